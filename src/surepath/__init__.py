@@ -1,0 +1,64 @@
+"""surepath finds the best plan when every trial is noisy and costly, and proves it.
+
+Public names are imported on first use, so that `import surepath` stays quick and needs no compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from surepath._version import __version__
+
+if TYPE_CHECKING:
+    from surepath import theory as theory
+    from surepath.learners.bpi_ucrl import BPIUCRL as BPIUCRL
+    from surepath.learners.challenger import Challenger as Challenger
+    from surepath.learners.check import check_rule as check_rule
+    from surepath.learners.eprl import EPRL as EPRL
+    from surepath.learners.simulate import simulate as simulate
+    from surepath.learners.uniform import Uniform as Uniform
+    from surepath.learners.whole_plan import WholePlan as WholePlan
+    from surepath.model import families as families
+    from surepath.model.instance import Instance as Instance
+    from surepath.model.mdp import MDP as MDP
+    from surepath.model.rewards import Bernoulli as Bernoulli
+    from surepath.model.rewards import Bounded as Bounded
+    from surepath.model.rewards import Drawn as Drawn
+    from surepath.model.rewards import Empirical as Empirical
+    from surepath.model.rewards import Gaussian as Gaussian
+
+_HOMES = {
+    "MDP": "surepath.model.mdp",
+    "Instance": "surepath.model.instance",
+    "Gaussian": "surepath.model.rewards",
+    "Bernoulli": "surepath.model.rewards",
+    "Bounded": "surepath.model.rewards",
+    "Empirical": "surepath.model.rewards",
+    "Drawn": "surepath.model.rewards",
+    "families": "surepath.model.families",
+    "theory": "surepath.theory",
+    "EPRL": "surepath.learners.eprl",
+    "BPIUCRL": "surepath.learners.bpi_ucrl",
+    "Challenger": "surepath.learners.challenger",
+    "Uniform": "surepath.learners.uniform",
+    "WholePlan": "surepath.learners.whole_plan",
+    "simulate": "surepath.learners.simulate",
+    "check_rule": "surepath.learners.check",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'surepath' has no attribute {name!r}")
+    module = importlib.import_module(home)
+    value = getattr(module, name, module) if name != "simulate" else module.simulate
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

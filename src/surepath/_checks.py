@@ -1,0 +1,100 @@
+"""Checks at the boundary: what people pass in is tested here, before anything changes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surepath.errors import SettingError, SurepathError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+def suggest(name: str, valid: Iterable[str]) -> str:
+    """' (did you mean "x"?)' for the nearest valid name, or the list of valid names."""
+    names = list(valid)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f' (did you mean "{close[0]}"?)'
+    return " (valid: " + ", ".join(f'"{n}"' for n in names) + ")"
+
+
+def one_of(what: str, value: object, valid: Iterable[str]) -> str:
+    """The value if it is one of the valid names, else an error that names the nearest."""
+    names = list(valid)
+    if isinstance(value, str) and value in names:
+        return value
+    hint = suggest(value, names) if isinstance(value, str) else suggest("", names)
+    raise SettingError(f"{what} {value!r} is not known{hint}")
+
+
+def real(what: str, value: Any, *, error: type[SurepathError] = SettingError) -> float:
+    """A finite real number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise error(f"{what} must be a number, not {value!r}")
+    number = float(value)
+    if not np.isfinite(number):
+        raise error(f"{what} must be finite, not {number}")
+    return number
+
+
+def whole(what: str, value: Any, *, low: int, error: type[SurepathError] = SettingError) -> int:
+    """An integer not below `low`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise error(f"{what} must be a whole number, not {value!r}")
+    if value < low:
+        raise error(f"{what} must be at least {low}, not {value}")
+    return int(value)
+
+
+def check_epsilon(value: Any) -> float:
+    """epsilon >= 0; 0 asks for the exact best plan."""
+    number = real("epsilon", value)
+    if number < 0:
+        raise SettingError(f"epsilon must be 0 or more, not {number:g}; 0 asks for the exact best plan")
+    return number
+
+
+def check_delta(value: Any) -> float:
+    """0 < delta < 1: the allowed probability of a wrong answer."""
+    number = real("delta", value)
+    if not 0 < number < 1:
+        raise SettingError(f"delta must lie strictly between 0 and 1, not {number:g}; 0.05 means 95 % sure")
+    return number
+
+
+def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathError] = SettingError) -> FloatArray:
+    """One finite number for all arcs, or one per arc, as a fresh float64 array [N]."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise error(f"{what} must be a number or {n_arcs} numbers, one per arc, not {value!r}") from cause
+    if array.ndim == 0:
+        array = np.full(n_arcs, float(array))
+    if array.shape != (n_arcs,):
+        raise error(f"{what} must be a number or have one value per arc, shape ({n_arcs},), not {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise error(f"{what} must be finite; arc {bad[0]} has {array[bad[0]]}")
+    return np.ascontiguousarray(array.copy())
+
+
+def check_sigma(value: ArrayLike, n_arcs: int) -> FloatArray:
+    """Sub-Gaussian factors, 0 or more, one per arc."""
+    sigma = per_arc("sigma", value, n_arcs)
+    bad = np.flatnonzero(sigma < 0)
+    if bad.size:
+        raise SettingError(f"sigma must be 0 or more; arc {bad[0]} has {sigma[bad[0]]:g}")
+    return sigma
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, made read-only."""
+    array.setflags(write=False)
+    return array

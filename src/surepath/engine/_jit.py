@@ -1,0 +1,81 @@
+"""The one kernel decorator, and the place where compiled code is cached.
+
+Numba's file cache watches only the file of the function that was called: a change in a kernel it calls is not
+seen. So the cache directory is keyed by a hash of every source file under `engine/` and `rules/`, set here before
+Numba is imported. NUMBA_DISABLE_JIT=1 runs the same code as plain Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def source_key() -> str:
+    """Hash of the sources that compiled code comes from, the Python version and the package's place."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(sys.version.encode())
+    for folder in ("engine", "rules"):
+        for file in sorted((package / folder).rglob("*.py")):
+            digest.update(file.relative_to(package).as_posix().encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_dir() -> Path:
+    """A directory the user can write, for compiled kernels of exactly these sources."""
+    chosen = os.environ.get("SUREPATH_CACHE_DIR")
+    if chosen:
+        base = Path(chosen)
+    else:
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        base = Path(home) / "surepath"
+    path = base / "numba" / source_key()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        path = Path(tempfile.gettempdir()) / f"surepath-numba-{os.getuid()}" / source_key()
+        path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _set_up() -> Any:
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
+        if "numba" in sys.modules:  # imported by somebody else before us: tell it directly
+            import numba.core.config as config
+
+            config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
+    import numba
+
+    return numba
+
+
+_numba = _set_up()
+
+
+def kernel(function: F) -> F:
+    """Compile a function: no Python objects, no GIL, cached on disk, IEEE infinities kept (no fastmath)."""
+    compiled: F = _numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
+    return compiled
+
+
+def inline_kernel(function: F) -> F:
+    """A small kernel that its callers take in whole."""
+    compiled: F = _numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always")(function)
+    return compiled
+
+
+def is_compiled() -> bool:
+    """False under NUMBA_DISABLE_JIT=1."""
+    return not bool(_numba.config.DISABLE_JIT)

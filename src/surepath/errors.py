@@ -1,0 +1,46 @@
+"""The errors surepath raises on purpose: one small tree, so that `except SurepathError` catches them all.
+
+Each message states the law, the value, the place and the way out.
+"""
+
+from __future__ import annotations
+
+
+class SurepathError(Exception):
+    """Base of every error raised on purpose by surepath."""
+
+
+class ProblemError(SurepathError, ValueError):
+    """A problem (graph, rewards, problem file, environment) that breaks a law of the model."""
+
+
+class NotDeterministicError(ProblemError):
+    """The same (stage, state, action) led to two different next states."""
+
+
+class SettingError(SurepathError, ValueError):
+    """A setting of a learner, a bound or an experiment outside its range, or an unknown name."""
+
+
+class RewardError(SurepathError, ValueError):
+    """Rewards that cannot be taken in: wrong count, not finite, outside the declared range."""
+
+
+class PathError(SurepathError, ValueError):
+    """Arcs that do not form a path from the initial state to the last stage."""
+
+
+class StoppedError(SurepathError, RuntimeError):
+    """Something was told to, or asked of, a learner that has already stopped."""
+
+
+class InfeasibleError(SurepathError, ValueError):
+    """A flow problem without a solution; `cut` holds the arcs that show why."""
+
+    def __init__(self, message: str, cut: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.cut = cut
+
+
+class MissingExtraError(SurepathError, ImportError):
+    """An optional dependency is not installed; the message names the extra to install."""

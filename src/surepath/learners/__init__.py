@@ -1,0 +1,1 @@
+"""Learners: a named choice of rules, validated, with ask and tell."""

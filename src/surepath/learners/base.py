@@ -1,0 +1,157 @@
+"""What every learner is: ask for a path, tell its rewards, until it has stopped.
+
+The guarantee of a learner never depends on which paths were played, so `tell` takes any path, asked for or not.
+Inside, everything maximises: rewards are multiplied by the MDP's sign when they come in and results are turned
+back when they go out. Ground truth never enters here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma
+from surepath.engine.arrays import Graph, Reality, graph_of
+from surepath.errors import RewardError, SettingError, StoppedError
+from surepath.model.mdp import MDP
+
+# Why a run ended; the names are what people see, the numbers what kernels return.
+STOP_REASONS = ("budget", "gap", "single", "cleared")
+BUDGET, GAP, SINGLE, CLEARED = range(4)
+
+
+class RunRecord(NamedTuple):
+    """One simulated run, one entry per epsilon (largest epsilon need not come first)."""
+
+    tau: IntArray  # [E] episodes played when this epsilon's rule was met, or the budget
+    reason: IntArray  # [E] index into STOP_REASONS; BUDGET marks a censored run
+    path: IntArray  # [E, H] recommended path
+    eliminated: IntArray  # [E] number of arcs ruled out
+    gap: FloatArray  # [E] certified gap at that time
+
+
+class Learner(ABC):
+    """Sampling, elimination, stopping and recommendation behind ask and tell.
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be; 0 asks for the best itself.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares,
+            else 1. Arcs with a known reward count as sigma 0 whatever is given.
+
+    Attributes:
+        visits: How often each arc has been played, int [N].
+        episodes: How many episodes have been told.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
+        if not isinstance(mdp, MDP):
+            raise SettingError(f"a learner needs an MDP, not {type(mdp).__name__}; take instance.mdp of an Instance")
+        self.mdp = mdp
+        self.epsilon = check_epsilon(epsilon)
+        self.delta = check_delta(delta)
+        if sigma is None:
+            sigma = 1.0 if mdp.sigma is None else mdp.sigma
+        self.sigma = check_sigma(sigma, mdp.n_arcs)
+        self.sigma[mdp.is_known] = 0.0
+        self.graph: Graph = graph_of(mdp)
+        self.visits: IntArray = np.zeros(mdp.n_arcs, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(mdp.n_arcs)  # of rewards turned so that larger is better
+        self.known_gain: FloatArray = np.zeros(mdp.n_arcs)
+        if mdp.known is not None:
+            self.known_gain[mdp.is_known] = mdp.sign * mdp.known[mdp.is_known]
+        self.episodes = 0
+        self.stopped = False
+
+    # The contract ----------------------------------------------------------------------------------------------
+
+    def ask(self) -> IntArray:
+        """The path to play next, int [H] of arcs; asking again before telling gives the same path."""
+        if self.stopped:
+            raise StoppedError(f"{self.name} stopped after {self.episodes} episodes; recommend() has its answer")
+        return self._choose().copy()
+
+    def tell(self, path: ArrayLike, rewards: ArrayLike) -> None:
+        """Take in one episode; nothing changes when the input is refused.
+
+        Args:
+            path: The H arcs that were played.
+            rewards: The H rewards seen, in the user's direction; values at known arcs are ignored.
+        """
+        if self.stopped:
+            raise StoppedError(f"{self.name} has stopped after {self.episodes} episodes and takes no more rewards")
+        arcs = self.mdp.check_path(path)
+        gains = self.mdp.sign * self.check_rewards(arcs, rewards)
+        self._absorb(arcs, gains)
+
+    @property
+    @abstractmethod
+    def active(self) -> BoolArray:
+        """Which arcs may still be on a best path, bool [N]."""
+
+    @abstractmethod
+    def recommend(self) -> IntArray:
+        """The path this learner stands by now, int [H]."""
+
+    @abstractmethod
+    def certified_gap(self) -> float:
+        """Proven bound, valid at all times at once, on how far `recommend()` is from the best."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP: name, epsilon, delta, sigma, rules."""
+
+    # For the learners ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _choose(self) -> IntArray:
+        """The next path."""
+
+    @abstractmethod
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        """Update statistics, eliminate, decide whether to stop; input is already checked."""
+
+    @abstractmethod
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        """A whole run from scratch in compiled code (the state of this object is not touched)."""
+
+    @property
+    def means(self) -> FloatArray:
+        """Empirical mean of each arc in the user's direction; 0 where unvisited, the known reward where known."""
+        mean = self.sums / np.maximum(self.visits, 1)
+        mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
+        return self.mdp.sign * mean
+
+    def check_rewards(self, path: IntArray, rewards: ArrayLike) -> FloatArray:
+        """The rewards of an episode as float [H], or an error that names the stage."""
+        try:
+            array = np.asarray(rewards, dtype=np.float64)
+        except (TypeError, ValueError) as cause:
+            raise RewardError(f"rewards must be {self.mdp.horizon} numbers; got {rewards!r}") from cause
+        if array.shape != (self.mdp.horizon,):
+            raise RewardError(f"rewards must be {self.mdp.horizon} numbers, one per stage; got shape {array.shape}")
+        for h in np.flatnonzero(~np.isfinite(array)):
+            if not self.mdp.is_known[path[h]]:
+                raise RewardError(
+                    f"the reward at stage {h} is {array[h]}; rewards must be finite. "
+                    f"A failed trial is not a reward: leave it out"
+                )
+        if self.mdp.reward_range is not None:
+            low, high = self.mdp.reward_range
+            for h, arc in enumerate(path):
+                if not self.mdp.is_known[arc] and not low[arc] <= array[h] <= high[arc]:
+                    raise RewardError(
+                        f"the reward {array[h]:g} at stage {h} lies outside the declared range "
+                        f"[{low[arc]:g}, {high[arc]:g}] of {self.mdp.describe_arc(int(arc))}"
+                    )
+        return array
+
+    def __repr__(self) -> str:
+        state = "stopped" if self.stopped else "running"
+        return f"{self.name}(epsilon={self.epsilon:g}, delta={self.delta:g}; {self.episodes} episodes, {state})"

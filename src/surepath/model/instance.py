@@ -1,0 +1,111 @@
+"""Instance: an MDP together with its reward laws; a world to simulate, with the truth inside."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import FloatArray, frozen
+from surepath.model.mdp import MDP
+from surepath.model.rewards import KNOWN, Bound, Law
+
+
+class Instance:
+    """A problem whose reward laws are known to us, though never to a learner.
+
+    Attributes:
+        mdp: The layered graph.
+        means: Mean reward of each arc in the user's direction, float [N].
+        sigma: Sub-Gaussian factor of each arc, float [N]; 0 on arcs whose reward is known in advance.
+        law: The law laid on the arcs.
+        id: A versioned id that rebuilds the instance exactly, or None.
+
+    Example:
+        >>> from surepath import Gaussian
+        >>> mdp = MDP.from_arrays([[[0, 0]]])
+        >>> Instance(mdp, Gaussian([0.2, 0.8], sigma=0.5)).optimal_return
+        0.8
+    """
+
+    def __init__(self, mdp: MDP, rewards: Law, *, id: str | None = None) -> None:
+        self.mdp = mdp
+        self.id = id
+        self.law: Bound = rewards.bind(mdp)
+        known = mdp.is_known
+        if mdp.known is not None and known.any():
+            self.law.kind[known] = KNOWN
+            self.law.mean[known] = self.law.a[known] = mdp.known[known]
+            self.law.sigma[known] = 0.0
+            self.law.low[known] = self.law.high[known] = mdp.known[known]
+        self.means = cast(FloatArray, frozen(self.law.mean))
+        self.sigma = cast(FloatArray, frozen(self.law.sigma))
+
+    @cached_property
+    def gains(self) -> FloatArray:
+        """Means turned so that larger is better, float [N]."""
+        return cast(FloatArray, frozen(self.mdp.sign * self.means))
+
+    @cached_property
+    def _value(self) -> FloatArray:
+        """Optimal gain-to-go of each node, float [n_nodes + 1]."""
+        mdp, value = self.mdp, np.zeros(self.mdp.n_nodes + 1)
+        for h in range(mdp.horizon - 1, -1, -1):
+            low, high = mdp.stage_node[h], mdp.stage_node[h + 1]
+            arcs = slice(mdp.first[low], mdp.first[high])
+            q = self.gains[arcs] + value[mdp.target[arcs]]
+            value[low:high] = np.maximum.reduceat(q, mdp.first[low:high] - mdp.first[low])
+        return value
+
+    @property
+    def optimal_return(self) -> float:
+        """Return of the best path, in the user's direction."""
+        return float(self.mdp.sign * self._value[0])
+
+    def value_of(self, path: ArrayLike) -> float:
+        """True mean return of a path, in the user's direction."""
+        return float(self.means[self.mdp.check_path(path)].sum())
+
+    def regret_of(self, path: ArrayLike) -> float:
+        """How far a path's mean return is from the best, 0 or more."""
+        return float(max(0.0, self._value[0] - self.gains[self.mdp.check_path(path)].sum()))
+
+    def best_path(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """One optimal path; the lowest arc where several are optimal."""
+        path, node, mdp = [], 0, self.mdp
+        for _ in range(mdp.horizon):
+            arcs = np.arange(mdp.first[node], mdp.first[node + 1])
+            path.append(int(arcs[np.argmax(self.gains[arcs] + self._value[mdp.target[arcs]])]))
+            node = int(mdp.target[path[-1]])
+        return np.array(path, dtype=np.int64)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of the graph and of the laws' numbers."""
+        digest = hashlib.sha256(self.mdp.content_hash.encode())
+        law = self.law
+        for array in (
+            law.kind,
+            law.mean,
+            law.sigma,
+            law.low,
+            law.high,
+            law.a,
+            law.b,
+            law.table_first,
+            law.table,
+        ):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def __hash__(self) -> int:
+        return hash(self.content_hash)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Instance) and self.content_hash == other.content_hash
+
+    def __repr__(self) -> str:
+        return f"Instance({self.id or self.mdp!r})"

@@ -1,0 +1,333 @@
+"""MDP: the layered graph of a problem, held in CSR arrays.
+
+A node is a reachable (stage, state); an arc is an available (stage, state, action). Nodes are numbered in
+(stage, state) order and arcs in (stage, state, action) order, so the arcs that leave node i are
+first[i] .. first[i + 1] - 1, every arc points to a node with a larger number, and one sweep over the nodes,
+up or down, is a dynamic program. All arcs of the last stage lead to the sink, the node numbered n_nodes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import BoolArray, FloatArray, IntArray, frozen, one_of
+from surepath.errors import PathError, ProblemError
+
+if TYPE_CHECKING:
+    from surepath.model.edges import EdgeRow
+
+Direction = Literal["maximize", "minimize"]
+
+
+class Arcs(NamedTuple):
+    """Stage, state and action of each arc, three integer arrays of length N."""
+
+    stage: IntArray
+    state: IntArray
+    action: IntArray
+
+
+class MDP:
+    """A deterministic finite-horizon MDP without its rewards: which step leads where.
+
+    Build one with `from_arrays`, `from_edges`, `from_networkx`, `from_gymnasium` or `load`. An MDP never changes
+    and is compared and hashed by content.
+
+    Attributes:
+        horizon: Number of stages H.
+        n_arcs: Number N of reachable arcs.
+        n_nodes: Number of reachable (stage, state) pairs.
+        first: First arc of each node, int [n_nodes + 1].
+        target: Node each arc leads to, int [N]; n_nodes is the sink.
+        stage_node: First node of each stage, int [H + 1].
+        node_state: State of each node, int [n_nodes].
+        action: Action of each arc, int [N].
+        known: Reward known in advance, float [N], NaN where it must be learned; None when nothing is known.
+        sigma: Declared sub-Gaussian factor of each arc, float [N], or None.
+        reward_range: Declared lowest and highest reward of each arc, two float [N], or None.
+        state_labels, action_labels: Names of states and actions, or None when they are plain numbers.
+        direction: "maximize" or "minimize"; which returns people want.
+
+    Example:
+        >>> mdp = MDP.from_arrays([[[0, 1]], [[0, 0]]][:1])
+        >>> mdp.horizon, mdp.n_arcs
+        (1, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        first: IntArray,
+        target: IntArray,
+        stage_node: IntArray,
+        node_state: IntArray,
+        action: IntArray,
+        known: FloatArray | None = None,
+        sigma: FloatArray | None = None,
+        reward_range: tuple[FloatArray, FloatArray] | None = None,
+        state_labels: tuple[str, ...] | None = None,
+        action_labels: tuple[str, ...] | None = None,
+        direction: str = "maximize",
+    ) -> None:
+        """Take arrays that already obey the layout; the `from_...` constructors are the checked way in."""
+        self.first = cast(IntArray, frozen(np.ascontiguousarray(first, dtype=np.int64)))
+        self.target = cast(IntArray, frozen(np.ascontiguousarray(target, dtype=np.int64)))
+        self.stage_node = cast(IntArray, frozen(np.ascontiguousarray(stage_node, dtype=np.int64)))
+        self.node_state = cast(IntArray, frozen(np.ascontiguousarray(node_state, dtype=np.int64)))
+        self.action = cast(IntArray, frozen(np.ascontiguousarray(action, dtype=np.int32)))
+        self.known = _frozen_floats(known)
+        self.sigma = _frozen_floats(sigma)
+        self.reward_range = None
+        if reward_range is not None:
+            low, high = (_frozen_floats(side) for side in reward_range)
+            assert low is not None and high is not None
+            self.reward_range = (low, high)
+        self.state_labels = state_labels
+        self.action_labels = action_labels
+        self.direction: Direction = cast(Direction, one_of("direction", direction, ("maximize", "minimize")))
+        self.horizon = len(self.stage_node) - 1
+        self.n_nodes = len(self.node_state)
+        self.n_arcs = len(self.target)
+
+    # Ways in ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_arrays(
+        cls,
+        next_state: ArrayLike,
+        initial_state: int = 0,
+        available: ArrayLike | None = None,
+        *,
+        direction: str = "maximize",
+    ) -> MDP:
+        """Build from dense tables.
+
+        Args:
+            next_state: int [H, S, A], the state that each action leads to; the last stage's entries are ignored.
+            initial_state: The state of stage 0.
+            available: bool [H, S, A], which actions exist; all of them by default.
+            direction: "maximize" or "minimize".
+
+        Example:
+            >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).n_arcs
+            6
+        """
+        from surepath.model.arrays import from_arrays
+
+        return from_arrays(next_state, initial_state, available, direction=direction)
+
+    @classmethod
+    def from_edges(cls, rows: Iterable[EdgeRow] | str | Path, **options: Any) -> MDP:
+        """Build from rows (stage, state, action, next_state, ...) or a CSV file; see `model.edges.from_edges`."""
+        from surepath.model.edges import from_edges
+
+        return from_edges(rows, **options)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, source: Any, target: Any, **options: Any) -> MDP:
+        """Build from a networkx DAG; see `model.adapters.from_networkx`."""
+        from surepath.model.adapters import from_networkx
+
+        return from_networkx(graph, source, target, **options)
+
+    @classmethod
+    def from_gymnasium(cls, env: Any, horizon: int, **options: Any) -> MDP:
+        """Discover the graph of a deterministic Gymnasium environment; see `model.adapters.from_gymnasium`."""
+        from surepath.model.gym import from_gymnasium
+
+        return from_gymnasium(env, horizon, **options)
+
+    @classmethod
+    def load(cls, path: str | Path) -> MDP:
+        """Read a JSON problem file or an edge-table CSV."""
+        from surepath.model.files import load_problem
+
+        return load_problem(path).mdp
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON problem file, or an edge-table CSV when the name ends in .csv."""
+        from surepath.model.files import save_problem
+
+        save_problem(path, self)
+
+    # What it holds ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def source(self) -> IntArray:
+        """Node that each arc leaves, int [N]."""
+        return cast(IntArray, frozen(np.repeat(np.arange(self.n_nodes), np.diff(self.first))))
+
+    @cached_property
+    def stage_arc(self) -> IntArray:
+        """First arc of each stage, int [H + 1]."""
+        return cast(IntArray, frozen(self.first[self.stage_node]))
+
+    @property
+    def arcs(self) -> Arcs:
+        """Stage, state and action of every arc."""
+        stage = np.repeat(np.arange(self.horizon), np.diff(self.stage_arc))
+        return Arcs(stage, self.node_state[self.source], self.action.astype(np.int64))
+
+    def arc(self, stage: int, state: int | str, action: int | str) -> int:
+        """The number of the arc (stage, state, action); states and actions by number or by label."""
+        node = self.node(stage, state)
+        wanted = self._id("action", action, self.action_labels)
+        low, high = int(self.first[node]), int(self.first[node + 1])
+        hits = np.flatnonzero(self.action[low:high] == wanted)
+        if not hits.size:
+            have = ", ".join(self.action_label(e) for e in range(low, min(high, low + 20)))
+            raise ProblemError(f"stage {stage}, state {state!r} has no action {action!r}; it has: {have}")
+        return low + int(hits[0])
+
+    def node(self, stage: int, state: int | str) -> int:
+        """The number of the node (stage, state)."""
+        if not 0 <= stage < self.horizon:
+            raise ProblemError(f"stage {stage} is outside 0..{self.horizon - 1}")
+        low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
+        wanted = self._id("state", state, self.state_labels)
+        at = low + int(np.searchsorted(self.node_state[low:high], wanted))
+        if at == high or self.node_state[at] != wanted:
+            raise ProblemError(f"state {state!r} cannot be reached at stage {stage}")
+        return at
+
+    def _id(self, kind: str, value: int | str, labels: tuple[str, ...] | None) -> int:
+        if isinstance(value, str):
+            index = self._label_index(kind).get(value) if labels is not None else None
+            if index is None and labels is None and value.isdigit():
+                return int(value)
+            if index is None:
+                raise ProblemError(f"no {kind} is called {value!r}")
+            return index
+        return int(value)
+
+    def _label_index(self, kind: str) -> Mapping[str, int]:
+        return self._state_index if kind == "state" else self._action_index
+
+    @cached_property
+    def _state_index(self) -> dict[str, int]:
+        return {label: i for i, label in enumerate(self.state_labels or ())}
+
+    @cached_property
+    def _action_index(self) -> dict[str, int]:
+        return {label: i for i, label in enumerate(self.action_labels or ())}
+
+    def state_label(self, node: int) -> str:
+        """Name of a node's state."""
+        state = int(self.node_state[node])
+        return self.state_labels[state] if self.state_labels is not None else str(state)
+
+    def action_label(self, arc: int) -> str:
+        """Name of an arc's action."""
+        action = int(self.action[arc])
+        return self.action_labels[action] if self.action_labels is not None else str(action)
+
+    def describe_arc(self, arc: int) -> str:
+        """An arc in words, for messages: "arc 17 (stage 2, state 'a', action 'x')"."""
+        stage = int(np.searchsorted(self.stage_arc, arc, side="right")) - 1
+        node = int(self.source[arc])
+        return f"arc {arc} (stage {stage}, state {self.state_label(node)!r}, action {self.action_label(arc)!r})"
+
+    @property
+    def sign(self) -> float:
+        """+1 when returns are maximised, -1 when minimised; inside, everything maximises sign * reward."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
+    @cached_property
+    def is_known(self) -> BoolArray:
+        """Which arcs have a reward known in advance, bool [N]."""
+        if self.known is None:
+            return cast(BoolArray, frozen(np.zeros(self.n_arcs, dtype=bool)))
+        return cast(BoolArray, frozen(~np.isnan(self.known)))
+
+    @cached_property
+    def log_paths(self) -> float:
+        """Natural logarithm of the number of paths, by one backward log-sum-exp sweep over the stages."""
+        value = np.zeros(self.n_nodes + 1)
+        for h in range(self.horizon - 1, -1, -1):
+            low, high = self.stage_node[h], self.stage_node[h + 1]
+            ahead = value[self.target[self.first[low] : self.first[high]]]
+            top = ahead.max()
+            sums = np.add.reduceat(np.exp(ahead - top), self.first[low:high] - self.first[low])
+            # A node far below the others of its stage may underflow: fall back on a shift of its own.
+            with np.errstate(divide="ignore"):
+                value[low:high] = top + np.log(sums)
+            for i in np.flatnonzero(~np.isfinite(value[low:high])):
+                own = value[self.target[self.first[low + i] : self.first[low + i + 1]]]
+                value[low + i] = own.max() + np.log(np.exp(own - own.max()).sum())
+        return float(value[0])
+
+    @property
+    def n_paths(self) -> int:
+        """Exact number of paths (a big integer)."""
+        count = [0] * self.n_nodes + [1]
+        for node in range(self.n_nodes - 1, -1, -1):
+            arcs = range(int(self.first[node]), int(self.first[node + 1]))
+            count[node] = sum(count[int(self.target[e])] for e in arcs)
+        return count[0]
+
+    def check_path(self, path: ArrayLike) -> IntArray:
+        """The path as int [H], or an error that says where it breaks."""
+        array = np.asarray(path)
+        if array.shape != (self.horizon,) or array.dtype.kind not in "iu":
+            raise PathError(
+                f"a path is {self.horizon} arc numbers, one per stage; got shape {array.shape} of {array.dtype}"
+            )
+        arcs = array.astype(np.int64)
+        if arcs.min() < 0 or arcs.max() >= self.n_arcs:
+            raise PathError(f"arc numbers run from 0 to {self.n_arcs - 1}; got {arcs.tolist()}")
+        node = 0
+        for h, arc in enumerate(arcs):
+            if self.source[arc] != node:
+                raise PathError(
+                    f"not a path: {self.describe_arc(int(arc))} stands at place {h}, "
+                    f"but the path is then at stage {h}, state {self.state_label(node)!r}"
+                )
+            node = int(self.target[arc])
+        return arcs
+
+    def path_labels(self, path: Iterable[int]) -> list[tuple[str, str]]:
+        """(state, action) names along a path."""
+        return [(self.state_label(int(self.source[e])), self.action_label(int(e))) for e in path]
+
+    # Identity --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of everything that makes this MDP what it is."""
+        digest = hashlib.sha256(b"surepath-mdp-1")
+        arrays = [
+            self.first,
+            self.target,
+            self.stage_node,
+            self.node_state,
+            self.action,
+            self.known,
+            self.sigma,
+        ]
+        arrays += list(self.reward_range or (None, None))
+        for array in arrays:
+            digest.update(b"-" if array is None else str(array.shape).encode() + array.tobytes())
+        digest.update(repr((self.state_labels, self.action_labels, self.direction)).encode())
+        return digest.hexdigest()
+
+    def __hash__(self) -> int:
+        return hash(self.content_hash)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MDP) and (self is other or self.content_hash == other.content_hash)
+
+    def __repr__(self) -> str:
+        return f"MDP(horizon={self.horizon}, n_nodes={self.n_nodes}, n_arcs={self.n_arcs}, {self.direction})"
+
+
+def _frozen_floats(array: FloatArray | None) -> FloatArray | None:
+    if array is None:
+        return None
+    return cast(FloatArray, frozen(np.ascontiguousarray(array, dtype=np.float64).copy()))

@@ -1,0 +1,206 @@
+"""Reward laws: how the noisy reward of each arc is drawn, and how noisy it can be.
+
+A law knows the mean, the sub-Gaussian factor sigma and the range of every arc. Means may be given as one number,
+as [N] in arc order, or as [H, S, A]. All laws are in the user's own direction (costs stay costs).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import FloatArray, check_sigma, per_arc
+from surepath.errors import ProblemError
+from surepath.model.mdp import MDP
+
+# Kinds of draw that a compiled run knows; `CALLABLE` is drawn in Python.
+GAUSSIAN, BERNOULLI, UNIFORM, BETA, TABLE, KNOWN, CALLABLE = range(7)
+
+
+def on_arcs(what: str, value: ArrayLike, mdp: MDP) -> FloatArray:
+    """One number per arc from a scalar, [N] or [H, S, A]."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise ProblemError(f"{what} must be numbers; got {value!r}") from cause
+    if array.ndim == 3:
+        arcs = mdp.arcs
+        need = (mdp.horizon, int(arcs.state.max()) + 1, int(arcs.action.max()) + 1)
+        if array.shape[0] != need[0] or array.shape[1] < need[1] or array.shape[2] < need[2]:
+            raise ProblemError(f"{what} as [H, S, A] must have at least shape {need}; got {array.shape}")
+        array = array[arcs.stage, arcs.state, arcs.action]
+    elif array.ndim not in (0, 1):
+        raise ProblemError(f"{what} must be one number, [N] or [H, S, A]; got shape {array.shape}")
+    if array.ndim == 1 and array.shape != (mdp.n_arcs,):
+        raise ProblemError(f"{what} must have one value per arc, shape ({mdp.n_arcs},); got {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(np.broadcast_to(array, (mdp.n_arcs,))))
+    if bad.size:
+        raise ProblemError(f"{what} must be finite; {mdp.describe_arc(int(bad[0]))} has a value that is not")
+    return per_arc(what, array, mdp.n_arcs, error=ProblemError)
+
+
+class Bound:
+    """A law laid on the arcs of one MDP: arrays, ready for kernels.
+
+    Attributes:
+        kind: int [N], one of the kinds of draw above.
+        mean, sigma: float [N].
+        low, high: float [N], the range of the rewards (infinite where unbounded).
+        a, b: float [N], parameters of the draw.
+        table_first, table: rows of equally likely values for TABLE arcs, CSR.
+        draw: the user's function for CALLABLE laws.
+    """
+
+    def __init__(self, mean: FloatArray, sigma: FloatArray, kind: int) -> None:
+        n = len(mean)
+        self.kind = np.full(n, kind, dtype=np.int64)
+        self.mean, self.sigma = mean, sigma
+        self.low, self.high = np.full(n, -np.inf), np.full(n, np.inf)
+        self.a, self.b = mean.copy(), sigma.copy()
+        self.table_first, self.table = np.zeros(n + 1, dtype=np.int64), np.zeros(0)
+        self.draw: Callable[[int, np.random.Generator], float] | None = None
+
+
+class Law(ABC):
+    """A reward law, not yet laid on an MDP."""
+
+    @abstractmethod
+    def bind(self, mdp: MDP) -> Bound:
+        """Lay the law on the arcs of an MDP, checking every number."""
+
+
+class Gaussian(Law):
+    """Gaussian rewards with standard deviation sigma, which is also the sub-Gaussian factor.
+
+    Example:
+        >>> Gaussian([0.2, 0.8], sigma=0.5).sigma
+        0.5
+    """
+
+    def __init__(self, means: ArrayLike, sigma: ArrayLike = 1.0) -> None:
+        self.means, self.sigma = means, sigma
+
+    def bind(self, mdp: MDP) -> Bound:
+        return Bound(on_arcs("means", self.means, mdp), check_sigma(self.sigma, mdp.n_arcs), GAUSSIAN)
+
+
+class Bernoulli(Law):
+    """Rewards 0 or 1; the sub-Gaussian factor is 1/2."""
+
+    def __init__(self, means: ArrayLike) -> None:
+        self.means = means
+
+    def bind(self, mdp: MDP) -> Bound:
+        means = on_arcs("means", self.means, mdp)
+        _inside("Bernoulli means", means, np.zeros_like(means), np.ones_like(means), mdp)
+        bound = Bound(means, np.full(mdp.n_arcs, 0.5), BERNOULLI)
+        bound.low[:], bound.high[:] = 0.0, 1.0
+        return bound
+
+
+class Bounded(Law):
+    """Rewards inside [low, high]; the sub-Gaussian factor is (high - low) / 2.
+
+    Args:
+        low, high: The range, numbers or one per arc.
+        means: Mean of each arc; the middle of the range by default.
+        sampler: How rewards are drawn: "beta" (a beta law on the range with the given mean and `concentration`),
+            "uniform" (the widest uniform law around the mean that fits), or "table" (with `tables`).
+        concentration: a + b of the beta law.
+        tables: For "table": one sequence of equally likely values per arc.
+    """
+
+    def __init__(
+        self,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 1.0,
+        means: ArrayLike | None = None,
+        *,
+        sampler: str = "beta",
+        concentration: float = 4.0,
+        tables: Sequence[ArrayLike] | None = None,
+    ) -> None:
+        self.low, self.high, self.means = low, high, means
+        self.sampler, self.concentration, self.tables = sampler, concentration, tables
+
+    def bind(self, mdp: MDP) -> Bound:
+        if self.sampler not in ("beta", "uniform", "table"):
+            raise ProblemError(f'sampler must be "beta", "uniform" or "table", not {self.sampler!r}')
+        low, high = on_arcs("low", self.low, mdp), on_arcs("high", self.high, mdp)
+        bad = np.flatnonzero(low > high)
+        if bad.size:
+            raise ProblemError(f"low must not exceed high; {mdp.describe_arc(int(bad[0]))} breaks this")
+        if self.sampler == "table":
+            if self.tables is None:
+                raise ProblemError('sampler "table" needs tables, one sequence of values per arc')
+            bound = _table_bound(self.tables, mdp)
+            _inside("table values", bound.low, low, high, mdp)
+            _inside("table values", bound.high, low, high, mdp)
+        else:
+            means = (low + high) / 2 if self.means is None else on_arcs("means", self.means, mdp)
+            _inside("means", means, low, high, mdp)
+            bound = Bound(means, (high - low) / 2, BETA if self.sampler == "beta" else UNIFORM)
+            if self.sampler == "uniform":
+                half = np.minimum(means - low, high - means)
+                bound.a, bound.b = means - half, means + half
+            else:
+                if not (np.isfinite(self.concentration) and self.concentration > 0):
+                    raise ProblemError(f"concentration must be positive, not {self.concentration!r}")
+                share = np.where(high > low, (means - low) / np.where(high > low, high - low, 1.0), 0.5)
+                bound.a, bound.b = share * self.concentration, (1 - share) * self.concentration
+        bound.low, bound.high, bound.sigma = low, high, (high - low) / 2
+        return bound
+
+
+class Empirical(Law):
+    """Rewards drawn from a table of equally likely values per arc; sigma is half the range of the table."""
+
+    def __init__(self, tables: Sequence[ArrayLike]) -> None:
+        self.tables = tables
+
+    def bind(self, mdp: MDP) -> Bound:
+        return _table_bound(self.tables, mdp)
+
+
+class Drawn(Law):
+    """A user's function draw(arc, generator) -> reward, with its means and sub-Gaussian factor declared."""
+
+    def __init__(self, draw: Callable[[int, np.random.Generator], float], means: ArrayLike, sigma: ArrayLike) -> None:
+        self.draw, self.means, self.sigma = draw, means, sigma
+
+    def bind(self, mdp: MDP) -> Bound:
+        if not callable(self.draw):
+            raise ProblemError(f"draw must be a function (arc, generator) -> reward, not {self.draw!r}")
+        bound = Bound(on_arcs("means", self.means, mdp), check_sigma(self.sigma, mdp.n_arcs), CALLABLE)
+        bound.draw = self.draw
+        return bound
+
+
+def _table_bound(tables: Sequence[Any], mdp: MDP) -> Bound:
+    if len(tables) != mdp.n_arcs:
+        raise ProblemError(f"tables must have one sequence per arc, {mdp.n_arcs}; got {len(tables)}")
+    rows = []
+    for arc, row in enumerate(tables):
+        values = np.atleast_1d(np.asarray(row, dtype=np.float64))
+        if values.ndim != 1 or not values.size or not np.isfinite(values).all():
+            raise ProblemError(f"the table of {mdp.describe_arc(arc)} must be a non-empty row of finite numbers")
+        rows.append(values)
+    low, high = np.array([r.min() for r in rows]), np.array([r.max() for r in rows])
+    bound = Bound(np.array([r.mean() for r in rows]), (high - low) / 2, TABLE)
+    bound.low, bound.high = low, high
+    bound.table_first = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
+    bound.table = np.concatenate(rows)
+    return bound
+
+
+def _inside(what: str, value: FloatArray, low: FloatArray, high: FloatArray, mdp: MDP) -> None:
+    bad = np.flatnonzero((value < low) | (value > high))
+    if bad.size:
+        arc = int(bad[0])
+        raise ProblemError(
+            f"{what} must lie in [{low[arc]:g}, {high[arc]:g}]; {mdp.describe_arc(arc)} has {value[arc]:g}"
+        )

@@ -1,0 +1,1 @@
+"""Pictures: `data` computes what is drawn, `draw` draws it."""

@@ -1,0 +1,1 @@
+"""One rule, one file: sampling, elimination, stopping, recommendation."""
