@@ -34,4 +34,4 @@ def draw(reality: Reality, e: int, rng: np.random.Generator) -> float:
         x = reality.table[low + int(rng.random() * (high - low))]
     else:
         x = np.nan  # a user's function cannot be drawn here; callers take the step-by-step driver instead
-    return reality.sign * x
+    return reality.sign * float(x)

@@ -136,7 +136,7 @@ class Learner(ABC):
             raise RewardError(f"rewards must be {self.mdp.horizon} numbers; got {rewards!r}") from cause
         if array.shape != (self.mdp.horizon,):
             raise RewardError(f"rewards must be {self.mdp.horizon} numbers, one per stage; got shape {array.shape}")
-        for h in np.flatnonzero(~np.isfinite(array)):
+        for h in np.flatnonzero(~np.isfinite(array)).tolist():
             if not self.mdp.is_known[path[h]]:
                 raise RewardError(
                     f"the reward at stage {h} is {array[h]}; rewards must be finite. "

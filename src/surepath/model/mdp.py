@@ -84,10 +84,9 @@ class MDP:
         self.action = cast(IntArray, frozen(np.ascontiguousarray(action, dtype=np.int32)))
         self.known = _frozen_floats(known)
         self.sigma = _frozen_floats(sigma)
-        self.reward_range = None
+        self.reward_range: tuple[FloatArray, FloatArray] | None = None
         if reward_range is not None:
-            low, high = (_frozen_floats(side) for side in reward_range)
-            assert low is not None and high is not None
+            low, high = (cast(FloatArray, _frozen_floats(side)) for side in reward_range)
             self.reward_range = (low, high)
         self.state_labels = state_labels
         self.action_labels = action_labels
