@@ -1,0 +1,209 @@
+"""Minimum flows: the fewest episodes that visit every arc often enough, with the cut that proves it.
+
+A flow is how often each arc is visited: as much enters a node as leaves it. `minimum_flow` finds one of least value
+(flow out of the start) with flow >= demand on every arc; by the theorem of minimum flow and maximum cut (appendix
+"Minimum Flows and Maximum Cuts" of the paper) its value is the largest demand, less the capacity against it, over a
+cut of the graph. Every answer is checked before it is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from surepath._checks import BoolArray, FloatArray, IntArray, one_of
+from surepath.errors import InfeasibleError, SettingError, SurepathError
+from surepath.model.mdp import MDP
+from surepath.model.rewards import on_arcs
+
+SOLVERS = ("compiled", "highs", "ortools")
+LARGEST = 2**61  # stands for an unlimited capacity in whole numbers
+TOLERANCE = 1e-9  # relative, of the checks
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A minimum flow and the cut that proves it.
+
+    Attributes:
+        value: Flow out of the start; an int when the problem was solved in whole numbers.
+        flow: Flow of each arc, [N]; int64 when solved in whole numbers.
+        cut: Arcs that leave the maximum cut, int [K]; without capacities their demands sum to `value`.
+        in_cut: Nodes of the maximum cut, bool [n_nodes]; the start is one of them.
+        solver: Which solver found it.
+    """
+
+    value: float
+    flow: NDArray[Any]
+    cut: IntArray
+    in_cut: BoolArray
+    solver: str
+
+
+@dataclass(frozen=True, eq=False)
+class FlowProblem:
+    """A checked problem: demand <= flow <= capacity, whole or real; capacity None is unlimited."""
+
+    mdp: MDP
+    demand: FloatArray | IntArray
+    capacity: FloatArray | IntArray | None
+    whole: bool
+
+
+def minimum_flow(
+    mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None = None, integer: bool = False, *, solver: str = "compiled"
+) -> Flow:
+    """The flow of least value that meets every demand, and the cut that proves that none is smaller.
+
+    Args:
+        mdp: The layered graph.
+        demand: Least flow of each arc, [N] or [H, S, A] or one number; finite, 0 or more.
+        capacity: Largest flow of each arc; infinity, or None for all, is unlimited.
+        integer: Solve in whole numbers; demands and capacities must be whole.
+        solver: "compiled" (push-relabel, exact in whole numbers; real demands are scaled by a power of two),
+            "highs" (linear program through SciPy) or "ortools" (the flow extra).
+
+    Raises:
+        InfeasibleError: The capacities leave no flow that meets the demands; `cut` holds the arcs that show why.
+
+    Example:
+        >>> mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]])
+        >>> minimum_flow(mdp, 1, integer=True).value
+        4
+    """
+    problem = _problem(mdp, demand, capacity, integer)
+    name = one_of("solver", solver, SOLVERS)
+    if name == "compiled":
+        from surepath.theory.flow_solvers import compiled as solve
+    elif name == "highs":
+        from surepath.theory.flow_solvers import highs as solve
+    else:
+        from surepath.theory.flow_solvers import ortools as solve
+    flow, in_cut = solve(problem)
+    return _proved(problem, flow, in_cut, name)
+
+
+def policy_cover(mdp: MDP, arcs: Iterable[int]) -> list[IntArray]:
+    """The fewest paths that together go through all the given arcs (Algorithm 2 of the paper).
+
+    Other arcs may be used too: leaving them out can only cost paths, and in the family `cover_gap(m)` it costs
+    2 m instead of m + 1.
+
+    Args:
+        mdp: The layered graph.
+        arcs: Arc numbers.
+
+    Returns:
+        Paths, each int [H]; as many as the value of the minimum flow with demand 1 on the arcs.
+
+    Example:
+        >>> len(policy_cover(MDP.from_arrays([[[0, 0]], [[0, 0]]]), [0, 1, 2]))
+        2
+    """
+    from surepath.engine.arrays import graph_of
+    from surepath.engine.flow import extract_cover
+
+    wanted = np.asarray(list(arcs) if not isinstance(arcs, np.ndarray) else arcs)
+    if wanted.size == 0:
+        return []
+    if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
+        raise SettingError(f"arcs must be arc numbers 0..{mdp.n_arcs - 1}; got {wanted.dtype} of shape {wanted.shape}")
+    if wanted.min() < 0 or wanted.max() >= mdp.n_arcs:
+        bad = wanted[(wanted < 0) | (wanted >= mdp.n_arcs)][0]
+        raise SettingError(f"arcs must be arc numbers 0..{mdp.n_arcs - 1}; got {bad}")
+    demand = np.zeros(mdp.n_arcs, dtype=np.int64)
+    demand[wanted] = 1
+    best = minimum_flow(mdp, demand, integer=True)
+    paths = np.empty((int(best.value), mdp.horizon), dtype=np.int64)
+    extract_cover(graph_of(mdp), np.array(best.flow, dtype=np.int64), paths)
+    return list(paths)
+
+
+def _problem(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, integer: bool) -> FlowProblem:
+    least = on_arcs("demand", demand, mdp)
+    bad = np.flatnonzero(least < 0)
+    if bad.size:
+        raise SettingError(f"demand must be 0 or more; {mdp.describe_arc(int(bad[0]))} has {least[bad[0]]:g}")
+    most = None if capacity is None else _capacity(mdp, capacity)
+    if most is not None:
+        bad = np.flatnonzero(least > most)
+        if bad.size:
+            arc = int(bad[0])
+            raise InfeasibleError(
+                f"{mdp.describe_arc(arc)} demands {least[arc]:g} but has capacity {most[arc]:g}; "
+                f"raise the capacity or lower the demand",
+                (arc,),
+            )
+    if not integer:
+        return FlowProblem(mdp, least, most, whole=False)
+    for what, array in (("demand", least), ("capacity", most)):
+        if array is not None:
+            bad = np.flatnonzero(np.isfinite(array) & (array != np.round(array)))
+            if bad.size:
+                arc = int(bad[0])
+                raise SettingError(
+                    f"integer=True needs whole numbers; the {what} of {mdp.describe_arc(arc)} is {array[arc]:g}"
+                )
+    if least.sum() > 2**53:
+        raise SettingError(f"whole demands must sum to at most 2**53; they sum to {least.sum():g}; use integer=False")
+    limit = None if most is None else np.minimum(most, float(LARGEST)).astype(np.int64)
+    return FlowProblem(mdp, least.astype(np.int64), limit, whole=True)
+
+
+def _capacity(mdp: MDP, capacity: ArrayLike) -> FloatArray:
+    values = np.asarray(capacity, dtype=np.float64)
+    unlimited = on_arcs("capacity", np.where(np.isposinf(values), 1.0, 0.0), mdp) > 0
+    return np.where(unlimited, np.inf, on_arcs("capacity", np.where(np.isposinf(values), 0.0, values), mdp))
+
+
+def infeasible(problem: FlowProblem, inside: BoolArray, short_of: str) -> InfeasibleError:
+    """The error for a set of nodes through which the demands cannot pass; short_of is "in" or "out"."""
+    mdp = problem.mdp
+    member = np.append(inside, False)
+    source, target = member[mdp.source], member[mdp.target]
+    leaving, entering = source & ~target, ~source & target
+    assert problem.capacity is not None
+    capacity = np.asarray(problem.capacity, dtype=np.float64)
+    carry, demanding = (entering, leaving) if short_of == "in" else (leaving, entering)
+    ways = ("enter", "leave") if short_of == "in" else ("leave", "enter")
+    return InfeasibleError(
+        f"no flow meets the demands: around a set of {int(inside.sum())} nodes the arcs that {ways[0]} can carry at "
+        f"most {capacity[carry].sum():g} while the arcs that {ways[1]} demand {problem.demand[demanding].sum():g}; "
+        f"raise a capacity or lower a demand among the arcs of the cut",
+        tuple(np.flatnonzero(leaving | entering).tolist()),
+    )
+
+
+def _proved(problem: FlowProblem, flow: NDArray[Any], in_cut: BoolArray, solver: str) -> Flow:
+    """The answer, once conservation, demands, capacities and flow value = cut value have been checked."""
+    mdp, demand, capacity = problem.mdp, problem.demand, problem.capacity
+    member = np.append(in_cut, False)
+    source, target = member[mdp.source], member[mdp.target]
+    cut = np.flatnonzero(source & ~target)
+    against = np.flatnonzero(~source & target)
+    proof = demand[cut].sum()
+    if against.size:
+        proof = proof - (np.inf if capacity is None else capacity[against].sum())
+    value = flow[: mdp.first[1]].sum()
+    slack = 0 if problem.whole else TOLERANCE * max(float(value), float(np.max(demand, initial=0.0)))
+    net = np.zeros(mdp.n_nodes + 1, dtype=flow.dtype)
+    np.add.at(net, mdp.target, flow)
+    np.subtract.at(net, mdp.source, flow)
+    faults = []
+    if not in_cut[0]:
+        faults.append("the cut does not hold the start")
+    if (flow < demand - slack).any():
+        faults.append("a demand is not met")
+    if capacity is not None and (flow > capacity + slack).any():
+        faults.append("a capacity is exceeded")
+    if net[1:-1].size and np.abs(net[1:-1]).max() > slack:
+        faults.append("flow is not conserved")
+    if not abs(value - proof) <= slack:
+        faults.append(f"flow value {value} differs from cut value {proof}")
+    if faults:
+        raise SurepathError(f"the answer of solver {solver!r} fails its check: " + "; ".join(faults))
+    return Flow(int(value) if problem.whole else float(value), flow, cut, in_cut, solver)
