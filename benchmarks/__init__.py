@@ -1,0 +1,1 @@
+"""Speed against other tools, as ratios taken in one run."""
