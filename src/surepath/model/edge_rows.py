@@ -1,0 +1,129 @@
+"""One row of an edge table, checked on its own: names, stage and numbers, whatever form the row came in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from surepath._checks import suggest
+from surepath.errors import ProblemError
+
+EdgeRow = Mapping[str, Any] | Sequence[Any]
+
+COLUMNS = ("stage", "state", "action", "next_state", "known", "sigma", "low", "high", "mean")
+
+
+@dataclass(slots=True, frozen=True)
+class Edge:
+    """A checked row; NaN marks a number that was not given, None an absent stage or a plan that ends here."""
+
+    place: str
+    stage: int | None
+    state: str
+    action: str
+    next_state: str | None
+    known: float = nan
+    sigma: float = nan
+    low: float = nan
+    high: float = nan
+    mean: float = nan
+
+    def __str__(self) -> str:
+        stage = "" if self.stage is None else f"stage {self.stage}, "
+        return f"{self.place} ({stage}state {self.state!r}, action {self.action!r})"
+
+
+def read_rows(rows: Iterable[EdgeRow], place: Callable[[int], str]) -> list[Edge]:
+    """Every row checked; `place` names row i in messages ("row 3", "line 4", "edges[2]")."""
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
+        raise ProblemError(f"rows must be a list of edges, not {type(rows).__name__}")
+    edges = [_edge(row, place(i)) for i, row in enumerate(rows)]
+    if not edges:
+        raise ProblemError("the edge table is empty; a problem needs at least one edge")
+    staged = [edge for edge in edges if edge.stage is not None]
+    if staged and len(staged) < len(edges):
+        bare = next(edge for edge in edges if edge.stage is None)
+        raise ProblemError(f"{bare} has no stage while {staged[0].place} has one; give every row a stage or none")
+    return edges
+
+
+def _edge(row: EdgeRow, place: str) -> Edge:
+    if isinstance(row, Mapping):
+        fields = dict(row)
+    elif isinstance(row, Sequence) and not isinstance(row, (str, bytes)) and len(row) in (3, 4):
+        fields = dict(zip(COLUMNS[4 - len(row) : 4], row))
+    else:
+        raise ProblemError(
+            f"{place} must be (state, action, next_state), (stage, state, action, next_state) or a mapping of "
+            f"{', '.join(COLUMNS)}; got {row!r}"
+        )
+    for key in fields:
+        if key not in COLUMNS:
+            raise ProblemError(f"{place} has an unknown column {key!r}{suggest(str(key), COLUMNS)}")
+    edge = Edge(
+        place=place,
+        stage=_stage(fields.get("stage"), place),
+        state=_name("state", fields.get("state"), place),
+        action=_name("action", fields.get("action"), place),
+        next_state=None if _absent(fields.get("next_state")) else _name("next_state", fields["next_state"], place),
+        **{what: _number(what, fields.get(what), place) for what in COLUMNS[4:]},
+    )
+    _check_numbers(edge)
+    return edge
+
+
+def _check_numbers(edge: Edge) -> None:
+    if edge.sigma < 0:
+        raise ProblemError(f"{edge}: sigma must be 0 or more, not {edge.sigma:g}")
+    if (edge.low == edge.low) != (edge.high == edge.high):
+        raise ProblemError(f"{edge}: low and high go together; give both or neither")
+    if edge.low > edge.high:
+        raise ProblemError(f"{edge}: low must not exceed high, but {edge.low:g} > {edge.high:g}")
+    if edge.known == edge.known and edge.sigma > 0:
+        raise ProblemError(f"{edge}: a known reward has no noise; leave sigma out or drop known")
+    if edge.known == edge.known and edge.mean == edge.mean and edge.mean != edge.known:
+        raise ProblemError(f"{edge}: the known reward {edge.known:g} and the mean {edge.mean:g} disagree")
+    if edge.mean < edge.low or edge.mean > edge.high:
+        raise ProblemError(f"{edge}: the mean {edge.mean:g} lies outside [{edge.low:g}, {edge.high:g}]")
+
+
+def _absent(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value)
+
+
+def _name(what: str, value: object, place: str) -> str:
+    if _absent(value):
+        raise ProblemError(f"{place} has no {what}; every row names its state and its action")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(int(value))
+    raise ProblemError(f"{place}: {what} must be text or a whole number, not {value!r}")
+
+
+def _stage(value: object, place: str) -> int | None:
+    if _absent(value):
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 10**9:
+        return int(value)
+    raise ProblemError(f"{place}: stage must be a whole number 0, 1, 2, ...; got {value!r}")
+
+
+def _number(what: str, value: object, place: str) -> float:
+    if _absent(value):
+        return nan
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, np.integer, np.floating)):
+        raise ProblemError(f"{place}: {what} must be a number, not {value!r}")
+    try:
+        number = float(value)
+    except (ValueError, OverflowError) as cause:
+        raise ProblemError(f"{place}: {what} must be a number, not {value!r}") from cause
+    if not isfinite(number):
+        raise ProblemError(f"{place}: {what} must be finite, not {number}")
+    return number
