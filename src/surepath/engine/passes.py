@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.engine._jit import kernel
+from surepath.engine._jit import bare_kernel
 from surepath.engine.arrays import Graph
 
 
-@kernel
+@bare_kernel
 def backward(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatArray) -> None:
     """value[i] = largest weight of a path from node i to the sink over passable arcs; value is [n_nodes + 1]."""
     first, target = graph.first, graph.target
@@ -29,7 +29,7 @@ def backward(graph: Graph, weight: FloatArray, passable: BoolArray, value: Float
         value[i] = best
 
 
-@kernel
+@bare_kernel
 def forward(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatArray) -> None:
     """value[i] = largest weight of a path from the start to node i over passable arcs; value is [n_nodes + 1]."""
     first, target = graph.first, graph.target
@@ -47,7 +47,7 @@ def forward(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatA
                     value[target[e]] = x
 
 
-@kernel
+@bare_kernel
 def walk(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatArray, path: IntArray) -> None:
     """Follow the largest weight[e] + value[target[e]] from the start; the lowest arc wins a tie; path is [H]."""
     first, target = graph.first, graph.target

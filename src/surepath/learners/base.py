@@ -49,6 +49,8 @@ class Learner(ABC):
     """
 
     name: ClassVar[str]
+    compiled: ClassVar[bool] = True  # whether `_run` plays whole runs in compiled code
+    stop_reason: str | None = None  # one of STOP_REASONS once stopped
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
         if not isinstance(mdp, MDP):
@@ -106,6 +108,12 @@ class Learner(ABC):
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Everything that rebuilds this learner on the same MDP: name, epsilon, delta, sigma, rules."""
+
+    def fresh(self, epsilon: float) -> Learner:
+        """A learner like this one that has seen nothing, with another epsilon."""
+        from surepath.learners.registry import build
+
+        return build({**self.settings(), "epsilon": epsilon}, self.mdp)
 
     # For the learners ------------------------------------------------------------------------------------------
 

@@ -1,0 +1,135 @@
+"""EPRL: elimination-based PAC reinforcement learning for deterministic MDPs, Algorithm 1 of the paper."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike
+
+from surepath._checks import one_of, real
+from surepath.engine.state import Plan
+from surepath.engine.widths import WIDTHS
+from surepath.errors import SettingError
+from surepath.learners.ruled import RuleLearner, states_times_actions
+from surepath.model.mdp import MDP
+from surepath.rules.elimination import ELIMINATION, SCHEDULES
+from surepath.rules.recommendation import RECOMMENDATION
+from surepath.rules.sampling import SAMPLING
+from surepath.rules.stopping import DIAMETER
+
+PRESETS = ("theory", "experiment")
+
+
+class EPRL(RuleLearner):
+    """Play, rule out arcs that no best path can use, stop when what is left is close enough or single.
+
+    With the `theory` preset and `paper` or `mixture` widths the answer is within epsilon of the best with probability
+    at least 1 - delta, whatever the sampling rule.
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be; 0 stops by elimination only.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor, one number or one per arc.
+        sampling: "max-coverage" (the paper's), "max-diameter" or "coverage".
+        elimination: "return" (line 7), "value", "both" or "none".
+        schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
+            or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
+        widths: "paper", "mixture" (tighter, same guarantee) or "empirical" (the authors'; no guarantee).
+        recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
+        preset: "theory", or "experiment" for everything as the authors' code had it.
+        prior: The constant c of the mixture width.
+        growth: Ratio of the geometric schedule.
+
+    Example:
+        >>> from surepath import MDP
+        >>> learner = EPRL(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1, sampling="max-diameter")
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, [float(path[0])])
+        >>> learner.recommend().tolist()
+        [1]
+    """
+
+    name: ClassVar[str] = "EPRL"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        sampling: str = "max-coverage",
+        elimination: str | None = None,
+        schedule: str | None = None,
+        widths: str | None = None,
+        recommendation: str | None = None,
+        preset: str = "theory",
+        prior: float = 20.0,
+        growth: float = 1.1,
+    ) -> None:
+        self.preset = one_of("preset", preset, PRESETS)
+        authors = self.preset == "experiment"
+        valid = ("max-coverage", "max-diameter", "coverage")
+        self.sampling = one_of("sampling", sampling, valid)
+        self.elimination = one_of("elimination", elimination or ("both" if authors else "return"), ELIMINATION)
+        chosen = schedule or ("paper" if authors else "every-episode")
+        self.schedule = one_of("schedule", chosen, (*SCHEDULES, "paper"))
+        self.widths = one_of("widths", widths or ("empirical" if authors else "paper"), WIDTHS)
+        chosen = recommendation or ("cautious" if authors else "optimistic")
+        self.recommendation = one_of("recommendation", chosen, RECOMMENDATION)
+        self.prior = real("prior", prior)
+        self.growth = real("growth", growth)
+        if self.prior <= 0:
+            raise SettingError(f"prior must be positive, not {self.prior:g}")
+        if self.growth <= 1:
+            raise SettingError(f"growth must be above 1, not {self.growth:g}")
+        if authors and sigma is None and isinstance(mdp, MDP) and mdp.sigma is None:
+            sigma = 0.5
+        super().__init__(mdp, epsilon, delta, sigma)
+
+    def _plan(self) -> Plan:
+        authors = self.preset == "experiment"
+        sampling, schedule = self.sampling, self.schedule
+        if authors and sampling == "max-coverage":
+            sampling = "coverage"  # the authors' code covers in every episode
+        if schedule == "paper":
+            schedule = "every-sa" if sampling == "max-diameter" else "end-of-period"
+        return Plan(
+            sampling=SAMPLING.index(sampling),
+            by_return=int(self.elimination in ("return", "both")),
+            by_value=int(self.elimination in ("value", "both")),
+            schedule=SCHEDULES.index(schedule),
+            every=states_times_actions(self.mdp),
+            growth=self.growth,
+            sequential=int(authors),
+            keep_last=int(authors),
+            wait=int(authors),
+            stopping=DIAMETER,
+            strict=int(authors),
+            at_eliminations=int(authors),
+            single=1,
+            recommendation=RECOMMENDATION.index(self.recommendation),
+            widths_first=0,
+            least_played=int(authors and sampling == "max-diameter"),
+            seed=0,
+            **self._width_settings(self.widths, self.prior),
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP."""
+        return {
+            "name": self.name,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "sigma": self._sigma_setting(),
+            "sampling": self.sampling,
+            "elimination": self.elimination,
+            "schedule": self.schedule,
+            "widths": self.widths,
+            "recommendation": self.recommendation,
+            "preset": self.preset,
+            "prior": self.prior,
+            "growth": self.growth,
+        }

@@ -1,0 +1,156 @@
+"""A learner made of rules: the shared ask/tell machinery of EPRL, BPI-UCRL and the uniform baseline.
+
+A subclass turns its settings into a `Plan` of numbers; kernels do the rest, one episode at a time here and whole runs
+in `_run`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.engine.arrays import Reality
+from surepath.engine.state import CHECKED, EPISODES, EPSILON_NEXT, Plan, State, new_state
+from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, fill_table
+from surepath.learners.base import GAP, SINGLE, STOP_REASONS, Learner, RunRecord
+from surepath.model.mdp import MDP
+from surepath.rules.loop import close, new_record, run
+from surepath.rules.recommendation import certified_gap
+from surepath.rules.sampling import choose
+from surepath.rules.steps import absorb, is_close, is_single
+from surepath.rules.stopping import gap
+
+# About this much work (arcs times episodes) is done between two looks at the outside world.
+_CHUNK = 50_000_000
+
+
+class RuleLearner(Learner):
+    """Ask and tell over the compiled rules.
+
+    Attributes:
+        plan: The settings as the kernels read them.
+    """
+
+    def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None) -> None:
+        super().__init__(mdp, epsilon, delta, sigma)
+        self.plan = self._plan()
+        self._table = self._new_table(1024)
+        self._state = self._new_state()
+        self.visits = self._state.visits
+        self.sums = self._state.sums
+
+    @abstractmethod
+    def _plan(self) -> Plan:
+        """The settings as numbers."""
+
+    # Arrays ----------------------------------------------------------------------------------------------------
+
+    def _new_table(self, size: int) -> FloatArray:
+        table = np.zeros(size)
+        plan = self.plan
+        fill_table(plan.widths, plan.arcs, plan.delta, plan.prior, table)
+        return table
+
+    def _table_for(self, episodes: int) -> FloatArray:
+        """A width table for this many visits, or the largest one; shared by all runs of this learner."""
+        table = self._table
+        if len(table) <= episodes and len(table) < LARGEST_TABLE:
+            table = self._new_table(min(LARGEST_TABLE, max(2 * len(table), episodes + 1)))
+            self._table = table
+        return table
+
+    def _new_state(self) -> State:
+        return new_state(self.graph, self.plan, self.sigma, self.mdp.is_known, self.known_gain, self._table)
+
+    # The contract ----------------------------------------------------------------------------------------------
+
+    @property
+    def active(self) -> BoolArray:
+        """Which arcs may still be on a best path, bool [N]."""
+        return self._state.active.copy()
+
+    def recommend(self) -> IntArray:
+        """The path this learner stands by now, int [H]."""
+        certified_gap(self.graph, self.plan, self._state)
+        return self._state.advice.copy()
+
+    def certified_gap(self) -> float:
+        """Proven bound, valid at all times at once, on how far `recommend()` is from the best.
+
+        The largest upper value over active policies minus the lower value of the recommended path; 0 once the
+        learner has stopped because a single plan is left. Infinite while that cannot be said yet. With the
+        `empirical` widths it is a figure without a proof.
+        """
+        if self.stop_reason == STOP_REASONS[SINGLE]:
+            return 0.0
+        return certified_gap(self.graph, self.plan, self._state)
+
+    def _choose(self) -> IntArray:
+        choose(self.graph, self.plan, self._state)
+        return self._state.path
+
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        self._state = self._state._replace(table=self._table_for(self.episodes + 1))
+        state = self._state
+        state.path[:] = path
+        state.gains[:] = gains
+        absorb(self.graph, self.plan, state)
+        self.episodes += 1
+        if state.tally[CHECKED]:
+            if is_close(self.plan, gap(self.graph, self.plan, state), self.epsilon):
+                self.stop_reason = STOP_REASONS[GAP]
+            elif is_single(self.plan, state):
+                self.stop_reason = STOP_REASONS[SINGLE]
+        self.stopped = self.stop_reason is not None
+
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        order = np.argsort(-epsilons, kind="stable")
+        falling = np.ascontiguousarray(epsilons[order])
+        graph, plan, state = self.graph, self._plan_for(rng), self._new_state()
+        record = new_record(len(falling), self.mdp.horizon)
+        step = max(1000, _CHUNK // self.mdp.n_arcs)
+        limit = min(budget, 1000)
+        while True:
+            state = state._replace(table=self._table_for(limit))
+            run(graph, plan, state, reality, rng, limit, falling, record)
+            if state.tally[EPSILON_NEXT] == len(falling) or limit == budget:
+                break
+            limit = min(budget, int(state.tally[EPISODES]) + min(step, limit))
+        close(graph, plan, state, falling, record)
+        back = np.argsort(order)
+        return RunRecord(
+            record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
+        )
+
+    def _plan_for(self, rng: np.random.Generator) -> Plan:
+        """The plan of one simulated run."""
+        return self.plan
+
+    def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
+        kind = WIDTHS.index(widths)
+        unknown = int((~self.mdp.is_known).sum())
+        return {
+            "widths": kind,
+            "arcs": float(max(1, unknown) if kind == MIXTURE else self.mdp.n_arcs),
+            "delta": self.delta,
+            "prior": prior,
+            "cap": 1.0 if kind == EMPIRICAL else np.inf,
+        }
+
+    def _sigma_setting(self) -> float | list[float]:
+        """sigma as one number where all arcs to learn agree."""
+        values = np.unique(self.sigma[~self.mdp.is_known])
+        if len(values) <= 1:
+            return float(values[0]) if len(values) else 1.0
+        return [float(x) for x in self.sigma]
+
+
+def states_times_actions(mdp: MDP) -> int:
+    """S * A of the paper: number of states times number of actions, as their names or numbers say."""
+    states = len(mdp.state_labels) if mdp.state_labels is not None else int(mdp.node_state.max()) + 1
+    actions = len(mdp.action_labels) if mdp.action_labels is not None else int(mdp.action.max()) + 1
+    return states * actions

@@ -1,0 +1,203 @@
+"""simulate: many runs of a learner on an instance, compiled, over threads, the same for any number of workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+
+from surepath._checks import FloatArray, check_epsilon, whole
+from surepath._version import __version__
+from surepath.engine.arrays import reality_of
+from surepath.errors import SettingError
+from surepath.learners.base import Learner, RunRecord
+from surepath.learners.drive import drive
+from surepath.learners.registry import build
+from surepath.learners.results import Results
+from surepath.model.instance import Instance
+from surepath.model.rewards import CALLABLE
+
+Progress = Callable[[int, int], None]
+
+
+def simulate(
+    learner_spec: Learner | Mapping[str, Any],
+    instance: Instance,
+    runs: int,
+    seed: int,
+    epsilons: Sequence[float] | None = None,
+    workers: int | None = None,
+    *,
+    budget: int = 10_000_000,
+    progress: bool | Progress = False,
+) -> Results:
+    """Run a learner many times on an instance.
+
+    Args:
+        learner_spec: A learner on the instance's MDP (its settings are used, the object is not touched), or a spec
+            such as {"name": "EPRL", "epsilon": 0.1, "delta": 0.1, "sampling": "max-diameter"}. A spec without sigma
+            gets the factor that the instance's laws declare; without epsilon, the smallest of `epsilons`.
+        instance: The world to play in.
+        runs: How many runs.
+        seed: Run i draws from the child i of SeedSequence(seed), whatever the number of runs and workers.
+        epsilons: Stopping times for several epsilons from one run at the smallest.
+        workers: Threads; by default one per core.
+        budget: Episodes after which a run is cut; such rows are marked censored.
+        progress: True for a progress bar on standard error, or a function of (runs done, runs).
+
+    Returns:
+        One row per (run, epsilon).
+
+    Example:
+        >>> from surepath import families
+        >>> spec = {"name": "BPIUCRL", "epsilon": 1.0, "delta": 0.1}
+        >>> result = simulate(spec, families.paper_random(), runs=3, seed=0, workers=1)
+        >>> len(result), bool(result.correct.all())
+        (3, True)
+    """
+    if not isinstance(instance, Instance):
+        raise SettingError(f"simulate needs an Instance, which has reward laws, not {type(instance).__name__}")
+    runs = whole("runs", runs, low=1)
+    seed = whole("seed", seed, low=0)
+    budget = whole("budget", budget, low=1)
+    workers = min(runs, whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1)
+    grid = _grid(epsilons)
+    learner = _learner(learner_spec, instance, grid)
+    if grid is None:
+        grid = np.array([learner.epsilon])
+    one = _one_run(learner, instance, seed, budget, grid)
+    records = _all_runs(one, runs, workers, progress)
+    return _results(records, learner, instance, grid, {"seed": seed, "runs": runs, "budget": budget})
+
+
+def _grid(epsilons: Iterable[float] | None) -> FloatArray | None:
+    if epsilons is None:
+        return None
+    grid = np.array([check_epsilon(x) for x in epsilons])
+    if not grid.size:
+        raise SettingError("epsilons must hold at least one epsilon")
+    return grid
+
+
+def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatArray | None) -> Learner:
+    if isinstance(spec, Learner):
+        if spec.mdp != instance.mdp:
+            raise SettingError(f"the learner was built on another MDP ({spec.mdp!r}) than the instance's")
+        if grid is None or grid.min() == spec.epsilon:
+            return spec
+        return spec.fresh(float(grid.min()))
+    if not isinstance(spec, Mapping):
+        raise SettingError(f'a learner is a Learner or a spec such as {{"name": "EPRL", ...}}, not {spec!r}')
+    settings = dict(spec)
+    if grid is not None:
+        settings["epsilon"] = float(grid.min())
+    settings.setdefault("sigma", instance.sigma)
+    return build(settings, instance.mdp)
+
+
+def _one_run(
+    learner: Learner, instance: Instance, seed: int, budget: int, grid: FloatArray
+) -> Callable[[int], RunRecord]:
+    """The function that plays run i."""
+    in_python = not learner.compiled or bool((instance.law.kind == CALLABLE).any())
+    reality = None if in_python else reality_of(instance)
+
+    def one(index: int) -> RunRecord:
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=(index,))))
+        if reality is None:
+            return drive(learner, instance, rng, budget, grid)
+        return learner._run(reality, rng, budget, grid)
+
+    return one
+
+
+def _all_runs(one: Callable[[int], RunRecord], runs: int, workers: int, progress: bool | Progress) -> list[RunRecord]:
+    records: list[RunRecord | None] = [None] * runs
+    with _reporter(progress, runs) as report:
+        done = 0
+        records[0] = one(0)  # compiles, if anything must be compiled, before the threads start
+        report(1)
+        if workers == 1:
+            for index in range(1, runs):
+                records[index] = one(index)
+                report(index + 1)
+        else:
+            size = max(1, min(64, runs // (workers * 8)))
+            starts = range(1, runs, size)
+
+            def several(start: int) -> int:
+                stop = min(runs, start + size)
+                for index in range(start, stop):
+                    records[index] = one(index)
+                return stop - start
+
+            with ThreadPoolExecutor(workers) as pool:
+                waiting = {pool.submit(several, start) for start in starts}
+                done = 1
+                try:
+                    while waiting:
+                        finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_EXCEPTION)
+                        done += sum(future.result() for future in finished)
+                        report(done)
+                except BaseException:
+                    for future in waiting:
+                        future.cancel()
+                    raise
+    return [record for record in records if record is not None]
+
+
+class _reporter:
+    """Calls the user's function, or shows a bar, or does nothing."""
+
+    def __init__(self, progress: bool | Progress, runs: int) -> None:
+        self.progress, self.runs = progress, runs
+        self.bar: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> Callable[[int], None]:
+        if self.progress is True:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self.bar = Progress(*columns, console=Console(stderr=True))
+            self.bar.start()
+            self.task = self.bar.add_task("runs", total=self.runs)
+        return self.report
+
+    def report(self, done: int) -> None:
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done)
+        elif callable(self.progress):
+            self.progress(done, self.runs)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _results(
+    records: list[RunRecord], learner: Learner, instance: Instance, grid: FloatArray, how: dict[str, Any]
+) -> Results:
+    runs, size = len(records), len(grid)
+    path = np.concatenate([record.path for record in records])
+    value = instance.gains[path].sum(axis=1)
+    best = instance.mdp.sign * instance.optimal_return
+    regret = np.maximum(0.0, best - value)
+    epsilon = np.tile(grid, runs)
+    scale = max(1.0, abs(best))
+    return Results(
+        run=np.repeat(np.arange(runs), size),
+        epsilon=epsilon,
+        tau=np.concatenate([record.tau for record in records]),
+        reason=np.concatenate([record.reason for record in records]),
+        correct=regret <= epsilon + 1e-12 * scale,
+        regret=regret,
+        eliminated=np.concatenate([record.eliminated for record in records]),
+        gap=np.concatenate([record.gap for record in records]),
+        path=path,
+        settings={"learner": learner.settings(), "instance": instance.id, "version": __version__, **how},
+    )

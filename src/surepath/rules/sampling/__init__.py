@@ -1,0 +1,29 @@
+"""Sampling rules: which path to play next. `choose` dispatches on the plan's number."""
+
+from __future__ import annotations
+
+from surepath.engine._jit import bare_kernel
+from surepath.engine.arrays import Graph
+from surepath.engine.state import Plan, State
+from surepath.rules.sampling import coverage, max_coverage, max_diameter, optimistic, uniform
+
+SAMPLING = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
+MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM = range(6)
+
+_max_coverage, _max_diameter, _coverage = max_coverage.choose, max_diameter.choose, coverage.choose
+_optimistic, _uniform = optimistic.choose, uniform.choose
+
+
+@bare_kernel
+def choose(graph: Graph, plan: Plan, state: State) -> None:
+    """Write the path to play into state.path."""
+    if plan.sampling == MAX_DIAMETER:
+        _max_diameter(graph, plan, state)
+    elif plan.sampling == OPTIMISTIC:
+        _optimistic(graph, plan, state)
+    elif plan.sampling == MAX_COVERAGE:
+        _max_coverage(graph, plan, state)
+    elif plan.sampling == COVERAGE:
+        _coverage(graph, plan, state)
+    else:
+        _uniform(graph, plan, state)

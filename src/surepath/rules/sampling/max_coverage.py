@@ -1,0 +1,27 @@
+"""Max-coverage: the sampling rule of Algorithm 1.
+
+Odd episodes: the policy, among ALL policies, that visits most undersampled arcs,
+
+    argmax sum_h 1{ (s_h, a_h) active when period k_t began, n^{t-1}(s_h, a_h) < k_t };
+
+even episodes: max-diameter over active policies. k_t = 1 + min of n^{t-1} over active arcs is the period; it never
+falls and may jump. Eliminated arcs may be played to cover faster. Ties: lowest arc.
+"""
+
+from __future__ import annotations
+
+from surepath.engine._jit import bare_kernel
+from surepath.engine.arrays import Graph
+from surepath.engine.state import EPISODES, Plan, State
+from surepath.rules.sampling import coverage, max_diameter
+
+_cover, _widest = coverage.cover, max_diameter.choose
+
+
+@bare_kernel
+def choose(graph: Graph, plan: Plan, state: State) -> None:
+    """Write the path to play into state.path; the episode about to be played is number EPISODES + 1."""
+    if state.tally[EPISODES] % 2 == 0:
+        _cover(graph, state, state.started)
+    else:
+        _widest(graph, plan, state)

@@ -1,0 +1,22 @@
+"""Max-diameter: play an active policy with the largest sum of widths (the function MaxDiameter of Algorithm 1).
+
+    pi^t in argmax over Pi^{t-1} of sum_h b_h^{t-1}(s_h, a_h)
+
+Unvisited arcs have infinite width: the path with most of them wins, then the finite part. Its value is half the
+diameter that the stopping rule tests, so one backward pass serves both. Ties: lowest arc (least played action under
+the `experiment` preset).
+"""
+
+from __future__ import annotations
+
+from surepath.engine._jit import bare_kernel
+from surepath.engine.arrays import Graph
+from surepath.engine.state import Plan, State
+from surepath.engine.views import follow, spreads
+
+
+@bare_kernel
+def choose(graph: Graph, plan: Plan, state: State) -> None:
+    """Write the path to play into state.path."""
+    spreads(graph, state)
+    follow(graph, plan, state, state.width, state.spread, state.spread_count, state.path)

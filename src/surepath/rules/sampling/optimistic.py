@@ -1,0 +1,28 @@
+"""Optimistic: play the active policy of largest upper value; the sampling rule of BPI-UCRL.
+
+    pi^t_h(s) = argmax_a  Qbar_h^{t-1}(s, a)
+
+An unvisited arc has an infinite upper value: the path with most of them wins, then the finite part. Under the
+`experiment` preset it plays on widths alone while some arc is unvisited, as the authors' code does. Ties: lowest arc
+(least played action under that preset).
+"""
+
+from __future__ import annotations
+
+from surepath.engine._jit import bare_kernel
+from surepath.engine.arrays import Graph
+from surepath.engine.state import UNSEEN, Plan, State
+from surepath.engine.views import follow, upper_values
+from surepath.rules.sampling import max_diameter
+
+_widest = max_diameter.choose
+
+
+@bare_kernel
+def choose(graph: Graph, plan: Plan, state: State) -> None:
+    """Write the path to play into state.path."""
+    if plan.widths_first == 1 and state.tally[UNSEEN] > 0:
+        _widest(graph, plan, state)
+    else:
+        upper_values(graph, state)
+        follow(graph, plan, state, state.upper, state.best, state.best_count, state.path)

@@ -1,0 +1,35 @@
+"""Uniform: at every state each action with the same chance; a baseline that learns nothing from the rewards.
+
+The chance comes from a hash of (seed, episode, stage), so that asking twice gives the same path and a run can be
+repeated from any point. No active sets, no ties.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.engine._jit import bare_kernel
+from surepath.engine.arrays import Graph
+from surepath.engine.state import EPISODES, Plan, State
+
+
+@bare_kernel
+def mix(key: np.int64) -> np.uint64:
+    """A 64-bit finaliser in the manner of splitmix64: every input bit moves every output bit."""
+    z = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@bare_kernel
+def choose(graph: Graph, plan: Plan, state: State) -> None:
+    """Write the path to play into state.path."""
+    node = 0
+    key = mix(np.int64(plan.seed)) ^ mix(state.tally[EPISODES] + 1)
+    for h in range(len(state.path)):
+        degree = graph.first[node + 1] - graph.first[node]
+        draw = mix(np.int64(key >> np.uint64(1)) + h * 7919)
+        chosen = graph.first[node] + np.int64((draw >> np.uint64(1)) % np.uint64(degree))
+        state.path[h] = chosen
+        node = graph.target[chosen]

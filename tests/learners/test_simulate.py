@@ -1,0 +1,95 @@
+"""simulate: rows, seeds, workers and epsilons."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surepath import EPRL, Drawn, Instance, families, simulate
+from surepath.errors import SettingError
+
+MAX_DIAMETER = {"name": "EPRL", "delta": 0.1, "sampling": "max-diameter", "elimination": "both"}
+BPI = {"name": "BPIUCRL", "delta": 0.1}
+
+
+@pytest.mark.parametrize("spec", [MAX_DIAMETER, BPI], ids=["eprl", "bpi"])
+def test_the_number_of_workers_changes_nothing(spec: dict) -> None:
+    instance = families.paper_random(seed=3)
+    alone = simulate(spec, instance, runs=9, seed=4, epsilons=[1.0, 2.0], workers=1)
+    many = simulate(spec, instance, runs=9, seed=4, epsilons=[1.0, 2.0], workers=3)
+    few = simulate(spec, instance, runs=4, seed=4, epsilons=[1.0, 2.0], workers=2)
+    assert alone.to_dict() == many.to_dict()
+    assert few.tau.tolist() == alone.tau[:8].tolist()
+
+
+@pytest.mark.parametrize("spec", [MAX_DIAMETER, BPI], ids=["eprl", "bpi"])
+def test_one_run_at_the_smallest_epsilon_gives_the_others(spec: dict) -> None:
+    instance = families.paper_random(seed=5)
+    grid = [0.7, 2.5, 1.3]
+    together = simulate(spec, instance, runs=3, seed=1, epsilons=grid)
+    for epsilon in grid:
+        apart = simulate({**spec, "epsilon": epsilon}, instance, runs=3, seed=1)
+        assert apart.tau.tolist() == together.tau[together.at(epsilon)].tolist()
+        assert apart.path.tolist() == together.path[together.at(epsilon)].tolist()
+        assert apart.gap.tolist() == together.gap[together.at(epsilon)].tolist()
+
+
+def test_a_spent_budget_is_marked() -> None:
+    result = simulate({**BPI, "epsilon": 0.0}, families.paper_random(), runs=2, seed=0, budget=50)
+    assert result.censored.all()
+    assert result.tau.tolist() == [50, 50]
+    assert set(result.reason) == {"budget"}
+
+
+def test_a_users_function_is_played_step_by_step_to_the_same_end() -> None:
+    compiled = families.paper_random(seed=2)
+    means = compiled.means
+    drawn = Instance(compiled.mdp, Drawn(lambda arc, rng: means[arc] + rng.standard_normal(), means, 1.0))
+    spec = {**MAX_DIAMETER, "sigma": 1.0}
+    fast = simulate(spec, compiled, runs=2, seed=7, epsilons=[6.0, 4.0])
+    slow = simulate(spec, drawn, runs=2, seed=7, epsilons=[6.0, 4.0])
+    assert fast.to_dict() == slow.to_dict()
+
+
+def test_the_learner_given_is_not_touched() -> None:
+    instance = families.paper_random(seed=2)
+    learner = EPRL(instance.mdp, 2.0, 0.1, sampling="max-diameter")
+    simulate(learner, instance, runs=2, seed=0)
+    assert learner.episodes == 0
+    assert not learner.stopped
+    assert not learner.visits.any()
+
+
+def test_rows_and_columns_agree() -> None:
+    result = simulate({**BPI, "epsilon": 2.0}, families.paper_random(), runs=4, seed=0)
+    assert len(result) == len(list(result)) == 4
+    assert [row.tau for row in result] == result.tau.tolist()
+    assert result.frame()["tau"].to_list() == result.tau.tolist()
+    assert result.mean_tau() == pytest.approx(result.tau.mean())
+    assert (result.correct == (result.regret <= 2.0)).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"name": "EPLR", "epsilon": 1, "delta": 0.1}, "learner 'EPLR' is not known (did you mean \"EPRL\"?)"),
+        ({"name": "EPRL", "epsilon": 1, "delta": 0.1, "samplin": "x"}, '(did you mean "sampling"?)'),
+        ({"name": "EPRL", "delta": 0.1}, "the spec of EPRL needs epsilon"),
+        ({"epsilon": 1}, "a learner spec needs a name"),
+        ("EPRL", "a learner is a Learner or a spec"),
+        ({"name": "EPRL", "epsilon": -1, "delta": 0.1}, "epsilon must be 0 or more, not -1"),
+        ({"name": "EPRL", "epsilon": 1, "delta": 1.5}, "delta must lie strictly between 0 and 1"),
+    ],
+)
+def test_a_bad_spec_is_refused(spec: object, message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        simulate(spec, families.paper_random(), runs=1, seed=0)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+
+
+def test_progress_is_reported() -> None:
+    seen: list[tuple[int, int]] = []
+    spec = {**BPI, "epsilon": 2.0}
+    simulate(spec, families.paper_random(), runs=5, seed=0, workers=1, progress=lambda a, b: seen.append((a, b)))
+    assert seen == [(i, 5) for i in range(1, 6)]
+    assert np.array(seen).shape == (5, 2)
