@@ -5,8 +5,18 @@ This part needs the true means; no learner imports it.
 
 from __future__ import annotations
 
+from surepath.theory.bounds import is_tree as is_tree
 from surepath.theory.flows import Flow as Flow
 from surepath.theory.flows import minimum_flow as minimum_flow
 from surepath.theory.flows import policy_cover as policy_cover
 from surepath.theory.gaps import Gaps as Gaps
 from surepath.theory.gaps import gaps as gaps
+from surepath.theory.lower_bounds import LowerBound as LowerBound
+from surepath.theory.lower_bounds import lower_bound as lower_bound
+from surepath.theory.lower_bounds import tree_lower_bound as tree_lower_bound
+from surepath.theory.lower_bounds import worst_case_lower_bound as worst_case_lower_bound
+from surepath.theory.upper_bounds import UpperBound as UpperBound
+from surepath.theory.upper_bounds import gap_complexity as gap_complexity
+from surepath.theory.upper_bounds import tree_upper_bound as tree_upper_bound
+from surepath.theory.upper_bounds import upper_bound as upper_bound
+from surepath.theory.upper_bounds import worst_case_upper_bound as worst_case_upper_bound

@@ -1,0 +1,89 @@
+"""What the bounds share: settings checked once, the gap that each formula divides by, tree-ness, logarithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import FloatArray, check_delta, check_epsilon, check_sigma
+from surepath.errors import ProblemError, SettingError
+from surepath.model.instance import Instance
+from surepath.model.mdp import MDP
+from surepath.theory.gaps import Gaps, gaps
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """An instance with the accuracy asked of it.
+
+    Attributes:
+        instance: The problem with its true means.
+        gaps: Its gaps.
+        epsilon, delta: Accuracy and allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor of each arc, float [N]; 0 on arcs whose reward is known.
+    """
+
+    instance: Instance
+    gaps: Gaps
+    epsilon: float
+    delta: float
+    sigma: FloatArray
+
+    @property
+    def mdp(self) -> MDP:
+        """The layered graph."""
+        return self.instance.mdp
+
+    @property
+    def largest_sigma(self) -> float:
+        """The sigma of formulas that have a single one: the largest of the arcs'."""
+        return float(self.sigma.max())
+
+    def upper_gap(self) -> FloatArray:
+        """max(deterministic return gap, Delta_min, epsilon), what the upper bounds divide by, float [N]."""
+        return np.maximum(self.gaps.deterministic_return, max(self.gaps.minimum, self.epsilon))
+
+
+def setting(
+    instance: Instance, epsilon: float, delta: float, sigma: ArrayLike | None = None, *, known: Gaps | None = None
+) -> Setting:
+    """Check the settings of a bound; sigma replaces the instance's own factors, except on arcs with known reward."""
+    if not isinstance(instance, Instance):
+        raise SettingError(f"a bound needs an Instance, with its true means, not {type(instance).__name__}")
+    factors = check_sigma(instance.sigma if sigma is None else sigma, instance.mdp.n_arcs)
+    factors[instance.mdp.is_known] = 0.0
+    found = gaps(instance) if known is None else known
+    return Setting(instance, found, check_epsilon(epsilon), check_delta(delta), factors)
+
+
+def log_confidence(delta: float, factor: float) -> float:
+    """log(1 / (factor delta)), or 0 where that is negative: a lower bound is never below 0."""
+    return max(0.0, -log(factor * delta))
+
+
+def is_tree(mdp: MDP) -> bool:
+    """Does every (stage, state) but the first have exactly one arc into it?"""
+    return bool((np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[1 : mdp.n_nodes] == 1).all())
+
+
+def require_tree(mdp: MDP) -> None:
+    """Raise unless the MDP is a tree, naming a state with several ways in."""
+    ways = np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[: mdp.n_nodes]
+    many = np.flatnonzero(ways > 1)
+    if many.size:
+        node = int(many[0])
+        stage = int(np.searchsorted(mdp.stage_node, node, side="right")) - 1
+        raise ProblemError(
+            f"this bound holds for trees, where one arc leads to each state; {int(ways[node])} arcs lead to "
+            f"stage {stage}, state {mdp.state_label(node)!r}; use the bound for general graphs"
+        )
+
+
+def divide(numerator: ArrayLike, gap: ArrayLike) -> FloatArray:
+    """numerator / gap^2, where 0 / 0^2 is 0 (nothing to learn), anything else / 0^2 infinite and x / infinity 0."""
+    above, below = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), np.asarray(gap, dtype=np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((above == 0) | np.isinf(below), 0.0, above / below**2)

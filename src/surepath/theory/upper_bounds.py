@@ -1,0 +1,165 @@
+"""Upper bounds: with probability 1 - delta, EPRL stops before this many episodes. And the measure they improve on.
+
+A formula with a single sigma takes the largest of the arcs'. The paper simplifies k <= B log k + C; its simplification
+needs large sigma H / gap, and outside that range a logarithm of it would turn negative: it is then replaced by 0, with
+which the inequality holds for every sigma.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import FloatArray, check_delta, check_epsilon, one_of, real, whole
+from surepath.model.instance import Instance
+from surepath.theory.bounds import Setting, divide, require_tree, setting
+from surepath.theory.flows import minimum_flow
+
+COVERAGE = ("max-coverage", "static-max-coverage")
+SAMPLINGS = (*COVERAGE, "max-diameter")
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBound:
+    """An upper bound on the episodes of EPRL on one instance.
+
+    Attributes:
+        value: Episodes, with probability at least 1 - delta.
+        local: g, the visits it allows each arc, float [N].
+        flow_value: phi*(g), the minimum flow over them (coverage rules only, else NaN).
+        factor: What multiplies phi*(g): 2 C_H (max log g + 1) (coverage rules only, else NaN).
+    """
+
+    value: float
+    local: FloatArray
+    flow_value: float
+    factor: float
+
+
+def upper_bound(
+    instance: Instance,
+    epsilon: float,
+    delta: float,
+    *,
+    sampling: str = "max-coverage",
+    sigma: ArrayLike | None = None,
+) -> UpperBound:
+    """Episodes that EPRL may need on this instance, by sampling rule, with probability 1 - delta.
+
+    Coverage rules (Theorem "formal"): 2 C_H (max log g + 1) phi*(g), with C_H = 1 for "static-max-coverage",
+    log(H) + 1 for "max-coverage", and on every arc, with D = max(gap, Delta_min, epsilon),
+
+        g = 32 sigma^2 H^2 / D^2 (log(4 N^3 / delta) + L) + 2,     L = 8 log(16 sigma H log(4 N^3 / delta) / D).
+
+    "max-diameter": sum over arcs of 32 sigma^2 H^2 / D^2 (log(4 N / delta) + L), plus N + 1, with
+    L = 8 log(16 N sigma H log(4 N / delta) / epsilon); infinite at epsilon = 0.
+    """
+    at = setting(instance, epsilon, delta, sigma)
+    rule = one_of("sampling", sampling, SAMPLINGS)
+    if rule == "max-diameter":
+        n = at.mdp.n_arcs
+        local = _visits(at, 32.0, log(4 * n / at.delta), _logarithm(at, 16.0))
+        return UpperBound(float(local.sum()) + n + 1, local, float("nan"), float("nan"))
+    local = coverage_visits(at)
+    if np.isinf(local).any():
+        return UpperBound(inf, local, inf, inf)
+    share = 1.0 if rule == "static-max-coverage" else log(at.mdp.horizon) + 1
+    factor = 2 * share * (log(float(local.max())) + 1)
+    flow_value = float(minimum_flow(at.mdp, local).value)
+    return UpperBound(factor * flow_value, local, flow_value, factor)
+
+
+def tree_upper_bound(
+    instance: Instance,
+    epsilon: float,
+    delta: float,
+    *,
+    sampling: str = "max-coverage",
+    sigma: ArrayLike | None = None,
+) -> float:
+    """The two theorems for trees: a maximum over stages in the place of the flow and of the sum.
+
+    Coverage rules: 2 max over stages of sum of g. "max-diameter": max over stages of the sum of
+    128 sigma^2 H^2 / D^2 (log(4 N / delta) + L) + 2, with L = 8 log(32 sigma N H log(4 N / delta) / epsilon). (The
+    proof of the latter sums over the last stage alone, which is never larger; the statement is given.)
+
+    Raises:
+        ProblemError: The MDP is not a tree.
+    """
+    at = setting(instance, epsilon, delta, sigma)
+    rule = one_of("sampling", sampling, SAMPLINGS)
+    require_tree(at.mdp)
+    if rule == "max-diameter":
+        local = _visits(at, 128.0, log(4 * at.mdp.n_arcs / at.delta), _logarithm(at, 32.0)) + 2
+        return float(np.add.reduceat(local, at.mdp.stage_arc[:-1]).max())
+    return 2 * float(np.add.reduceat(coverage_visits(at), at.mdp.stage_arc[:-1]).max())
+
+
+def worst_case_upper_bound(
+    states: int,
+    actions: int,
+    horizon: int,
+    epsilon: float,
+    delta: float,
+    *,
+    sampling: str = "max-coverage",
+    sigma: float = 1.0,
+) -> float:
+    """Episodes EPRL may need on any MDP of this size, with probability 1 - delta; infinite at epsilon = 0.
+
+    c sigma^2 S A H^2 / epsilon^2 (log(4 S A H / delta) + 4 log(2 c sigma^2 S A H^2 log(4 S A H / delta) / epsilon^2)),
+    plus 8 S A H + 2 and c = 256 for the coverage rules, plus 2 S A H + 1 and c = 128 for "max-diameter".
+    """
+    size = whole("states", states, low=1) * whole("actions", actions, low=1) * whole("horizon", horizon, low=1)
+    variance, confidence = real("sigma", sigma) ** 2, log(4 * size / check_delta(delta))
+    rule = one_of("sampling", sampling, SAMPLINGS)
+    if check_epsilon(epsilon) == 0:
+        return inf
+    constant = 128.0 if rule == "max-diameter" else 256.0
+    lead = constant * variance * size * horizon / epsilon**2
+    rest = 2 * size + 1 if rule == "max-diameter" else 8 * size + 2
+    inner = 2 * lead * confidence
+    return lead * (confidence + 4 * (max(0.0, log(inner)) if inner > 0 else 0.0)) + rest
+
+
+def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
+    """The measure of Wagenmaker et al. in deterministic MDPs, by arc, float [N]; its sum is C(M, epsilon).
+
+    1 / max(value gap, epsilon)^2, where the only optimal action of a state takes the least positive value gap of the
+    state (and counts nothing where it is the only action). Compare with sums over deterministic return gaps: those
+    do not pay for close choices in states that no good path visits.
+    """
+    at = setting(instance, epsilon, 0.5)
+    mdp, gap = at.mdp, at.gaps.value
+    best = np.add.reduceat((gap == 0).astype(np.int64), mdp.first[:-1])[mdp.source]
+    least = np.minimum.reduceat(np.where(gap > 0, gap, np.inf), mdp.first[:-1])[mdp.source]
+    own = np.where((gap == 0) & (best == 1), least, gap)
+    return divide(1.0, np.maximum(own, at.epsilon))
+
+
+def coverage_visits(at: Setting) -> FloatArray:
+    """g of Theorem "formal", float [N]."""
+    confidence = log(4 * at.mdp.n_arcs**3 / at.delta)
+    with np.errstate(divide="ignore"):
+        inside = 16 * at.largest_sigma * at.mdp.horizon * confidence / at.upper_gap()
+        extra = 8 * np.maximum(np.log(np.maximum(inside, 1.0)), 0.0)
+    return _visits(at, 32.0, confidence, extra) + 2
+
+
+def _visits(at: Setting, constant: float, confidence: float, extra: FloatArray | float) -> FloatArray:
+    """constant sigma^2 H^2 / D^2 (confidence + extra); nothing to learn when every reward is known."""
+    if at.largest_sigma == 0:
+        return np.zeros(at.mdp.n_arcs)
+    return divide(constant * at.largest_sigma**2 * at.mdp.horizon**2 * (confidence + extra), at.upper_gap())
+
+
+def _logarithm(at: Setting, constant: float) -> float:
+    """8 log(constant N sigma H log(4 N / delta) / epsilon) of the max-diameter theorems, 0 or more."""
+    if at.epsilon == 0:
+        return inf if at.largest_sigma > 0 else 0.0
+    n = at.mdp.n_arcs
+    inside = constant * n * at.largest_sigma * at.mdp.horizon * log(4 * n / at.delta) / at.epsilon
+    return 8 * log(max(inside, 1.0))
