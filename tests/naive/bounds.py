@@ -1,4 +1,4 @@
-"""The paper's formulas, one arc at a time, from gaps found by listing paths; made for means that are multiples of 1/2."""
+"""The paper's formulas, one arc at a time, from gaps found by listing paths; for means in multiples of 1/2."""
 
 from __future__ import annotations
 
