@@ -62,6 +62,7 @@ def read_edges(
     direction: str = "maximize",
     states: Sequence[str] | None = None,
     actions: Sequence[str] | None = None,
+    horizon: int | None = None,
     place: Callable[[int], str] | None = None,
 ) -> EdgeTable:
     """Build an MDP from rows and say which arc each row became.
@@ -71,6 +72,7 @@ def read_edges(
         source, target, sigma, direction: See `from_edges`.
         states, actions: Names in the order they are to be numbered; by default in the order they are met, and
             plain whole numbers stand for themselves.
+        horizon: With stages: how many there are, when all plans may end before the last one.
         place: Names row i in messages; "row 1" is the first by default.
     """
     edges = read_rows(rows, place or (lambda i: f"row {i + 1}"))
@@ -84,7 +86,7 @@ def read_edges(
     elif goal is not None:
         raise ProblemError("target is for tables without stages; with stages every plan ends after the last one")
     else:
-        steps, start = _staged(edges, start)
+        steps, start = _staged(edges, start, horizon)
     return assemble(edges, steps, start, sigma, direction, states, actions)
 
 
@@ -96,15 +98,16 @@ def _refuse_twins(edges: Sequence[Edge]) -> None:
             raise ProblemError(f"{edge} repeats {twin.place}; an action leads to one place from one state and stage")
 
 
-def _staged(edges: Sequence[Edge], source: str | None) -> tuple[list[Step], str]:
+def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[Step], str]:
     """Steps of a table that has stages; a plan that ends early waits until the last stage."""
     stages = {cast(int, edge.stage) for edge in edges}
-    horizon = max(stages) + 1
+    last = max(stages)
+    horizon = max(last + 1, horizon or 0)
     if min(stages) != 0:
         raise ProblemError(f"stages are numbered from 0; the lowest here is {min(stages)}")
-    if len(stages) < horizon:
-        gap = next(h for h in range(horizon) if h not in stages)
-        raise ProblemError(f"no row has stage {gap}, but there is a stage {horizon - 1}; stages leave no gaps")
+    if len(stages) <= last:
+        gap = next(h for h in range(last) if h not in stages)
+        raise ProblemError(f"no row has stage {gap}, but there is a stage {last}; stages leave no gaps")
     firsts = list(dict.fromkeys(edge.state for edge in edges if edge.stage == 0))
     if source is None and len(firsts) > 1:
         shown = ", ".join(repr(s) for s in firsts[:5]) + (", ..." if len(firsts) > 5 else "")

@@ -1,0 +1,227 @@
+"""Problems from deterministic Gymnasium environments: the graph is found by replaying actions from a reset.
+
+`reset(seed)` fixes the start. After it the environment's random generator is replaced by a fresh one at every
+replay, so that chance inside `step` cannot hide behind the seed: if the same actions lead elsewhere, it is seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import FloatArray, whole
+from surepath._optional import need
+from surepath.errors import NotDeterministicError, ProblemError
+from surepath.model.edges import read_edges
+from surepath.model.mdp import MDP
+from surepath.model.padding import END, PASS
+
+Report = Callable[[int, int, int], None]
+
+
+class _Place(NamedTuple):
+    """A (stage, observation) and one way to get there."""
+
+    name: str
+    actions: tuple[int, ...]  # available here, as numbers of the environment
+    trail: tuple[tuple[str, int], ...]  # (observation, action) from the start
+
+
+def from_gymnasium(
+    env: Any,
+    horizon: int,
+    *,
+    seed: int = 0,
+    replays: int = 1,
+    max_arcs: int = 1_000_000,
+    direction: str = "maximize",
+    progress: Report | bool | None = None,
+) -> MDP:
+    """Discover the reachable (stage, observation) graph of an environment.
+
+    Honours `info["action_mask"]` and `env.action_masks()`. After termination or truncation a plan waits on
+    pass-through arcs of known reward 0. Every transition is tried `1 + replays` times, and checked again whenever
+    it lies on the way to another one; a second outcome is an error.
+
+    Args:
+        env: A Gymnasium environment with a Discrete action space.
+        horizon: Number of stages H.
+        seed: Passed to every `reset`; it fixes the start.
+        replays: How often each new transition is tried again.
+        max_arcs: Stop with an error beyond this size.
+        direction: "maximize" or "minimize".
+        progress: A function (stage, horizon, arcs so far), True or False; by default shown on a terminal.
+    """
+    spaces = need("gymnasium", "gym").spaces
+    horizon = whole("horizon", horizon, low=1, error=ProblemError)
+    whole("replays", replays, low=0, error=ProblemError)
+    space = getattr(env, "action_space", None)
+    if not isinstance(space, spaces.Discrete):
+        raise ProblemError(f"the environment needs a Discrete action space; it has {space}")
+    report = _reporter(progress)
+    walker = _Walker(env, seed, int(space.start), int(space.n))
+    rows: list[tuple[int, str, int, str | None]] = []
+    here = [walker.walk(())]
+    for stage in range(horizon):
+        ahead: dict[str, _Place] = {}
+        for place in here:
+            for action in place.actions:
+                trail = (*place.trail, (place.name, action))
+                reached = walker.walk(trail)
+                for _ in range(replays):
+                    walker.same(trail, reached.name, walker.walk(trail).name)
+                ended = reached.name == END
+                rows.append((stage, place.name, action, None if ended else reached.name))
+                if len(rows) > max_arcs:
+                    raise ProblemError(f"more than {max_arcs:,} arcs by stage {stage}; lower the horizon")
+                if not ended and stage < horizon - 1:
+                    _meet(stage + 1, ahead.setdefault(reached.name, reached), reached)
+            report(stage, horizon, len(rows))
+        here = list(ahead.values())
+    padded = any(stage < horizon - 1 and ahead_of is None for stage, _, _, ahead_of in rows)
+    actions = [str(int(space.start) + i) for i in range(int(space.n))]
+    if padded:
+        actions.append(PASS)
+    plain = not padded and int(space.start) == 0
+    names = None if plain else actions
+    return read_edges(rows, source=rows[0][1], horizon=horizon, direction=direction, actions=names).mdp
+
+
+def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | None = None) -> FloatArray:
+    """The rewards of one episode along a path of an MDP made by `from_gymnasium`, float [H]; 0 after the end.
+
+    Args:
+        env: The environment.
+        mdp: Its graph.
+        path: The arcs to play.
+        seed: The seed that fixed the start.
+        noise: Seed of the environment's generator after the reset; fresh by default, so that episodes are independent.
+    """
+    arcs = mdp.check_path(path)
+    rewards = np.zeros(mdp.horizon)
+    observation, _ = env.reset(seed=seed)
+    _stir(env, noise)
+    for stage, arc in enumerate(arcs.tolist()):
+        if mdp.action_label(arc) == PASS:
+            break
+        expected = mdp.state_label(int(mdp.source[arc]))
+        if _name(observation) != expected:
+            raise NotDeterministicError(
+                f"at stage {stage} the environment is in state {_name(observation)!r}, the graph in {expected!r}"
+            )
+        observation, reward, terminated, truncated, _ = env.step(int(mdp.action_label(arc)))
+        rewards[stage] = float(reward)
+        if terminated or truncated:
+            break
+    return rewards
+
+
+class _Walker:
+    """Plays actions from a reset and checks every step against what was seen before."""
+
+    def __init__(self, env: Any, seed: int, start: int, n: int) -> None:
+        self.env, self.seed, self.actions = env, seed, range(start, start + n)
+        self.count = 0
+
+    def walk(self, trail: tuple[tuple[str, int], ...]) -> _Place:
+        """Where the trail's actions lead; its observations must come back."""
+        observation, info = self.env.reset(seed=self.seed)
+        self.count += 1
+        _stir(self.env, self.count)
+        ended = False
+        for i, (expected, action) in enumerate(trail):
+            found = END if ended else _name(observation)
+            if i == 0 and found != expected:
+                raise NotDeterministicError(
+                    f"reset(seed={self.seed}) started in state {expected!r} and then in {found!r}; "
+                    f"the start must be fixed"
+                )
+            self.same(trail[:i], expected, found)
+            observation, _, terminated, truncated, info = self.env.step(action)
+            ended = bool(terminated or truncated)
+        if ended:
+            return _Place(END, (), trail)
+        name = _name(observation)
+        return _Place(name, self._available(info, name, len(trail)), trail)
+
+    def same(self, trail: tuple[tuple[str, int], ...], first: str, second: str) -> None:
+        """Refuse a second outcome of the last step of a trail."""
+        if first != second and trail:
+            state, action = trail[-1]
+            raise NotDeterministicError(
+                f"not deterministic: stage {len(trail) - 1}, state {state!r}, action {action} led to {first!r} "
+                f"and then to {second!r}; surepath needs a known next state for each choice"
+            )
+
+    def _available(self, info: dict[str, Any], name: str, stage: int) -> tuple[int, ...]:
+        mask = info.get("action_mask")
+        if mask is None:
+            masks = _attribute(self.env, "action_masks")
+            mask = masks() if callable(masks) else None
+        if mask is None:
+            return tuple(self.actions)
+        flags = np.asarray(mask)
+        if flags.shape != (len(self.actions),):
+            raise ProblemError(f"state {name!r}: the action mask has shape {flags.shape}, not ({len(self.actions)},)")
+        if not flags.any():
+            raise ProblemError(f"stage {stage}, state {name!r} can be reached but its action mask allows no action")
+        return tuple(action for action, open in zip(self.actions, flags.tolist()) if open)
+
+
+def _meet(stage: int, old: _Place, new: _Place) -> None:
+    if old.actions != new.actions:
+        raise NotDeterministicError(
+            f"not deterministic: stage {stage}, state {old.name!r} allowed the actions {list(old.actions)} and then "
+            f"{list(new.actions)}; the observation must say everything that matters"
+        )
+
+
+def _stir(env: Any, seed: int | None) -> None:
+    """Give the environment's chance a fresh start that does not depend on the reset."""
+    inner = getattr(env, "unwrapped", env)
+    if hasattr(inner, "np_random"):
+        inner.np_random = np.random.default_rng(seed)
+
+
+def _attribute(env: Any, name: str) -> Any:
+    """An attribute of the environment or of one it wraps."""
+    try:
+        return env.get_wrapper_attr(name)
+    except AttributeError:
+        return getattr(env, name, None)
+
+
+def _name(observation: Any) -> str:
+    """An observation as text that tells any two apart."""
+    text = _text(observation)
+    if len(text) <= 80:
+        return text
+    return f"{text[:60]}... {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_text(value[key])}" for key in sorted(value, key=str)) + "}"
+    if isinstance(value, (tuple, list)):
+        return "(" + ", ".join(map(_text, value)) + ")"
+    if isinstance(value, (np.ndarray, np.generic)):
+        return str(value.tolist())
+    return str(value)
+
+
+def _reporter(progress: Report | bool | None) -> Report:
+    if callable(progress):
+        return progress
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        return lambda stage, horizon, arcs: None
+
+    def show(stage: int, horizon: int, arcs: int) -> None:
+        end = "\n" if stage == horizon - 1 else ""
+        print(f"\rdiscovering stage {stage + 1} of {horizon}: {arcs:,} arcs", end=end, file=sys.stderr, flush=True)
+
+    return show
