@@ -1,4 +1,4 @@
-"""The `surepath` command. Each command lives in a module of its own and is imported only when it runs.
+"""The `surepath` command. Each command lives in a module of its own, which imports what is heavy only when it runs.
 
 Exit codes: 0 done; 1 the answer is no (a check failed); 2 bad usage; 3 bad input (problem file, setting, data);
 4 a missing extra; 130 interrupted.
@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 the answer is no (a check failed); 2 bad usage; 3 bad inpu
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Annotated
 
@@ -19,6 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done; 1 the answer is no; 2 bad usage; 3 bad input; 4 a missing extra; 130 interrupted.",
 )
 
 
@@ -49,3 +51,14 @@ def run() -> None:
     except SurepathError as error:
         typer.secho(f"error: {error}", fg="red", err=True)
         sys.exit(3)
+
+
+# Importing a command's module registers it; the order is that of the help page.
+COMMANDS = (
+    "demo",
+    "new",
+    "show",
+    "schema",
+)
+for _command in COMMANDS:
+    importlib.import_module(f"surepath.cli.{_command}")

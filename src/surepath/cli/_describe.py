@@ -1,0 +1,117 @@
+"""A problem in words: its size, its settings, and a drawing in text when it is small."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from surepath.model.files import Problem
+    from surepath.model.mdp import MDP
+
+SMALL = 60  # arcs that a terminal shows one by one
+LONG = 20  # stages that a terminal shows one by one
+
+
+def summary(problem: Problem) -> dict[str, Any]:
+    """The facts of a problem as plain values."""
+    mdp, instance = problem.mdp, problem.instance
+    own = np.zeros(1) if mdp.sigma is None or mdp.is_known.all() else mdp.sigma[~mdp.is_known]
+    facts: dict[str, Any] = {
+        "name": problem.name,
+        "about": list(problem.about),
+        "direction": mdp.direction,
+        "stages": mdp.horizon,
+        "states": mdp.n_nodes,
+        "arcs": mdp.n_arcs,
+        "known_arcs": int(mdp.is_known.sum()),
+        "plans": mdp.n_paths if mdp.log_paths < 60 else None,
+        "log10_plans": mdp.log_paths / 2.302585092994046,
+        "sigma": None if mdp.sigma is None else [float(own.min()), float(own.max())],
+        "epsilon": problem.epsilon,
+        "delta": problem.delta,
+        "per_stage": [
+            {
+                "stage": h,
+                "states": int(mdp.stage_node[h + 1] - mdp.stage_node[h]),
+                "arcs": int(mdp.stage_arc[h + 1] - mdp.stage_arc[h]),
+            }
+            for h in range(mdp.horizon)
+        ],
+        "best": None,
+    }
+    if instance is not None:
+        best = instance.best_path()
+        facts["best"] = {
+            "return": instance.optimal_return,
+            "plan": [{"state": state, "action": action} for state, action in mdp.path_labels(best.tolist())],
+        }
+    return facts
+
+
+def plans_in_words(facts: dict[str, Any]) -> str:
+    """A count of plans that a person can read."""
+    if facts["plans"] is not None and facts["plans"] < 10**15:
+        return f"{facts['plans']:,}"
+    return f"about 10^{facts['log10_plans']:.1f}"
+
+
+def plan_in_words(actions: list[str]) -> str:
+    """The actions of a plan on one line; the middle of a long plan is left out."""
+    if len(actions) > LONG:
+        actions = [*actions[: LONG // 2], "...", *actions[-LONG // 2 :]]
+    return " > ".join(actions)
+
+
+def lines(problem: Problem) -> list[str]:
+    """The facts as lines of text."""
+    facts = summary(problem)
+    goal = "larger returns are better" if facts["direction"] == "maximize" else "smaller returns are better"
+    out = [f"{facts['name'] or 'problem'} ({facts['direction']}: {goal})", *facts["about"]]
+    known = f", {facts['known_arcs']:,} of them with a known reward" if facts["known_arcs"] else ""
+    out.append(f"stages {facts['stages']:,}, states {facts['states']:,}, arcs {facts['arcs']:,}{known}")
+    out.append(f"plans  {plans_in_words(facts)}")
+    if facts["sigma"] is not None:
+        low, high = facts["sigma"]
+        out.append(f"sigma  {high:g}" if low >= high else f"sigma  {low:g} to {high:g}")
+    if problem.epsilon is not None or problem.delta is not None:
+        parts = [f"{k} {v:g}" for k, v in (("epsilon", problem.epsilon), ("delta", problem.delta)) if v is not None]
+        out.append("asks   " + ", ".join(parts))
+    if facts["best"] is not None:
+        out.append(f"best   {facts['best']['return']:.6g} by the means in the file, which a learner never sees:")
+        out.append("       " + plan_in_words([step["action"] for step in facts["best"]["plan"]]))
+    return out
+
+
+def drawing(mdp: MDP) -> list[str]:
+    """The graph in text: stage by stage, each state with its actions and where they lead."""
+    out = []
+    for h in range(mdp.horizon):
+        out.append(f"stage {h}")
+        for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
+            out.append(f"  {mdp.state_label(node)}")
+            arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
+            width = max(len(mdp.action_label(arc)) for arc in arcs)
+            for arc in arcs:
+                goal = int(mdp.target[arc])
+                ahead = "end" if goal == mdp.n_nodes else mdp.state_label(goal)
+                reward = f"   known reward {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
+                out.append(f"    {mdp.action_label(arc):<{width}} -> {ahead}{reward}")
+    return out
+
+
+def overview(mdp: MDP, best: list[int] | None = None) -> list[str]:
+    """The actions that each stage offers, those of a plan in brackets; nothing when that would not fit."""
+    stages = [mdp.action[mdp.stage_arc[h] : mdp.stage_arc[h + 1]] for h in range(min(mdp.horizon, LONG + 1))]
+    if mdp.horizon > LONG or any(len(np.unique(actions)) > 8 for actions in stages):
+        return []
+    chosen = set(best or ())
+    out = []
+    for h in range(mdp.horizon):
+        marks: dict[str, bool] = {}
+        for arc in range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1])):
+            name = mdp.action_label(arc)
+            marks[name] = marks.get(name, False) or arc in chosen
+        out.append(f"stage {h:<2} " + "  ".join(f"[{name}]" if mark else f" {name} " for name, mark in marks.items()))
+    return out

@@ -1,0 +1,22 @@
+"""Problems named on the command line: a file, or the id of an instance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from surepath.model.files import Problem
+
+
+def open_problem(name: str, direction: str | None = None) -> Problem:
+    """Read a problem file, or build the instance whose id this is ("chain-v1/n8k4/seed7")."""
+    from surepath.model.families import FAMILIES, from_id
+    from surepath.model.files import Problem, load_problem
+
+    path = Path(name)
+    family = name.partition("/")[0].rpartition("-v")[0]
+    if family in FAMILIES and not path.exists():
+        instance = from_id(name)
+        return Problem(instance.mdp, instance, name=name)
+    return load_problem(path, direction=direction)

@@ -1,0 +1,48 @@
+"""`surepath new`: a starter problem with remarks, ready to be changed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surepath.cli._output import AsJson, print_json
+from surepath.cli.main import app
+
+
+class Kind(StrEnum):
+    """Which starter."""
+
+    steps = "steps"
+    routes = "routes"
+
+
+@app.command()
+def new(
+    path: Annotated[Path, typer.Argument(help="The file to write; .csv gives an edge table.")] = Path("problem.json"),
+    kind: Annotated[
+        Kind, typer.Option(help="steps: a workflow scored step by step; routes: travel times to minimise.")
+    ] = Kind.steps,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented starter problem."""
+    from importlib import resources
+
+    from surepath.errors import ProblemError
+    from surepath.model.textfile import write_text
+
+    if path.exists() and not force:
+        raise ProblemError(f"{path} is there already; choose another name, or replace it with --force")
+    if path.suffix.lower() not in (".json", ".csv"):
+        raise ProblemError(f"a problem file ends in .json or .csv, not {path.suffix or 'nothing'!r}: {path}")
+    starter = resources.files("surepath.model").joinpath(f"examples/starter_{kind.value}{path.suffix.lower()}")
+    write_text(path, starter.read_text("utf-8"))
+    extra = " --direction minimize" if kind is Kind.routes and path.suffix.lower() == ".csv" else ""
+    follow = f"surepath show {path}{extra}"
+    if as_json:
+        print_json({"written": str(path), "kind": kind.value, "next": follow})
+        return
+    typer.echo(f"wrote {path}; change it to your own steps, then look at it with\n  {follow}")

@@ -1,0 +1,45 @@
+"""`surepath show`: what a problem file holds, in words and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surepath.cli._output import AsJson, print_json
+from surepath.cli.main import app
+
+
+@app.command()
+def show(
+    problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
+    draw: Annotated[
+        Path | None, typer.Option("--draw", help="Write a picture of the graph: .png, .svg or .pdf.")
+    ] = None,
+    direction: Annotated[str | None, typer.Option(help="For a CSV, which cannot say it: maximize or minimize.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print stages, states, arcs and number of plans, and draw the graph."""
+    from surepath.cli._describe import SMALL, drawing, lines, overview, summary
+    from surepath.cli._problem import open_problem
+
+    found = open_problem(problem, direction)
+    if draw is not None:
+        from surepath.plots.graph import draw_graph
+
+        draw_graph(found.mdp, draw, best=None if found.instance is None else found.instance.best_path())
+    if as_json:
+        print_json({**summary(found), "drawing": None if draw is None else str(draw)})
+        return
+    text = lines(found)
+    if found.mdp.n_arcs <= SMALL:
+        text += ["", *drawing(found.mdp)]
+    else:
+        best = None if found.instance is None else found.instance.best_path().tolist()
+        text += ["", *overview(found.mdp, best)]
+        if draw is None:
+            text.append(f"more than {SMALL} arcs: draw them with --draw graph.svg")
+    if draw is not None:
+        text.append(f"drawn in {draw}")
+    typer.echo("\n".join(text))

@@ -1,0 +1,167 @@
+"""new, show, schema, demo: what they print, in words and as JSON, and how they fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from surepath import families
+from surepath._version import __version__
+from surepath.cli.main import COMMANDS, app
+from surepath.model.files import load_problem, problem_schema
+
+
+def call(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def call_json(*arguments: str) -> Any:
+    return json.loads(call(*arguments, "--json"))
+
+
+def shell(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "surepath", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+def test_version_and_help() -> None:
+    assert call("--version").strip() == f"surepath {__version__}"
+    text = " ".join(call("--help").split())
+    assert (
+        "Exit codes: 0 done; 1 the answer is no; 2 bad usage; 3 bad input; 4 a missing extra; 130 interrupted." in text
+    )
+    assert all(name.replace("_", "-") in text for name in COMMANDS)
+
+
+def test_help_imports_neither_numpy_nor_numba() -> None:
+    code = (
+        "import sys; from surepath.cli.main import app; from typer.testing import CliRunner; "
+        "CliRunner().invoke(app, ['--help']); "
+        "print([name for name in ('numpy', 'numba', 'pydantic', 'scipy', 'matplotlib') if name in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_importing_the_package_needs_no_compiler() -> None:
+    code = "import sys, surepath; surepath.MDP, surepath.Instance, surepath.families; print('numba' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_shell_completion(name: str) -> None:
+    answer = shell("--show-completion", name)
+    assert answer.returncode == 0
+    assert "surepath" in answer.stdout.lower()
+
+
+@pytest.mark.parametrize("kind", ["steps", "routes"])
+@pytest.mark.parametrize("suffix", [".json", ".csv"])
+def test_new_writes_a_problem_that_loads(tmp_path: Path, kind: str, suffix: str) -> None:
+    file = tmp_path / f"mine{suffix}"
+    assert call_json("new", str(file), "--kind", kind)["written"] == str(file)
+    direction = "minimize" if kind == "routes" else "maximize"
+    problem = load_problem(file, direction=direction)
+    assert problem.instance is not None
+    assert problem.mdp.direction == direction
+    assert problem.mdp.is_known.any()
+    assert problem.about or "#" in file.read_text(encoding="utf-8")
+    assert f"surepath show {file}" in call("new", str(file), "--kind", kind, "--force")
+
+
+def test_both_forms_of_a_starter_are_the_same_problem(tmp_path: Path) -> None:
+    for kind, direction in (("steps", "maximize"), ("routes", "minimize")):
+        for suffix in (".json", ".csv"):
+            call("new", str(tmp_path / f"{kind}{suffix}"), "--kind", kind)
+        one = load_problem(tmp_path / f"{kind}.json")
+        two = load_problem(tmp_path / f"{kind}.csv", direction=direction)
+        assert one.instance == two.instance
+
+
+def test_show_says_what_a_problem_is(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    call("new", str(file), "--kind", "routes")
+    text = call("show", str(file))
+    for part in (
+        "starter: routes (minimize: smaller returns are better)",
+        "stages 3, states 6, arcs 9, 3 of them with a known reward",
+        "plans  4",
+        "sigma  2 to 5",
+        "asks   epsilon 1, delta 0.05",
+        "best   22 by the means in the file, which a learner never sees:\n       bicycle > bridge > bicycle",
+        "    walk      -> station   known reward 8\n",
+    ):
+        assert part in text
+    facts = call_json("show", str(file))
+    assert (facts["stages"], facts["states"], facts["arcs"], facts["plans"]) == (3, 6, 9, 4)
+    assert facts["per_stage"][0] == {"stage": 0, "states": 1, "arcs": 3}
+    assert facts["best"]["return"] == 22
+
+
+def test_show_takes_ids_and_counts_beyond_counting() -> None:
+    assert call_json("show", "chain-v1/n3k2/seed7")["plans"] == 8
+    text = call("show", "chain-v1/n90k4/seed0")
+    assert "plans  about 10^54.2" in text
+    assert "more than 60 arcs: draw them with --draw graph.svg" in text
+    assert call_json("show", "chain-v1/n90k4/seed0")["plans"] is None
+    assert " > ... > " in text
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_show_draws(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"graph{suffix}"
+    assert f"drawn in {file}" in call("show", "grid-v1/r3c3/seed0", "--draw", str(file))
+    head = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix]
+    assert file.read_bytes().startswith(head)
+
+
+def test_schema_is_the_schema() -> None:
+    assert json.loads(call("schema")) == call_json("schema") == problem_schema()
+
+
+def test_demo_shows_the_embedded_example() -> None:
+    facts = call_json("demo")
+    assert facts["arcs"] == families.support_tickets().mdp.n_arcs
+    assert facts["simulated"] is True
+    assert "simulated" in call("demo")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["show", "absent.json"], 3, "error: there is no file absent.json"),
+        (
+            ["show", "chain-v1/n3k2/sead7"],
+            3,
+            "error: id 'chain-v1/n3k2/sead7': 'sead7' names no parameter (did you mean",
+        ),
+        (["show", "bandit-v1/k3/seed0", "--draw", "g.gif"], 3, "error: a picture ends in .png, .svg, .pdf, not '.gif'"),
+        (["show", "bandit-v1/k3/seed0", "--draw", "no/g.png"], 3, "error: cannot write no/g.png: No such file"),
+        (["show", "bandit-v1/k3001/seed0", "--draw", "g.png"], 3, "error: a picture of 3,001 arcs shows nothing"),
+        (["new", "p.txt"], 3, "error: a problem file ends in .json or .csv, not '.txt': p.txt"),
+        (
+            ["new", "there.json"],
+            3,
+            "error: there.json is there already; choose another name, or replace it with --force",
+        ),
+        (["new", "x.json", "--kind", "rotes"], 2, "--kind"),
+        (["shwo"], 2, "No such command 'shwo'"),
+    ],
+)
+def test_failures_end_in_one_line_and_a_code(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    (tmp_path / "there.json").write_text("{}")
+    answer = shell(*arguments, folder=tmp_path)
+    assert answer.returncode == code
+    assert message in answer.stderr
+    assert "Traceback" not in answer.stderr
+    if code == 3:
+        assert answer.stderr.count("\n") == 1

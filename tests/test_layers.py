@@ -1,0 +1,76 @@
+"""Imports point one way: model -> engine -> rules -> learners -> study / experiments -> plots -> web / cli."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import surepath
+
+PACKAGE = Path(surepath.__file__).parent
+
+# What each part may import besides itself. Everybody may import the small modules at the top of the package.
+BASE = {"errors", "_checks", "_optional", "_version"}
+MODEL = {"model"}
+ENGINE = MODEL | {"engine"}
+RULES = ENGINE | {"rules"}
+THEORY = ENGINE | {"theory"}
+LEARNERS = RULES | {"learners"}
+STUDY = LEARNERS | {"study"}
+EXPERIMENTS = LEARNERS | THEORY | {"experiments"}
+PLOTS = STUDY | EXPERIMENTS | {"plots"}
+ALLOWED = {
+    "model": MODEL,
+    "engine": ENGINE,
+    "rules": RULES,
+    "theory": THEORY,
+    "learners": LEARNERS,
+    "study": STUDY,
+    "experiments": EXPERIMENTS,
+    "plots": PLOTS,
+    "web": PLOTS | {"web"},
+    "cli": PLOTS | {"web", "cli"},
+}
+
+
+def imports(file: Path) -> set[str]:
+    """Dotted names under surepath that a file imports anywhere, lazily too."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import; write the full name"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "surepath"}
+
+
+def broken(part: str, names: set[str]) -> list[str]:
+    """Imports that a file of this part may not make."""
+    return sorted(name for name in names if name.split(".")[1] not in ALLOWED[part] | BASE)
+
+
+def test_imports_point_one_way() -> None:
+    wrong = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        parts = file.relative_to(PACKAGE).parts
+        if len(parts) > 1:
+            wrong += [f"{'/'.join(parts)} imports {name}" for name in broken(parts[0], imports(file))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_top_modules_import_no_part() -> None:
+    for name in sorted(BASE):
+        used = {dotted.split(".")[1] for dotted in imports(PACKAGE / f"{name}.py")}
+        assert used <= BASE, f"{name}.py imports {used - BASE}"
+
+
+def test_every_folder_has_its_place() -> None:
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders <= set(ALLOWED)
+
+
+def test_the_test_sees_a_wrong_import() -> None:
+    assert broken("learners", {"surepath.theory.gaps", "surepath.model.mdp", "surepath.errors.PathError"}) == [
+        "surepath.theory.gaps"
+    ]
