@@ -93,3 +93,11 @@ def test_progress_is_reported() -> None:
     simulate(spec, families.paper_random(), runs=5, seed=0, workers=1, progress=lambda a, b: seen.append((a, b)))
     assert seen == [(i, 5) for i in range(1, 6)]
     assert np.array(seen).shape == (5, 2)
+
+
+def test_a_study_can_be_played_in_pieces() -> None:
+    instance = families.paper_random(seed=3)
+    whole = simulate(BPI, instance, runs=7, seed=4, epsilons=[1.0, 2.0], workers=1)
+    tail = simulate(BPI, instance, runs=3, seed=4, epsilons=[1.0, 2.0], workers=2, first_run=4)
+    assert tail.run.tolist() == [4, 4, 5, 5, 6, 6]
+    assert tail.tau.tolist() == whole.tau[8:].tolist()

@@ -173,3 +173,16 @@ BAD: list[tuple[Any, str]] = [
 def test_bad_ids_are_refused_in_words(id: Any, message: str) -> None:
     with pytest.raises(ProblemError, match=re.escape(message)):
         families.from_id(id)
+
+
+def test_the_paper_counts_gaps_of_unreachable_states_too() -> None:
+    from surepath import theory
+
+    for seed in range(20):
+        instance = families.paper_random(seed=seed)
+        assert instance.id is not None
+        least = families.paper_min_gap(instance.id)
+        value = theory.gaps(instance).value
+        assert 0.1 < least <= value[value > 0].min() + 1e-12
+    with pytest.raises(ProblemError, match="only instances of paper_random-v1"):
+        families.paper_min_gap("chain-v1/n8k4/seed7")

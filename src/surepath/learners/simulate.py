@@ -33,6 +33,7 @@ def simulate(
     *,
     budget: int = 10_000_000,
     progress: bool | Progress = False,
+    first_run: int = 0,
 ) -> Results:
     """Run a learner many times on an instance.
 
@@ -47,6 +48,7 @@ def simulate(
         workers: Threads; by default one per core.
         budget: Episodes after which a run is cut; such rows are marked censored.
         progress: True for a progress bar on standard error, or a function of (runs done, runs).
+        first_run: Index of the first run, so that a study can be played in pieces.
 
     Returns:
         One row per (run, epsilon).
@@ -68,9 +70,11 @@ def simulate(
     learner = _learner(learner_spec, instance, grid)
     if grid is None:
         grid = np.array([learner.epsilon])
-    one = _one_run(learner, instance, seed, budget, grid)
+    first_run = whole("first_run", first_run, low=0)
+    one = _one_run(learner, instance, seed, budget, grid, first_run)
     records = _all_runs(one, runs, workers, progress)
-    return _results(records, learner, instance, grid, {"seed": seed, "runs": runs, "budget": budget})
+    how = {"seed": seed, "runs": runs, "first_run": first_run, "budget": budget}
+    return _results(records, learner, instance, grid, how)
 
 
 def _grid(epsilons: Iterable[float] | None) -> FloatArray | None:
@@ -99,14 +103,14 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
 
 
 def _one_run(
-    learner: Learner, instance: Instance, seed: int, budget: int, grid: FloatArray
+    learner: Learner, instance: Instance, seed: int, budget: int, grid: FloatArray, first_run: int
 ) -> Callable[[int], RunRecord]:
-    """The function that plays run i."""
+    """The function that plays run first_run + i."""
     in_python = not learner.compiled or bool((instance.law.kind == CALLABLE).any())
     reality = None if in_python else reality_of(instance)
 
     def one(index: int) -> RunRecord:
-        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=(index,))))
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=(first_run + index,))))
         if reality is None:
             return drive(learner, instance, rng, budget, grid)
         return learner._run(reality, rng, budget, grid)
@@ -190,7 +194,7 @@ def _results(
     epsilon = np.tile(grid, runs)
     scale = max(1.0, abs(best))
     return Results(
-        run=np.repeat(np.arange(runs), size),
+        run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
         epsilon=epsilon,
         tau=np.concatenate([record.tau for record in records]),
         reason=np.concatenate([record.reason for record in records]),

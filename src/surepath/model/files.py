@@ -18,7 +18,7 @@ from surepath.model.mdp import MDP
 from surepath.model.problem_schema import ProblemModel, parse_problem, problem_schema
 from surepath.model.textfile import MAX_BYTES, read_text, write_text
 
-__all__ = ["Problem", "load_problem", "parse_json_problem", "problem_schema", "save_problem"]
+__all__ = ["Problem", "load_problem", "parse_json_problem", "parse_problem_text", "problem_schema", "save_problem"]
 
 # An edge opens one bracket; this many stop a file of empty lists long before it fills the memory.
 MAX_BRACKETS = 4_000_000
@@ -53,15 +53,19 @@ def load_problem(path: str | Path, *, direction: str | None = None, max_bytes: i
         max_bytes: Larger files are refused unread.
     """
     file = Path(path)
-    text = read_text(file, max_bytes)
-    if file.suffix.lower() != ".csv":
-        problem = parse_json_problem(text, file.name)
+    return parse_problem_text(read_text(file, max_bytes), file.name, direction=direction)
+
+
+def parse_problem_text(text: str, name: str, *, direction: str | None = None) -> Problem:
+    """A problem from the text of a file called `name`, which says by its ending whether it is CSV or JSON."""
+    if Path(name).suffix.lower() != ".csv":
+        problem = parse_json_problem(text, name)
         if direction is not None and direction != problem.mdp.direction:
-            raise ProblemError(f'{file.name} says "{problem.mdp.direction}"; direction is for CSV tables')
+            raise ProblemError(f'{name} says "{problem.mdp.direction}"; direction is for CSV tables')
         return problem
-    table = parse_csv(text, file.name)
+    table = parse_csv(text, name)
     built = read_edges(table.rows, direction=direction or "maximize", place=table.place)
-    return Problem(built.mdp, _instance(built, None, None, file.name), name=file.stem)
+    return Problem(built.mdp, _instance(built, None, None, name), name=Path(name).stem)
 
 
 def parse_json_problem(text: str, name: str = "problem") -> Problem:

@@ -4,7 +4,7 @@ back into exactly the same instance.
 
 from surepath.model.families.chains import chain, support_tickets
 from surepath.model.families.ids import FAMILIES, Family, from_id, names
-from surepath.model.families.paper_random import paper_random
+from surepath.model.families.paper_random import paper_min_gap, paper_random
 from surepath.model.families.shapes import bandit, grid, layered, tree
 from surepath.model.families.special import cover_gap, minimax_hard, twin_optimal
 
@@ -19,6 +19,7 @@ __all__ = [
     "layered",
     "minimax_hard",
     "names",
+    "paper_min_gap",
     "paper_random",
     "support_tickets",
     "tree",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import real
+from surepath._checks import FloatArray, IntArray, real
 from surepath.errors import ProblemError
 from surepath.model.families.ids import Family, check_noise, check_seed, counts, register
 from surepath.model.instance import Instance
@@ -35,6 +35,38 @@ def paper_random(
     """
     counts(states=states, actions=actions, horizon=horizon, max_tries=max_tries)
     min_gap, sigma = real("min_gap", min_gap, error=ProblemError), check_noise(sigma)
+    next_state, means, _ = _tables(states, actions, horizon, min_gap, seed, max_tries)
+    name = FAMILY.id(
+        states=states,
+        actions=actions,
+        horizon=horizon,
+        min_gap=min_gap,
+        seed=seed,
+        sigma=sigma,
+        max_tries=max_tries,
+    )
+    return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma), id=name)
+
+
+def paper_min_gap(id: str) -> float:
+    """Delta_min of a `paper_random` instance as its authors counted it: over ALL states, unreachable ones included.
+
+    Example:
+        >>> round(paper_min_gap("paper_random-v1/s2a2h3/seed7"), 3) > 0.1
+        True
+    """
+    head, _, rest = id.partition("/")
+    if head != f"{FAMILY.name}-v{FAMILY.version}":
+        raise ProblemError(f"only instances of {FAMILY.name}-v{FAMILY.version} have a paper_min_gap, not {id!r}")
+    found = {**FAMILY.defaults(), **FAMILY.parse(rest, id)}
+    del found["sigma"]
+    return _tables(**found)[2]
+
+
+def _tables(
+    states: int, actions: int, horizon: int, min_gap: float, seed: int, max_tries: int
+) -> tuple[IntArray, FloatArray, float]:
+    """Next states and means, both [H, S, A], and the least positive value gap."""
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     for _ in range(max_tries):
         next_state = rng.integers(states, size=(horizon, states, actions))
@@ -47,16 +79,7 @@ def paper_random(
             gaps = value[:, None] - q
             least = min(least, gaps[gaps > 0].min(initial=np.inf))
         if least > min_gap:
-            name = FAMILY.id(
-                states=states,
-                actions=actions,
-                horizon=horizon,
-                min_gap=min_gap,
-                seed=seed,
-                sigma=sigma,
-                max_tries=max_tries,
-            )
-            return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma), id=name)
+            return next_state, means, float(least)
     raise ProblemError(
         f"no instance with a minimum value gap above {min_gap:g} in {max_tries} tries; "
         f"lower min_gap or take fewer states, actions or stages"
