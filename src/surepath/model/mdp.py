@@ -312,7 +312,9 @@ class MDP:
         ]
         arrays += list(self.reward_range or (None, None))
         for array in arrays:
-            digest.update(b"-" if array is None else str(array.shape).encode() + array.tobytes())
+            digest.update(b"-" if array is None else str(array.shape).encode())
+            if array is not None:
+                digest.update(array.data)  # the buffer itself, not a copy of it
         digest.update(repr((self.state_labels, self.action_labels, self.direction)).encode())
         return digest.hexdigest()
 
