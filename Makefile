@@ -2,21 +2,31 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # SUREPATH_STRICT=1 (set by .ci/run) turns every skipped test into a failure.
 export SUREPATH_STRICT ?= 0
 
 .PHONY: demo test lint types bench docs clean lock
+.DELETE_ON_ERROR:
 
-$(VENV)/.core: pyproject.toml requirements/core.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/core.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+# Debian ships venv apart from python3: fetched here when we may, named when we may not.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "surepath needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+	  || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	       && apt-get -qq update && apt-get -qq install -y python3-venv >/dev/null; } \
+	  || { echo "python3 lacks its venv module: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml requirements/core.txt | $(BIN)/python
+	$(PIP) --require-hashes -r requirements/core.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml requirements/dev.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+$(VENV)/.dev: pyproject.toml requirements/dev.txt | $(BIN)/python
+	$(PIP) --require-hashes -r requirements/dev.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@ $(VENV)/.core
 
 demo: $(VENV)/.core
@@ -26,8 +36,8 @@ test: $(VENV)/.dev lint types
 	$(BIN)/python tests/run.py
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs
+	$(BIN)/ruff format --check src tests benchmarks examples docs
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

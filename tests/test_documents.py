@@ -1,0 +1,58 @@
+"""The documents tell the truth: their Python runs, their problem files load, their tables are complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from surepath import families
+from surepath._version import __version__
+from surepath.model.files import parse_json_problem
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """(document, code) of every fenced block in a language, those of one document joined."""
+    found = []
+    for file in DOCUMENTS:
+        parts = re.findall(rf"^```{language}\n(.*?)^```", file.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        if parts:
+            found.append((str(file.relative_to(ROOT)), "\n".join(parts)))
+    return found
+
+
+PYTHON = [(name, code) for name, code in blocks("python") if name != "README.md"]
+
+
+@pytest.mark.parametrize(("name", "code"), PYTHON, ids=[name for name, _ in PYTHON])
+def test_python_in_documents_runs(name: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, name, "exec"), {"__name__": name})
+
+
+@pytest.mark.parametrize(("name", "text"), blocks("json"), ids=[name for name, _ in blocks("json")])
+def test_problem_files_in_documents_load(name: str, text: str) -> None:
+    if '"surepath-problem"' in text:
+        assert parse_json_problem(text, name).instance is not None
+
+
+def test_every_family_stands_in_the_table_with_an_id_that_works() -> None:
+    text = (ROOT / "docs" / "families.md").read_text(encoding="utf-8")
+    ids = re.findall(r"^\| `\w+\(.*?\)` \| `(.*?)` \|", text, re.MULTILINE)
+    assert {id.partition("-v")[0] for id in ids} == set(families.names())
+    assert [families.from_id(id).id for id in ids] == ids
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for file in [*DOCUMENTS, *ROOT.glob("*.md")]:
+        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", file.read_text(encoding="utf-8")):
+            assert (file.parent / link).exists(), f"{file.name} links to {link}, which is not there"
