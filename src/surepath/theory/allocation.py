@@ -1,0 +1,232 @@
+"""The best allocation of episodes to arcs for telling the best path from all others: the game behind T*."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, csr_array, hstack
+
+from surepath._checks import FloatArray, IntArray
+from surepath.engine.arrays import graph_of
+from surepath.engine.excursions import Question, candidates, search, sweep, sweep_forward
+from surepath.engine.passes import backward
+from surepath.engine.soft_game import Challengers, play, spread
+from surepath.theory.bounds import Setting
+
+STEP = 0.03  # of the grid of k, in logarithm; a step off by half of it costs (STEP / 2)^2 of the bound
+STEPS = 500  # quasi-Newton steps a turn
+SHARPEST = 3000.0  # of the smooth minimum: its error is log(challengers) / sharpness
+SMOOTH = 300.0  # sharpness of that minimum
+LP_ARCS = 40_000  # above this many arcs the mixture of gradients is the smooth minimum's own
+
+
+class Seen(NamedTuple):
+    """What a look at some weights found: the fine question, its sweep, and the least f_q."""
+
+    ask: Question
+    to_go: FloatArray
+    least: float
+
+
+class Allocation:
+    """Weights of the arcs, the challengers that matter, and certified bounds on the value of the game.
+
+    Attributes:
+        weight: The best allocation found, float [N].
+        below, above: Proven bounds on max over w of min over q of f_q, in units of least gap^2 / largest sigma^2.
+        unit: Largest sigma^2 / least gap^2: T* = unit / value.
+    """
+
+    def __init__(self, at: Setting) -> None:
+        mdp = at.mdp
+        self.mdp, self.graph = mdp, graph_of(mdp)
+        self.path = at.gaps.optimal_path
+        self.on_path = np.zeros(mdp.n_arcs, dtype=bool)
+        self.on_path[self.path] = True
+        self.node_on = np.zeros(mdp.n_nodes + 1, dtype=np.bool_)
+        self.node_on[mdp.source[self.path]] = True
+        self.node_on[-1] = True
+        self.leaves = np.flatnonzero(self.node_on[mdp.source] & ~self.on_path).astype(np.int64)
+        least, largest = at.gaps.minimum, at.largest_sigma
+        self.nothing_to_learn = self.leaves.size == 0 or largest == 0
+        if self.nothing_to_learn:
+            return
+        self.unit = (largest / least) ** 2
+        self.cost = at.gaps.value / least
+        self.variance = (at.sigma / largest) ** 2
+        self.beside = self.path[np.repeat(np.arange(mdp.horizon), np.diff(mdp.stage_arc))]  # arc of p at that stage
+        self.rows: list[IntArray] = []  # K of each challenger
+        self.gaps: list[float] = []
+        self._seen: set[bytes] = set()
+        self.below, self.above = 0.0, np.inf
+        heaviest = np.empty(mdp.n_nodes + 1)
+        backward(self.graph, self.cost, np.ones(mdp.n_arcs, dtype=np.bool_), heaviest)
+        self.longest = float(heaviest[0])  # largest gap of a path
+        self.weight = self.uniform()
+        demand = np.where(
+            self.variance > 0, self.variance / np.maximum(at.gaps.deterministic_return / least, 1) ** 2, 0
+        )
+        if demand.any():
+            from surepath.theory.flows import minimum_flow
+
+            first = np.asarray(minimum_flow(mdp, demand).flow)
+            self.weight = 0.9 * first / first[: mdp.first[1]].sum() + 0.1 * self.weight
+
+    def uniform(self) -> FloatArray:
+        """The flow that takes every arc of a node alike, float [N]."""
+        share = 1.0 / np.diff(self.mdp.first)[self.mdp.source]
+        weight = np.empty(self.mdp.n_arcs)
+        spread(self.graph, share, weight)
+        return weight
+
+    def solve(self, tolerance: float, rounds: int, limit: int) -> None:
+        """Raise `below` and lower `above` until they are within the relative tolerance, or `rounds` are spent.
+
+        The best allocation against the challengers known so far is often absurd for those that are not; so the
+        next one is looked for on the way to it, and a step is taken only where it helps against all.
+        """
+        best = self._look(self.weight, keep=np.inf).least
+        if not self.rows:
+            self.below = self.above = np.inf
+            return
+        for turn in range(rounds):
+            ahead = self._improve(SHARPEST * min(1.0, 4.0 ** (turn - 4)))
+            for part in (1.0, 0.6, 0.3, 0.1, 0.03):
+                weight = (1 - part) * self.weight + part * ahead
+                least = self._look(weight).least
+                if least > best:
+                    best, self.weight = least, weight
+                    break
+            if turn >= 2:
+                self._certify(ahead)
+                if best >= (1 - 0.8 * tolerance) * self.above:
+                    best = self._settle(tolerance, limit)
+                    if self.below >= (1 - tolerance) * self.above:
+                        return
+        self._settle(tolerance, limit)
+
+    def _settle(self, tolerance: float, limit: int) -> float:
+        """Prove what the weights achieve, by branch and bound; keeps the challenger that decides it."""
+        seen = self._look(self.weight)
+        hardest = np.full(self.mdp.horizon, -1, dtype=np.int64)
+        low, found = search(self.graph, seen.ask, seen.to_go, tolerance / 20, limit, hardest)
+        self.below = max(self.below, low / 2)
+        if found < np.inf:
+            self._keep(hardest)
+        return min(seen.least, found / 2)
+
+    # Looking for challengers -----------------------------------------------------------------------------------
+
+    def _question(self, weight: FloatArray, grid: FloatArray) -> Question:
+        """The sums A and B of excursions at these weights."""
+        noise = np.where(self.variance > 0, self.variance / np.maximum(weight, 1e-300), 0.0)
+        return Question(self.node_on, self.leaves, self.cost, noise + noise[self.beside], grid)
+
+    def _look(self, weight: FloatArray, keep: float = 1.3) -> Seen:
+        """Find the hardest challenger through each arc, and keep those within a factor `keep` of the hardest of all.
+
+        The excursion sought has A between 1 (in units of the least gap) and `longest`, and its k is r / A where r is
+        its ratio: so the grid runs from r / longest to r, and is moved down while smaller ratios turn up.
+        """
+        n = self.mdp.n_nodes + 1
+        paths = np.full((self.mdp.n_arcs, self.mdp.horizon), -1, dtype=np.int64)
+        ratio = np.empty(self.mdp.n_arcs)
+        grid, least = np.array([1e-9]), np.inf
+        while True:
+            coarse = self._question(weight, grid[:: max(1, len(grid) // 12)].copy())
+            size = (len(coarse.k), n)
+            to_go, so_far = np.zeros(size), np.zeros(size)
+            pick, came = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+            sweep(self.graph, coarse, to_go, pick)
+            sweep_forward(self.graph, coarse, so_far, came)
+            candidates(self.graph, coarse, pick, came, paths, ratio)
+            least = float(ratio.min())
+            if not np.isfinite(least) or (len(grid) > 1 and least >= 2 * grid[0] * self.longest):
+                break
+            low, high = 0.4 * least / self.longest, 1.02 * least
+            grid = np.exp(np.linspace(np.log(low), np.log(high), 2 + int(np.log(high / low) / STEP)))
+        for e in np.flatnonzero(np.isfinite(ratio) & (ratio <= keep * least)):
+            self._keep(paths[e])
+        fine = self._question(weight, grid)
+        to_go = np.zeros((len(grid), n))
+        sweep(self.graph, fine, to_go, np.zeros((len(grid), n), dtype=np.int64))
+        return Seen(fine, to_go, least / 2)
+
+    def _keep(self, excursion: IntArray) -> None:
+        arcs = excursion[excursion >= 0]
+        key = arcs.tobytes()
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        both = np.concatenate([arcs, self.beside[arcs]])
+        self.rows.append(both[self.variance[both] > 0])
+        self.gaps.append(float(self.cost[arcs].sum()))
+
+    # The restricted game ---------------------------------------------------------------------------------------
+
+    def _challengers(self) -> Challengers:
+        first = np.concatenate([[0], np.cumsum([len(row) for row in self.rows])]).astype(np.int64)
+        return Challengers(first, np.concatenate(self.rows), np.array(self.gaps) ** 2 / 2, self.variance)
+
+    def _improve(self, sharpness: float) -> FloatArray:
+        """The weights that do best against the challengers kept, from the present ones on."""
+        weight = np.empty(self.mdp.n_arcs)
+        play(self.graph, self._challengers(), sharpness, STEPS, np.log(np.maximum(self.weight, 1e-12)), weight)
+        return weight
+
+    def _heights(self, weight: FloatArray) -> tuple[FloatArray, csr_array]:
+        """f_q of the challengers kept, and their gradients by weight as rows."""
+        game = self._challengers()
+        counts = np.diff(game.first)
+        safe = np.maximum(weight[game.arc], 1e-300)
+        noise = self.variance[game.arc] / safe
+        sums = np.add.reduceat(noise, game.first[:-1])
+        height = game.half / sums
+        rows = np.repeat(np.arange(len(counts)), counts)
+        slopes = np.repeat(height / sums, counts) * noise / safe
+        return height, csr_array((slopes, (rows, game.arc)), shape=(len(counts), self.mdp.n_arcs))
+
+    def _certify(self, weight: FloatArray) -> None:
+        """Lower `above` by the best mixture of gradients at the given weights.
+
+        Linear program over the mixture and a potential per node: the least potential of the start such that along
+        every arc it drops by the mixed gradient.
+        """
+        height, slopes = self._heights(weight)
+        close = np.flatnonzero(height <= height.min() * 1.25)
+        slopes = slopes[close]
+        n, mdp = len(close), self.mdp
+        if mdp.n_arcs > LP_ARCS:
+            raw = np.exp(-SMOOTH * np.log(height[close] / height.min())) / height[close]
+            self._bound_by(slopes, raw / raw.sum())
+            return
+        unit = float(height.min())
+        inner = mdp.target < mdp.n_nodes
+        arcs = np.arange(mdp.n_arcs)
+        potentials = coo_array(
+            (
+                np.concatenate([-np.ones(mdp.n_arcs), np.ones(int(inner.sum()))]),
+                (np.concatenate([arcs, arcs[inner]]), np.concatenate([mdp.source, mdp.target[inner]])),
+            ),
+            shape=(mdp.n_arcs, mdp.n_nodes),
+        )
+        table = hstack([slopes.T / unit, potentials]).tocsr()
+        cost = np.zeros(n + mdp.n_nodes)
+        cost[n] = 1.0
+        once = np.zeros((1, n + mdp.n_nodes))
+        once[0, :n] = 1.0
+        limits = [(0, None)] * n + [(None, None)] * mdp.n_nodes
+        answer = linprog(cost, table, np.zeros(mdp.n_arcs), once, [1.0], limits, method="highs")
+        if answer.status != 0:
+            return
+        mixture = np.maximum(answer.x[:n], 0.0)
+        self._bound_by(slopes, mixture / mixture.sum())
+
+    def _bound_by(self, slopes: csr_array, mixture: FloatArray) -> None:
+        """1 / T* is at most the heaviest path under a mixture of gradients."""
+        heaviest = np.empty(self.mdp.n_nodes + 1)
+        passable = np.ones(self.mdp.n_arcs, dtype=np.bool_)
+        backward(self.graph, np.ascontiguousarray(mixture @ slopes), passable, heaviest)
+        self.above = min(self.above, float(heaviest[0]))

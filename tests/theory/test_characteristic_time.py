@@ -1,0 +1,113 @@
+"""T* against a program over all paths; its certificate; its special cases."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from surepath import MDP, Gaussian, Instance, families
+from surepath.errors import SettingError
+from surepath.theory import characteristic_time, gaps
+from surepath.theory.allocation import Allocation
+from surepath.theory.bounds import setting
+from tests.naive import characteristic_time as naive
+from tests.strategies import arc_values, mdps
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(mdps(), seeds, st.booleans())
+def test_both_sides_hold_against_the_program_over_paths(mdp: MDP, seed: int, mixed: bool) -> None:
+    assume(mdp.n_paths <= 60)
+    rng = np.random.default_rng(seed)
+    means = arc_values(mdp, seed)
+    sigma = rng.choice([0.0, 0.5, 1.0], mdp.n_arcs) if mixed else np.ones(mdp.n_arcs)
+    instance = Instance(mdp, Gaussian(means, sigma))
+    assume(gaps(instance).unique)
+    found = characteristic_time(instance)
+    reached = naive.characteristic_time(mdp, means, sigma)
+    assert found.lower <= reached * (1 + 1e-9)  # no allocation does better than the lower bound
+    assert found.lower <= found.value <= found.upper
+    assert found.gap <= 0.01
+    assert found.value <= reached * 1.01  # and the program over paths is never more than solver noise below ours
+    if found.upper > 0:
+        assert 1 / naive.hardness(mdp, means, sigma, found.allocation) <= found.upper * (1 + 1e-9)
+    starts = found.allocation[: mdp.first[1]].sum()
+    net = np.bincount(mdp.target, found.allocation, mdp.n_nodes + 1) - np.bincount(
+        mdp.source, found.allocation, mdp.n_nodes + 1
+    )
+    assert starts == pytest.approx(1)
+    assert net[1:-1] == pytest.approx(np.zeros(mdp.n_nodes - 1), abs=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(mdps(max_states=4, max_actions=3, max_horizon=5), seeds)
+def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
+    assume(mdp.n_paths <= 300)
+    rng = np.random.default_rng(seed)
+    means, sigma = rng.random(mdp.n_arcs), np.ones(mdp.n_arcs)
+    at = setting(Instance(mdp, Gaussian(means)), 0.0, 0.5)
+    assume(at.gaps.unique and mdp.n_paths > 1)
+    allocation = Allocation(at)
+    shares = rng.random(mdp.n_arcs) ** 3 + 1e-3
+    shares /= np.add.reduceat(shares, mdp.first[:-1])[mdp.source]
+    from surepath.engine.soft_game import spread
+
+    spread(allocation.graph, shares, allocation.weight)
+    allocation._settle(1e-6, 10**6)
+    exact = naive.hardness(mdp, means, sigma, allocation.weight) * allocation.unit
+    assert allocation.below == pytest.approx(exact, rel=1e-5)
+    assert allocation.below <= exact * (1 + 1e-12)
+
+
+def test_two_arms() -> None:
+    two = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 0.5], sigma=0.3))
+    found = characteristic_time(two)
+    assert found.value == pytest.approx(8 * 0.09 / 0.25, rel=0.01)
+    assert found.allocation == pytest.approx([0.5, 0.5], abs=0.05)
+    assert found.bound(0.1) == pytest.approx(found.lower * 0.8 * log(9))
+    assert found.bound(0.5) == found.bound(0.7) == 0
+    assert characteristic_time(two, sigma=0.6).value == pytest.approx(4 * found.value, rel=0.01)
+    costs = Instance(MDP.from_arrays([[[0, 0]]], direction="minimize"), Gaussian([0.0, 0.5], sigma=0.3))
+    assert characteristic_time(costs).value == pytest.approx(found.value, rel=0.01)
+
+
+def test_several_optimal_paths_are_said_to_be_infinite() -> None:
+    tied = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([1.0, 1.0]))
+    found = characteristic_time(tied)
+    assert not found.unique
+    assert (found.value, found.lower, found.upper, found.gap) == (np.inf, np.inf, np.inf, 0.0)
+
+
+def test_nothing_to_learn_takes_no_time() -> None:
+    alone = Instance(MDP.from_arrays([[[0]], [[0]]]), Gaussian([0.0, 1.0]))
+    known = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0], sigma=0.0))
+    beside = Instance(MDP.from_arrays([[[0, 0]], [[0, 0]]]), Gaussian([0.0, 1.0, 3.0, 5.0], sigma=[1, 1, 0, 0]))
+    assert characteristic_time(alone).value == 0
+    assert characteristic_time(alone).bound(0.05) == 0
+    assert characteristic_time(known).value == 0
+    assert characteristic_time(beside).value == pytest.approx(8, rel=0.01)
+
+
+def test_a_graph_of_two_thousand_arcs_is_certified() -> None:
+    rng = np.random.default_rng(0)
+    mdp = MDP.from_arrays(rng.integers(10, size=(50, 10, 4)))
+    found = characteristic_time(Instance(mdp, Gaussian(rng.random(mdp.n_arcs))))
+    assert found.gap <= 0.01
+
+
+def test_chain_of_the_demo_kind() -> None:
+    found = characteristic_time(families.chain(8, 4, seed=1))
+    assert found.gap <= 0.01
+    assert found.lower > 0
+
+
+def test_messages() -> None:
+    two = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0]))
+    with pytest.raises(SettingError, match="tolerance must lie strictly between 0 and 1, not 2"):
+        characteristic_time(two, tolerance=2)
