@@ -70,13 +70,29 @@ def kernel(function: F) -> F:
     return compiled
 
 
+_BARE: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy", "_nrt": False}
+_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
 def bare_kernel(function: F) -> F:
     """A kernel without reference counting: it may not allocate, and its arguments cost nothing to hand on.
 
     Numba counts references to every array of a NamedTuple at every call and use, with atomic instructions; on loops
     of a tenth of a microsecond that is most of the time, and threads that share arrays would wait for each other.
     """
-    compiled: F = _numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy", _nrt=False)(function)
+    compiled: F = _numba.njit(**_BARE)(function)
+    return compiled
+
+
+def inner_kernel(function: F) -> F:
+    """A bare kernel that only other kernels call: quicker to compile, since it has no way in from Python."""
+    compiled: F = _numba.njit(**_INNER)(function)
+    return compiled
+
+
+def hot_kernel(function: F) -> F:
+    """An inner kernel that is compiled into its callers."""
+    compiled: F = _numba.njit(forceinline=True, **_INNER)(function)
     return compiled
 
 

@@ -52,6 +52,12 @@ def graph_of(mdp: MDP) -> Graph:
     )
 
 
+def no_reality() -> Reality:
+    """A reality that is never drawn from, for steps whose rewards come from outside."""
+    ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
+    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0)
+
+
 def reality_of(instance: Instance) -> Reality:
     """The kernel view of an instance's reward laws."""
     law = instance.law

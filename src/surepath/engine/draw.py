@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Reality
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
 
-@bare_kernel
+@hot_kernel
 def draw(reality: Reality, e: int, rng: np.random.Generator) -> float:
     """A reward of arc e, turned so that larger is better."""
     kind = reality.kind[e]

@@ -1,6 +1,11 @@
 """What a compiled learner carries: its plan (numbers that never change) and its state (arrays it writes).
 
-`new_state` is the only place that builds these arrays. Everything is turned so that larger is better.
+Arrays of one shape are rows of one table, so that a state is ten arrays and not thirty: kernels take less time to
+compile and to call. `new_state` is the only place that builds them. Everything is turned so that larger is better.
+
+Infinities. An unvisited arc has width +infinity; in the tables it is written BIG, a power of two so large that finite
+parts vanish beside it and so exact that sums of it count arcs. An arc that no active policy can use has weight -inf in
+the rows WIDTH and UPPER. So +inf never occurs, and -inf + BIG is -inf: nothing can become NaN.
 """
 
 from __future__ import annotations
@@ -10,28 +15,61 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.engine._jit import bare_kernel
-from surepath.engine.arrays import Graph, own
+from surepath.engine._jit import inner_kernel
+from surepath.engine.arrays import Graph
 
-# Places in `State.tally`.
+BIG = 2.0**1000
+HALF_BIG = 2.0**999
+
+# Rows of State.arc, float [9, N].
+SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, BONUS = range(9)
+# WIDTH and UPPER: -inf where no active policy passes; BONUS and TOP: the same everywhere.  LOWER: -inf where unvisited.
+# TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see rules/elimination/slack.py).
+
+# Rows of State.count, int [2, N].
+VISITS, INFINITE = range(2)  # INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others
+
+# Rows of State.flag, bool [5, N].
+KNOWN, ACTIVE, PASSABLE, STARTED, MARKED = range(5)
+# PASSABLE: on a path of an active policy.  STARTED: active when the period began.  MARKED: to go by the value rule.
+
+# Rows of State.node, float [7, n_nodes + 1]: largest value from a node to the sink (REACH: from the start to it).
+BEST, REACH, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
+# BEST, REACH: upper, active policies.  HIGHEST: upper, all.  FLOOR: lower, all.  SPREAD: widths, active.
+# SCRATCH is whatever the kernel at work needs; SCRATCH_TIE counts the infinities in it.
+
+
+# Rows of State.path, int [2, H], and of State.stage, float [3, H].
+PATH, ADVICE = range(2)
+GAIN, FALLEN, RISEN = range(3)  # reward; most that an upper bound fell, a lower bound rose since arcs were judged
+
+# Places in State.tally, int.
 EPISODES = 0  # t, episodes absorbed
 PERIOD = 1  # k of the current period
 LOW = 2  # active arcs to learn with fewer than k visits
 UNSEEN = 3  # arcs to learn that were never visited
 UNSEEN_ACTIVE = 4  # of these, the active ones
-INFINITE = 5  # passable arcs of infinite width
-ACTIVE = 6  # active arcs
+PASSABLE_INFINITE = 5  # passable arcs of infinite width
+N_ACTIVE = 6  # active arcs
 CROWDED = 7  # nodes with two active arcs or more
 NEXT_TIME = 8  # next geometric elimination time
-FRESH_LOW = 9  # 1 when `low` belongs to the current statistics
-FRESH_DIAMETER = 10  # 1 when `spread` belongs to the current statistics and active sets
-CHECKED = 11  # 1 when the stopping rule is due after this episode
-COVER_SIZE = 12  # paths in the cover of this period
-COVER_NEXT = 13  # the next one to play
-EPSILON_NEXT = 14  # how many epsilons are settled
-FRESH_VALUE = 15  # 1 when `best` belongs to the current statistics
-UNBOUNDED = 16  # arcs of infinite width, passable or not
-N_TALLY = 17
+FRESH_FLOOR = 9  # 1 when the row FLOOR belongs to the current statistics
+FRESH_BEST = 10
+FRESH_SPREAD = 11
+CHECKED = 12  # 1 when the stopping rule is due after this episode
+COVER_SIZE = 13  # paths in the cover of this period
+COVER_NEXT = 14  # the next one to play
+SETTLED = 15  # how many epsilons are settled
+N_TALLY = 16
+
+# Places in State.real, float.
+USED = 0  # how far bounds can have closed in since arcs were judged
+RETURN_SLACK = 1  # nothing can go by the return rule while USED stays below
+VALUE_SLACK = 2  # nothing can go by the value rule while USED stays below
+LIFTED = 3  # how far lower values can have risen since arcs were judged
+FLOOR_SEEN = 4  # largest lower value then
+GUARD = 5  # rounding allowance
+N_REAL = 6
 
 
 class Plan(NamedTuple):
@@ -62,120 +100,90 @@ class Plan(NamedTuple):
 
 
 class State(NamedTuple):
-    """All arrays of one run."""
+    """All arrays of one run; rows and places are named above."""
 
-    sigma: FloatArray  # [N]
-    known: BoolArray  # [N] reward known in advance
-    table: FloatArray  # base width by number of visits
-    visits: IntArray  # [N]
-    sums: FloatArray  # [N]
-    width: FloatArray  # [N] 0 where infinite, see `infinite`
-    upper: FloatArray  # [N] mean + width
-    lower: FloatArray  # [N] mean - width
-    infinite: IntArray  # [N] 0 finite width; else its weight when infinities are counted: active arcs outweigh others
-    finite: BoolArray  # [N] width is finite
-    active: BoolArray  # [N]
-    passable: BoolArray  # [N] on some path of an active policy
-    started: BoolArray  # [N] active when the current period began
-    marked: BoolArray  # [N] to go by the value rule
-    everything: BoolArray  # [N] True
+    arc: FloatArray  # [9, N]
+    count: IntArray  # [2, N]
+    flag: BoolArray  # [5, N]
+    node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
-    best: FloatArray  # [n_nodes + 1] largest upper value, active policies
-    best_count: IntArray  # [n_nodes + 1] infinities in it
-    reach: FloatArray  # [n_nodes + 1] largest upper value from the start to the node, active policies
-    reach_count: IntArray  # [n_nodes + 1]
-    top: FloatArray  # [n_nodes + 1] largest upper value, all policies
-    top_count: IntArray  # [n_nodes + 1]
-    low: FloatArray  # [n_nodes + 1] largest lower value, all policies
-    spread: FloatArray  # [n_nodes + 1] largest sum of widths, active policies
-    spread_count: IntArray  # [n_nodes + 1]
-    scratch: FloatArray  # [n_nodes + 1]
-    scratch_count: IntArray  # [n_nodes + 1]
-    path: IntArray  # [H] path chosen
-    gains: FloatArray  # [H] its rewards
-    advice: IntArray  # [H] path recommended
-    cover: IntArray  # [paths, H] cover of this period, static max-coverage only
+    path: IntArray  # [2, H]
+    stage: FloatArray  # [3, H]
     tally: IntArray  # [N_TALLY]
+    real: FloatArray  # [N_REAL]
+    table: FloatArray  # base width by number of visits
+    cover: IntArray  # [paths, H] cover of this period, static max-coverage only
 
 
 def new_state(
-    graph: Graph, plan: Plan, sigma: FloatArray, known: BoolArray, known_gain: FloatArray, table: FloatArray
+    graph: Graph,
+    plan: Plan,
+    sigma: FloatArray,
+    known: BoolArray,
+    known_gain: FloatArray,
+    table: FloatArray,
+    cover: int = 1,
 ) -> State:
-    """A state before the first episode."""
+    """A state before `set_up`, with room for a cover of so many paths."""
     n, nodes, horizon = len(graph.target), len(graph.first) - 1, len(graph.stage_node) - 1
-
-    def floats(size: int) -> FloatArray:
-        return np.zeros(size)
-
-    def ints(size: int) -> IntArray:
-        return np.zeros(size, dtype=np.int64)
-
     state = State(
-        sigma=own(sigma, np.float64),
-        known=own(known, np.bool_),
+        arc=np.zeros((9, n)),
+        count=np.zeros((2, n), dtype=np.int64),
+        flag=np.zeros((5, n), dtype=np.bool_),
+        node=np.zeros((7, nodes + 1)),
+        degree=np.zeros(nodes, dtype=np.int64),
+        path=np.zeros((2, horizon), dtype=np.int64),
+        stage=np.zeros((3, horizon)),
+        tally=np.zeros(N_TALLY, dtype=np.int64),
+        real=np.zeros(N_REAL),
         table=table,
-        visits=ints(n),
-        sums=floats(n),
-        width=floats(n),
-        upper=floats(n),
-        lower=floats(n),
-        infinite=ints(n),
-        finite=np.ones(n, dtype=np.bool_),
-        active=np.ones(n, dtype=np.bool_),
-        passable=np.ones(n, dtype=np.bool_),
-        started=np.ones(n, dtype=np.bool_),
-        marked=np.zeros(n, dtype=np.bool_),
-        everything=np.ones(n, dtype=np.bool_),
-        degree=ints(nodes),
-        best=floats(nodes + 1),
-        best_count=ints(nodes + 1),
-        reach=floats(nodes + 1),
-        reach_count=ints(nodes + 1),
-        top=floats(nodes + 1),
-        top_count=ints(nodes + 1),
-        low=floats(nodes + 1),
-        spread=floats(nodes + 1),
-        spread_count=ints(nodes + 1),
-        scratch=floats(nodes + 1),
-        scratch_count=ints(nodes + 1),
-        path=ints(horizon),
-        gains=floats(horizon),
-        advice=ints(horizon),
-        cover=np.zeros((1, horizon), dtype=np.int64),
-        tally=ints(N_TALLY),
+        cover=np.zeros((cover, horizon), dtype=np.int64),
     )
-    set_up(graph, plan, state, known_gain)
+    state.arc[SIGMA] = sigma
+    state.flag[KNOWN] = known
+    state.arc[LOWER] = known_gain
     return state
 
 
-@bare_kernel
-def set_up(graph: Graph, plan: Plan, state: State, known_gain: FloatArray) -> None:
-    """Fill the arrays of a run that has seen nothing."""
+@inner_kernel
+def set_up(graph: Graph, plan: Plan, state: State) -> None:
+    """Fill the arrays of a run that has seen nothing; LOWER already holds the gains of known arcs."""
     nodes, horizon = len(graph.first) - 1, len(graph.stage_node) - 1
-    tally = state.tally
+    arc, flag, tally = state.arc, state.flag, state.tally
     unseen = 0
     for e in range(len(graph.target)):
-        if state.known[e]:
-            state.upper[e] = known_gain[e]
-            state.lower[e] = known_gain[e]
+        flag[ACTIVE, e] = True
+        flag[PASSABLE, e] = True
+        flag[STARTED, e] = True
+        if flag[KNOWN, e]:
+            arc[UPPER, e] = arc[LOWER, e]
+            arc[TOP, e] = arc[LOWER, e]
             continue
         unseen += 1
         if plan.cap < np.inf:
-            state.width[e] = plan.cap
-            state.upper[e] = plan.cap
-            state.lower[e] = -plan.cap
+            arc[WIDTH, e] = plan.cap
+            arc[BONUS, e] = plan.cap
+            arc[UPPER, e] = plan.cap
+            arc[TOP, e] = plan.cap
+            arc[LOWER, e] = -plan.cap
         else:
-            state.infinite[e] = horizon + 1
-            state.finite[e] = False
-            tally[INFINITE] += 1
-            tally[UNBOUNDED] += 1
+            arc[WIDTH, e] = BIG
+            arc[BONUS, e] = BIG
+            arc[UPPER, e] = BIG
+            arc[TOP, e] = BIG
+            arc[LOWER, e] = -np.inf
+            state.count[INFINITE, e] = horizon + 1
+            tally[PASSABLE_INFINITE] += 1
     tally[PERIOD] = 1
     tally[LOW] = unseen
     tally[UNSEEN] = unseen
     tally[UNSEEN_ACTIVE] = unseen
-    tally[ACTIVE] = len(graph.target)
+    tally[N_ACTIVE] = len(graph.target)
     tally[NEXT_TIME] = 1
     for i in range(nodes):
         state.degree[i] = graph.first[i + 1] - graph.first[i]
         if state.degree[i] > 1:
             tally[CROWDED] += 1
+    state.real[RETURN_SLACK] = -1.0
+    state.real[VALUE_SLACK] = -1.0
+    state.real[FLOOR_SEEN] = np.inf

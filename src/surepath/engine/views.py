@@ -1,77 +1,79 @@
-"""The values that rules read, brought up to date on demand.
-
-Each function leaves its answer in the state; infinities are counted apart while any passable arc has one, else the
-plain pass is enough.
-"""
+"""The values that rules read, brought up to date on demand and left in the state."""
 
 from __future__ import annotations
 
 from surepath._checks import FloatArray, IntArray
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.lexicographic import backward_counted, forward_counted, walk_counted, walk_plain
-from surepath.engine.passes import backward, forward
-from surepath.engine.state import FRESH_DIAMETER, FRESH_LOW, FRESH_VALUE, INFINITE, UNBOUNDED, Plan, State
+from surepath.engine.lexicographic import backward_counted, walk_counted
+from surepath.engine.masked import backward_masked, walk_masked
+from surepath.engine.state import (
+    BEST,
+    FLOOR,
+    FRESH_BEST,
+    FRESH_FLOOR,
+    FRESH_SPREAD,
+    INFINITE,
+    LOWER,
+    PASSABLE_INFINITE,
+    SCRATCH,
+    SCRATCH_TIE,
+    SPREAD,
+    UPPER,
+    VISITS,
+    WIDTH,
+    Plan,
+    State,
+)
 
 
-@bare_kernel
-def lower_values(graph: Graph, state: State) -> None:
-    """low = largest lower value over ALL policies; -inf where every path has an unvisited arc."""
-    if state.tally[FRESH_LOW] == 0:
-        backward(graph, state.lower, state.finite, state.low)
-        state.tally[FRESH_LOW] = 1
+@hot_kernel
+def floor_values(graph: Graph, state: State) -> None:
+    """FLOOR = largest lower value over ALL policies; -inf where every path has an unvisited arc."""
+    if state.tally[FRESH_FLOOR] == 0:
+        backward_masked(graph, state.arc[LOWER], state.node[FLOOR])
+        state.tally[FRESH_FLOOR] = 1
 
 
-@bare_kernel
-def upper_values(graph: Graph, state: State) -> None:
-    """best = largest upper value over active policies."""
-    if state.tally[FRESH_VALUE] == 1:
-        return
-    if state.tally[INFINITE] == 0:
-        backward(graph, state.upper, state.passable, state.best)
+@hot_kernel
+def best_values(graph: Graph, state: State) -> None:
+    """BEST = largest upper value over active policies; BIG or more where an infinity is in it."""
+    if state.tally[FRESH_BEST] == 0:
+        backward_masked(graph, state.arc[UPPER], state.node[BEST])
+        state.tally[FRESH_BEST] = 1
+
+
+@hot_kernel
+def spread_values(graph: Graph, state: State) -> None:
+    """SPREAD = largest sum of widths over active policies; twice that of the start is the diameter."""
+    if state.tally[FRESH_SPREAD] == 0:
+        backward_masked(graph, state.arc[WIDTH], state.node[SPREAD])
+        state.tally[FRESH_SPREAD] = 1
+
+
+@inner_kernel
+def walk_infinite(graph: Graph, plan: Plan, state: State, weight: FloatArray, out: IntArray) -> None:
+    """Walk an active policy of largest weight (UPPER or WIDTH) while some passable arc is infinite."""
+    infinite, value, count = state.count[INFINITE], state.node[SCRATCH], state.node[SCRATCH_TIE]
+    backward_counted(graph, weight, infinite, 1.0, value, count)
+    walk_counted(graph, weight, infinite, 1.0, value, count, state.count[VISITS], plan.least_played, out)
+
+
+@hot_kernel
+def walk_best(graph: Graph, plan: Plan, state: State, out: IntArray) -> None:
+    """Write an active policy of largest upper value into `out`."""
+    if state.tally[PASSABLE_INFINITE] > 0:
+        walk_infinite(graph, plan, state, state.arc[UPPER], out)
     else:
-        backward_counted(graph, state.upper, state.passable, state.infinite, 1, state.best, state.best_count)
-    state.tally[FRESH_VALUE] = 1
+        best_values(graph, state)
+        walk_masked(graph, state.arc[UPPER], state.node[BEST], state.count[VISITS], plan.least_played, out)
 
 
-@bare_kernel
-def upper_reach(graph: Graph, state: State) -> None:
-    """reach = largest upper value from the start to each node over active policies."""
-    if state.tally[INFINITE] == 0:
-        forward(graph, state.upper, state.passable, state.reach)
+@hot_kernel
+def walk_spread(graph: Graph, plan: Plan, state: State, out: IntArray) -> None:
+    """Write an active policy of largest diameter into `out`."""
+    if state.tally[PASSABLE_INFINITE] > 0:
+        walk_infinite(graph, plan, state, state.arc[WIDTH], out)
     else:
-        forward_counted(graph, state.upper, state.passable, state.infinite, state.reach, state.reach_count)
-
-
-@bare_kernel
-def top_values(graph: Graph, state: State) -> None:
-    """top = largest upper value over ALL policies."""
-    if state.tally[UNBOUNDED] == 0:
-        backward(graph, state.upper, state.everything, state.top)
-    else:
-        backward_counted(graph, state.upper, state.everything, state.infinite, 1, state.top, state.top_count)
-
-
-@bare_kernel
-def spreads(graph: Graph, state: State) -> None:
-    """spread = largest sum of widths over active policies; twice spread[0] is the diameter."""
-    if state.tally[FRESH_DIAMETER] == 1:
-        return
-    if state.tally[INFINITE] == 0:
-        backward(graph, state.width, state.passable, state.spread)
-    else:
-        backward_counted(graph, state.width, state.passable, state.infinite, 1, state.spread, state.spread_count)
-    state.tally[FRESH_DIAMETER] = 1
-
-
-@bare_kernel
-def follow(
-    graph: Graph, plan: Plan, state: State, weight: FloatArray, value: FloatArray, count: IntArray, path: IntArray
-) -> None:
-    """Walk an active policy of largest value."""
-    if state.tally[INFINITE] == 0:
-        walk_plain(graph, weight, state.passable, value, state.visits, plan.least_played, path)
-    else:
-        walk_counted(
-            graph, weight, state.passable, state.infinite, 1, value, count, state.visits, plan.least_played, path
-        )
+        spread_values(graph, state)
+        walk_masked(graph, state.arc[WIDTH], state.node[SPREAD], state.count[VISITS], plan.least_played, out)

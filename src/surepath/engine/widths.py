@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from surepath._checks import FloatArray
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import bare_kernel, hot_kernel
 
 WIDTHS = ("paper", "mixture", "empirical")
 PAPER, MIXTURE, EMPIRICAL = range(3)
@@ -30,7 +30,7 @@ PAPER, MIXTURE, EMPIRICAL = range(3)
 LARGEST_TABLE = 1 << 21
 
 
-@bare_kernel
+@hot_kernel
 def base_width(kind: int, n: float, arcs: float, delta: float, prior: float) -> float:
     """Width after n >= 1 visits for sigma = 1; `arcs` is N or M, `prior` is c."""
     if kind == PAPER:

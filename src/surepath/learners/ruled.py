@@ -13,19 +13,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.engine.arrays import Reality
-from surepath.engine.state import CHECKED, EPISODES, EPSILON_NEXT, Plan, State, new_state
+from surepath.engine.arrays import Reality, no_reality
+from surepath.engine.state import (
+    ACTIVE,
+    ADVICE,
+    EPISODES,
+    GAIN,
+    PATH,
+    SETTLED,
+    SUMS,
+    VISITS,
+    Plan,
+    State,
+    new_state,
+)
 from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, fill_table
-from surepath.learners.base import GAP, SINGLE, STOP_REASONS, Learner, RunRecord
+from surepath.learners.base import SINGLE, STOP_REASONS, Learner, RunRecord
 from surepath.model.mdp import MDP
-from surepath.rules.loop import close, new_record, run
-from surepath.rules.recommendation import certified_gap
-from surepath.rules.sampling import choose
-from surepath.rules.steps import absorb, is_close, is_single
-from surepath.rules.stopping import gap
+from surepath.rules.loop import ADVISE, ASK, FINISH, RUN, SET_UP, TELL, new_record, play
+from surepath.rules.stopping import GO_ON
 
 # About this much work (arcs times episodes) is done between two looks at the outside world.
 _CHUNK = 50_000_000
+
+# Steps take their rewards from outside: these stand where a run has its world.
+_NO_REALITY = no_reality()
+_IDLE_RNG = np.random.default_rng(0)
 
 
 class RuleLearner(Learner):
@@ -40,8 +53,11 @@ class RuleLearner(Learner):
         self.plan = self._plan()
         self._table = self._new_table(1024)
         self._state = self._new_state()
-        self.visits = self._state.visits
-        self.sums = self._state.sums
+        self._no_record = new_record(1, mdp.horizon)
+        self._epsilons = np.array([self.epsilon])
+        self._serve(SET_UP)
+        self.visits = self._state.count[VISITS]
+        self.sums = self._state.arc[SUMS]
 
     @abstractmethod
     def _plan(self) -> Plan:
@@ -66,17 +82,21 @@ class RuleLearner(Learner):
     def _new_state(self) -> State:
         return new_state(self.graph, self.plan, self.sigma, self.mdp.is_known, self.known_gain, self._table)
 
+    def _serve(self, task: int) -> float:
+        rng, reality, record = _IDLE_RNG, _NO_REALITY, self._no_record
+        return play(self.graph, self.plan, self._state, reality, rng, task, 0, self._epsilons, record)
+
     # The contract ----------------------------------------------------------------------------------------------
 
     @property
     def active(self) -> BoolArray:
         """Which arcs may still be on a best path, bool [N]."""
-        return self._state.active.copy()
+        return self._state.flag[ACTIVE].copy()
 
     def recommend(self) -> IntArray:
         """The path this learner stands by now, int [H]."""
-        certified_gap(self.graph, self.plan, self._state)
-        return self._state.advice.copy()
+        self._serve(ADVISE)
+        return self._state.path[ADVICE].copy()
 
     def certified_gap(self) -> float:
         """Proven bound, valid at all times at once, on how far `recommend()` is from the best.
@@ -87,25 +107,21 @@ class RuleLearner(Learner):
         """
         if self.stop_reason == STOP_REASONS[SINGLE]:
             return 0.0
-        return certified_gap(self.graph, self.plan, self._state)
+        return self._serve(ADVISE)
 
     def _choose(self) -> IntArray:
-        choose(self.graph, self.plan, self._state)
-        return self._state.path
+        self._serve(ASK)
+        return self._state.path[PATH]
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))
-        state = self._state
-        state.path[:] = path
-        state.gains[:] = gains
-        absorb(self.graph, self.plan, state)
+        self._state.path[PATH] = path
+        self._state.stage[GAIN] = gains
+        reason = int(self._serve(TELL))
         self.episodes += 1
-        if state.tally[CHECKED]:
-            if is_close(self.plan, gap(self.graph, self.plan, state), self.epsilon):
-                self.stop_reason = STOP_REASONS[GAP]
-            elif is_single(self.plan, state):
-                self.stop_reason = STOP_REASONS[SINGLE]
-        self.stopped = self.stop_reason is not None
+        if reason != GO_ON:
+            self.stop_reason = STOP_REASONS[reason]
+            self.stopped = True
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         order = np.argsort(-epsilons, kind="stable")
@@ -116,11 +132,11 @@ class RuleLearner(Learner):
         limit = min(budget, 1000)
         while True:
             state = state._replace(table=self._table_for(limit))
-            run(graph, plan, state, reality, rng, limit, falling, record)
-            if state.tally[EPSILON_NEXT] == len(falling) or limit == budget:
+            task = FINISH if limit == budget else RUN
+            play(graph, plan, state, reality, rng, task, limit, falling, record)
+            if state.tally[SETTLED] == len(falling):
                 break
             limit = min(budget, int(state.tally[EPISODES]) + min(step, limit))
-        close(graph, plan, state, falling, record)
         back = np.argsort(order)
         return RunRecord(
             record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]

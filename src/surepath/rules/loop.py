@@ -1,4 +1,4 @@
-"""A whole run compiled: choose, draw, absorb, test, until every epsilon is settled."""
+"""A whole run compiled (choose, draw, absorb, test, until every epsilon is settled), and its single steps."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Graph, Reality
 from surepath.engine.draw import draw
-from surepath.engine.state import ACTIVE, CHECKED, EPISODES, EPSILON_NEXT, Plan, State
+from surepath.engine.state import ADVICE, EPISODES, GAIN, N_ACTIVE, PATH, PERIOD, SETTLED, Plan, State, set_up
+from surepath.rules import sampling
 from surepath.rules.recommendation import certified_gap
-from surepath.rules.sampling import choose
-from surepath.rules.steps import absorb, is_close, is_single
-from surepath.rules.stopping import gap
+from surepath.rules.steps import absorb
+from surepath.rules.stopping import BUDGET, GO_ON, SINGLE, verdict
 
-# Why a run ended, as in learners.base.STOP_REASONS.
-BUDGET, GAP, SINGLE = range(3)
+_choose = sampling.choose
+
+# What `play` can be asked for.
+ASK, TELL, SET_UP, ADVISE, RUN, FINISH = range(6)
 
 
 class Record(NamedTuple):
@@ -41,55 +43,67 @@ def new_record(epsilons: int, horizon: int) -> Record:
     )
 
 
-@bare_kernel
+@inner_kernel
 def settle(graph: Graph, plan: Plan, state: State, record: Record, reason: int) -> None:
     """Note the answer for the next epsilon."""
-    at = state.tally[EPSILON_NEXT]
+    at = state.tally[SETTLED]
     proven = certified_gap(graph, plan, state)
     record.tau[at] = state.tally[EPISODES]
     record.reason[at] = reason
-    for h in range(len(state.advice)):
-        record.path[at, h] = state.advice[h]
-    record.eliminated[at] = len(state.active) - state.tally[ACTIVE]
+    for h in range(state.path.shape[1]):
+        record.path[at, h] = state.path[ADVICE, h]
+    record.eliminated[at] = state.arc.shape[1] - state.tally[N_ACTIVE]
     record.gap[at] = 0.0 if reason == SINGLE else proven
-    state.tally[EPSILON_NEXT] += 1
+    state.tally[SETTLED] += 1
 
 
 @bare_kernel
-def test(graph: Graph, plan: Plan, state: State, epsilons: FloatArray, record: Record) -> None:
-    """Line 9 of Algorithm 1 for every epsilon not settled yet; they stand in decreasing order."""
-    if state.tally[CHECKED] == 0:
-        return
-    size = gap(graph, plan, state)
-    while state.tally[EPSILON_NEXT] < len(epsilons) and is_close(plan, size, epsilons[state.tally[EPSILON_NEXT]]):
-        settle(graph, plan, state, record, GAP)
-    if is_single(plan, state):
-        while state.tally[EPSILON_NEXT] < len(epsilons):
-            settle(graph, plan, state, record, SINGLE)
-
-
-@bare_kernel
-def run(
+def play(
     graph: Graph,
     plan: Plan,
     state: State,
     reality: Reality,
     rng: np.random.Generator,
+    task: int,
     limit: int,
     epsilons: FloatArray,
     record: Record,
-) -> None:
-    """Play until every epsilon is settled or `limit` episodes are played; call again to go on."""
-    while state.tally[EPISODES] < limit and state.tally[EPSILON_NEXT] < len(epsilons):
-        choose(graph, plan, state)
-        for h in range(len(state.path)):
-            state.gains[h] = draw(reality, state.path[h], rng)
+) -> float:
+    """The one way in: a whole run, or one step of it.
+
+    SET_UP prepares the state. ASK leaves the path to play in PATH. TELL takes in the episode in PATH and GAIN and
+    returns the verdict for epsilons[0]. ADVISE leaves the recommended path in ADVICE and returns the certified gap.
+    RUN sets up if need be and plays until every epsilon (in decreasing order) is settled or `limit` episodes are
+    played, and may be called again to go on; FINISH is RUN with what is not settled at the limit recorded as censored.
+
+    One kernel for all of them, because each way in from Python takes seconds to compile and because so the steps
+    cannot differ from the run.
+    """
+    tally = state.tally
+    if tally[PERIOD] == 0:
+        set_up(graph, plan, state)
+    if task == SET_UP:
+        return 0.0
+    if task == ADVISE:
+        return certified_gap(graph, plan, state)
+    while task <= TELL or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
+        if task != TELL:
+            _choose(graph, plan, state)
+        if task == ASK:
+            return 0.0
+        if task != TELL:
+            for h in range(state.path.shape[1]):
+                state.stage[GAIN, h] = draw(reality, state.path[PATH, h], rng)
         absorb(graph, plan, state)
-        test(graph, plan, state, epsilons, record)
-
-
-@bare_kernel
-def close(graph: Graph, plan: Plan, state: State, epsilons: FloatArray, record: Record) -> None:
-    """The budget is spent: what is not settled is recorded as censored."""
-    while state.tally[EPSILON_NEXT] < len(epsilons):
-        settle(graph, plan, state, record, BUDGET)
+        while True:
+            reason = verdict(graph, plan, state, epsilons[tally[SETTLED]])
+            if task == TELL:
+                return float(reason)
+            if reason == GO_ON:
+                break
+            settle(graph, plan, state, record, reason)
+            if tally[SETTLED] == len(epsilons):
+                break
+    while task == FINISH and tally[SETTLED] < len(epsilons):
+        settle(graph, plan, state, record, np.int64(BUDGET))
+    return 0.0

@@ -1,124 +1,122 @@
-"""One episode of a learner made of rules: take the rewards in, eliminate, see whether to stop.
-
-`absorb` and `settled` are the kernels that both drivers use: the fused run of `loop.py` and the ask/tell objects.
-"""
+"""One episode of a learner made of rules: take the rewards in, update the bounds, eliminate, begin periods."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.state import (
+    ACTIVE,
+    BONUS,
     CHECKED,
-    CROWDED,
     EPISODES,
-    FRESH_DIAMETER,
-    FRESH_LOW,
-    FRESH_VALUE,
+    FRESH_BEST,
+    FRESH_FLOOR,
+    FRESH_SPREAD,
+    GAIN,
     INFINITE,
+    KNOWN,
     LOW,
+    LOWER,
+    PASSABLE,
+    PASSABLE_INFINITE,
+    PATH,
     PERIOD,
-    UNBOUNDED,
+    SIGMA,
+    STARTED,
+    SUMS,
+    TOP,
     UNSEEN,
     UNSEEN_ACTIVE,
+    UPPER,
+    VISITS,
+    WIDTH,
     Plan,
     State,
 )
 from surepath.engine.widths import base_width
 from surepath.rules.elimination import eliminate, is_due, mark
+from surepath.rules.elimination.slack import note
 
 
-@bare_kernel
+@hot_kernel
 def count_visits(state: State) -> None:
-    """Count state.path as played and add state.gains to the sums."""
-    tally = state.tally
+    """Count the row PATH as played and add its rewards to the sums."""
+    tally, visits, flag = state.tally, state.count[VISITS], state.flag
     tally[EPISODES] += 1
-    for h in range(len(state.path)):
-        e = state.path[h]
-        state.visits[e] += 1
-        if state.known[e]:
+    for h in range(state.path.shape[1]):
+        e = state.path[PATH, h]
+        visits[e] += 1
+        if flag[KNOWN, e]:
             continue
-        n = state.visits[e]
-        state.sums[e] += state.gains[h]
+        n = visits[e]
+        state.arc[SUMS, e] += state.stage[GAIN, h]
         if n == 1:
             tally[UNSEEN] -= 1
-            if state.active[e]:
+            if flag[ACTIVE, e]:
                 tally[UNSEEN_ACTIVE] -= 1
-        if n == tally[PERIOD] and state.active[e]:
+        if n == tally[PERIOD] and flag[ACTIVE, e]:
             tally[LOW] -= 1
 
 
-@bare_kernel
+@hot_kernel
 def update_bounds(plan: Plan, state: State) -> None:
     """Mean, width and interval of the arcs just played (line 6 of Algorithm 1)."""
-    tally, table = state.tally, state.table
-    for e in state.path:
-        if state.known[e]:
+    tally, table, arc = state.tally, state.table, state.arc
+    for h in range(state.path.shape[1]):
+        e = state.path[PATH, h]
+        if state.flag[KNOWN, e]:
             continue
-        n = state.visits[e]
+        n = state.count[VISITS, e]
         if n < len(table):
             base = table[n]
         else:
             base = base_width(plan.widths, float(n), plan.arcs, plan.delta, plan.prior)
-        width = min(state.sigma[e] * base, plan.cap)
-        mean = state.sums[e] / n
-        state.width[e] = width
-        state.upper[e] = mean + width
-        state.lower[e] = mean - width
-        if not state.finite[e]:
-            state.finite[e] = True
-            state.infinite[e] = 0
-            tally[UNBOUNDED] -= 1
-            if state.passable[e]:
-                tally[INFINITE] -= 1
-    tally[FRESH_LOW] = 0
-    tally[FRESH_VALUE] = 0
-    tally[FRESH_DIAMETER] = 0
+        width = min(arc[SIGMA, e] * base, plan.cap)
+        mean = arc[SUMS, e] / n
+        arc[BONUS, e] = width
+        arc[TOP, e] = mean + width
+        arc[LOWER, e] = mean - width
+        if state.flag[PASSABLE, e]:
+            arc[WIDTH, e] = width
+            arc[UPPER, e] = mean + width
+        if state.count[INFINITE, e] > 0:
+            state.count[INFINITE, e] = 0
+            if state.flag[PASSABLE, e]:
+                tally[PASSABLE_INFINITE] -= 1
+        note(state, h, e)
+    tally[FRESH_FLOOR] = 0
+    tally[FRESH_BEST] = 0
+    tally[FRESH_SPREAD] = 0
 
 
-@bare_kernel
+@inner_kernel
 def roll_period(state: State) -> None:
     """Start the next period when every active arc has reached k visits: k_t = 1 + min of n^{t-1} over active arcs."""
-    tally = state.tally
-    least = np.int64(-1)
-    for e in range(len(state.visits)):
-        if state.active[e] and not state.known[e] and (least < 0 or state.visits[e] < least):
-            least = state.visits[e]
+    tally, visits, flag = state.tally, state.count[VISITS], state.flag
+    least = -1
+    for e in range(len(visits)):
+        if flag[ACTIVE, e] and not flag[KNOWN, e] and (least < 0 or visits[e] < least):
+            least = visits[e]
     if least < 0:
         return
     tally[PERIOD] = least + 1
     low = 0
-    for e in range(len(state.visits)):
-        state.started[e] = state.active[e]
-        if state.active[e] and not state.known[e] and state.visits[e] <= least:
+    for e in range(len(visits)):
+        flag[STARTED, e] = flag[ACTIVE, e]
+        if flag[ACTIVE, e] and not flag[KNOWN, e] and visits[e] <= least:
             low += 1
     tally[LOW] = low
 
 
-@bare_kernel
+@hot_kernel
 def absorb(graph: Graph, plan: Plan, state: State) -> None:
-    """Lines 6 to 8 of Algorithm 1 for the episode in state.path and state.gains."""
+    """Lines 6 to 8 of Algorithm 1 for the episode in the rows PATH and GAIN."""
     count_visits(state)
-    eliminates = plan.by_value == 1 or plan.by_return == 1
     due = is_due(plan, state)
-    if due and plan.by_value == 1:
-        mark(graph, plan, state)  # with the quantities of the previous episode
+    marked = due and mark(graph, plan, state)  # with the quantities of the previous episode
     update_bounds(plan, state)
-    if due and eliminates:
-        eliminate(graph, plan, state)
+    if due:
+        eliminate(graph, plan, state, marked)
     if state.tally[LOW] == 0:
         roll_period(state)
     state.tally[CHECKED] = 1 if due or plan.at_eliminations == 0 else 0
-
-
-@bare_kernel
-def is_single(plan: Plan, state: State) -> bool:
-    """Line 9 of Algorithm 1, second half: every state has at most one active action."""
-    return bool(plan.single == 1 and state.tally[CROWDED] == 0)
-
-
-@bare_kernel
-def is_close(plan: Plan, gap: float, epsilon: float) -> bool:
-    """Line 9 of Algorithm 1, first half."""
-    return gap < epsilon if plan.strict == 1 else gap <= epsilon

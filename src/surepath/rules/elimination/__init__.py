@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import math
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import EPISODES, LOW, NEXT_TIME, UNSEEN_ACTIVE, Plan, State
+from surepath.engine.state import (
+    EPISODES,
+    LOW,
+    NEXT_TIME,
+    RETURN_SLACK,
+    UNSEEN_ACTIVE,
+    VALUE_SLACK,
+    Plan,
+    State,
+)
 from surepath.rules.elimination import return_gap, value_gap
 from surepath.rules.elimination.remove import refresh_passable
+from surepath.rules.elimination.slack import is_idle
 
 ELIMINATION = ("return", "value", "both", "none")
 SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
 EVERY_EPISODE, EVERY_SA, END_OF_PERIOD, GEOMETRIC = range(4)
 
-mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.eliminate
+_mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.eliminate
 
 
-@bare_kernel
+@hot_kernel
 def is_due(plan: Plan, state: State) -> bool:
     """Whether this episode ends with a look at the active sets; visits are already counted."""
     tally = state.tally
@@ -32,21 +42,31 @@ def is_due(plan: Plan, state: State) -> bool:
         due = t >= tally[NEXT_TIME]
         if due:
             tally[NEXT_TIME] = max(t + 1, math.ceil(t * plan.growth))
-    return due
+    return bool(due)
 
 
-@bare_kernel
-def eliminate(graph: Graph, plan: Plan, state: State) -> int:
+@hot_kernel
+def mark(graph: Graph, plan: Plan, state: State) -> bool:
+    """The value rule on the statistics before this episode; whether there may be something to take out."""
+    if plan.by_value == 0 or is_idle(state, state.real[VALUE_SLACK]):
+        return False
+    _mark(graph, state)
+    return bool(state.real[VALUE_SLACK] < 0.0)
+
+
+@hot_kernel
+def eliminate(graph: Graph, plan: Plan, state: State, marked: bool) -> None:
     """Apply the rules that are on; both are judged on the active policies of the previous episode."""
     if plan.wait == 1 and state.tally[UNSEEN_ACTIVE] > 0:
-        return 0
+        return
     gone = 0
-    if plan.by_value == 1:
+    if marked:
         gone += _by_value(graph, plan, state)
-        if plan.sequential == 1 and gone > 0:
-            refresh_passable(graph, state)
-    if plan.by_return == 1:
+        if gone > 0:
+            state.real[RETURN_SLACK] = -1.0
+            if plan.sequential == 1:
+                refresh_passable(graph, state)
+    if plan.by_return == 1 and not is_idle(state, state.real[RETURN_SLACK]):
         gone += _by_return(graph, plan, state)
     if gone > 0:
         refresh_passable(graph, state)
-    return gone

@@ -2,58 +2,77 @@
 
 from __future__ import annotations
 
-from surepath.engine._jit import bare_kernel
+import numpy as np
+
+from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.state import (
     ACTIVE,
+    BONUS,
     CROWDED,
-    FRESH_DIAMETER,
-    FRESH_VALUE,
+    FRESH_BEST,
+    FRESH_SPREAD,
     INFINITE,
+    KNOWN,
     LOW,
+    N_ACTIVE,
+    PASSABLE,
+    PASSABLE_INFINITE,
     PERIOD,
+    SCRATCH,
+    TOP,
     UNSEEN_ACTIVE,
+    UPPER,
+    VISITS,
+    WIDTH,
     Plan,
     State,
 )
 
 
-@bare_kernel
-def remove(graph: Graph, plan: Plan, state: State, e: int) -> int:
-    """Make arc e inactive; 0 when it must stay because it is the last of its state and `keep_last` is on."""
-    node, tally = graph.source[e], state.tally
-    if plan.keep_last == 1 and state.degree[node] == 1:
+@inner_kernel
+def remove(plan: Plan, state: State, node: int, e: int) -> int:
+    """Make arc e of this node inactive; 0 when it stays because `keep_last` is on and it is the last of its state."""
+    degree, tally = state.degree, state.tally
+    if plan.keep_last == 1 and degree[node] == 1:
         return 0
-    state.active[e] = False
-    state.degree[node] -= 1
-    if state.degree[node] == 1:
+    state.flag[ACTIVE, e] = False
+    degree[node] -= 1
+    if degree[node] == 1:
         tally[CROWDED] -= 1
-    tally[ACTIVE] -= 1
-    if not state.known[e]:
-        if state.visits[e] < tally[PERIOD]:
+    tally[N_ACTIVE] -= 1
+    if not state.flag[KNOWN, e]:
+        if state.count[VISITS, e] < tally[PERIOD]:
             tally[LOW] -= 1
-        if state.visits[e] == 0:
+        if state.count[VISITS, e] == 0:
             tally[UNSEEN_ACTIVE] -= 1
-    if state.infinite[e] > 0:
-        state.infinite[e] = 1
+    if state.count[INFINITE, e] > 0:
+        state.count[INFINITE, e] = 1
     return 1
 
 
-@bare_kernel
+@inner_kernel
 def refresh_passable(graph: Graph, state: State) -> None:
-    """passable = arcs on a path of some active policy: active arcs, or all arcs of a state where none is active."""
-    first, target, reached = graph.first, graph.target, state.scratch
-    nodes, infinite = len(first) - 1, 0
-    reached[:] = 0.0
+    """PASSABLE = arcs on a path of some active policy: active arcs, or all arcs of a state where none is active."""
+    first, target, reached = graph.first, graph.target, state.node[SCRATCH]
+    arc, nodes, infinite = state.arc, len(first) - 1, 0
+    for i in range(1, nodes + 1):
+        reached[i] = 0.0
     reached[0] = 1.0
     for i in range(nodes):
         for e in range(first[i], first[i + 1]):
-            ok = reached[i] == 1.0 and (state.active[e] or state.degree[i] == 0)
-            state.passable[e] = ok
+            ok = reached[i] == 1.0 and (state.flag[ACTIVE, e] or state.degree[i] == 0)
             if ok:
                 reached[target[e]] = 1.0
-                if state.infinite[e] > 0:
-                    infinite += 1
-    state.tally[INFINITE] = infinite
-    state.tally[FRESH_VALUE] = 0
-    state.tally[FRESH_DIAMETER] = 0
+            if state.flag[PASSABLE, e] and not ok:
+                arc[WIDTH, e] = -np.inf
+                arc[UPPER, e] = -np.inf
+            elif ok and not state.flag[PASSABLE, e]:
+                arc[UPPER, e] = arc[TOP, e]
+                arc[WIDTH, e] = arc[BONUS, e]
+            state.flag[PASSABLE, e] = ok
+            if ok and state.count[INFINITE, e] > 0:
+                infinite += 1
+    state.tally[PASSABLE_INFINITE] = infinite
+    state.tally[FRESH_BEST] = 0
+    state.tally[FRESH_SPREAD] = 0

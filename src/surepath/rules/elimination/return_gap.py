@@ -15,29 +15,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import INFINITE, Plan, State
-from surepath.engine.views import lower_values, upper_reach, upper_values
+from surepath.engine.masked import forward_masked
+from surepath.engine.state import ACTIVE, BEST, FLOOR, REACH, RETURN_SLACK, UPPER, Plan, State
+from surepath.engine.views import best_values, floor_values
 from surepath.rules.elimination.remove import remove
+from surepath.rules.elimination.slack import start_over
 
 
-@bare_kernel
+@inner_kernel
 def eliminate(graph: Graph, plan: Plan, state: State) -> int:
     """Take out what the rule rules out; how many arcs went."""
-    lower_values(graph, state)
-    upper_values(graph, state)
-    upper_reach(graph, state)
-    floor, gone = state.low[0], 0
-    counted = state.tally[INFINITE] > 0
-    for e in range(len(graph.target)):
-        if not state.active[e]:
-            continue
-        i, j = graph.source[e], graph.target[e]
-        if not state.passable[e] or state.reach[i] == -np.inf:
-            gone += remove(graph, plan, state, e)
-        elif counted and state.reach_count[i] + state.infinite[e] + state.best_count[j] > 0:
-            continue
-        elif state.reach[i] + state.upper[e] + state.best[j] < floor:
-            gone += remove(graph, plan, state, e)
+    floor_values(graph, state)
+    best_values(graph, state)
+    upper, reach, best = state.arc[UPPER], state.node[REACH], state.node[BEST]
+    forward_masked(graph, upper, reach)
+    floor, gone, slack = state.node[FLOOR, 0], 0, np.inf
+    for i in range(len(graph.first) - 1):
+        for e in range(graph.first[i], graph.first[i + 1]):
+            if not state.flag[ACTIVE, e]:
+                continue
+            through = reach[i] + upper[e] + best[graph.target[e]]
+            if through < floor or through == -np.inf:
+                gone += remove(plan, state, i, e)
+            else:
+                slack = min(slack, through - floor)
+    start_over(state)
+    state.real[RETURN_SLACK] = -1.0 if gone > 0 else slack
     return gone

@@ -10,33 +10,42 @@ episode t come in, `eliminate` after. A tie stays. While all widths hold, no arc
 
 from __future__ import annotations
 
-from surepath.engine._jit import bare_kernel
+import numpy as np
+
+from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import UNBOUNDED, Plan, State
-from surepath.engine.views import lower_values, top_values
+from surepath.engine.masked import backward_masked
+from surepath.engine.state import ACTIVE, FLOOR, HIGHEST, MARKED, TOP, VALUE_SLACK, Plan, State
+from surepath.engine.views import floor_values
 from surepath.rules.elimination.remove import remove
+from surepath.rules.elimination.slack import start_over
 
 
-@bare_kernel
-def mark(graph: Graph, plan: Plan, state: State) -> None:
-    """Note in state.marked which active arcs the statistics so far rule out."""
-    lower_values(graph, state)
-    top_values(graph, state)
-    first, target = graph.first, graph.target
-    counted = state.tally[UNBOUNDED] > 0
-    for i in range(len(first) - 1):
-        floor = state.low[i]
-        for e in range(first[i], first[i + 1]):
-            open_ended = counted and state.infinite[e] + state.top_count[target[e]] > 0
-            below = not open_ended and state.upper[e] + state.top[target[e]] < floor
-            state.marked[e] = state.active[e] and below
+@inner_kernel
+def mark(graph: Graph, state: State) -> None:
+    """Note which active arcs the statistics so far rule out; the slack is negative when there are any."""
+    floor_values(graph, state)
+    top, highest = state.arc[TOP], state.node[HIGHEST]
+    backward_masked(graph, top, highest)
+    slack = np.inf
+    for i in range(len(graph.first) - 1):
+        floor = state.node[FLOOR, i]
+        for e in range(graph.first[i], graph.first[i + 1]):
+            if state.flag[ACTIVE, e]:
+                value = top[e] + highest[graph.target[e]]
+                state.flag[MARKED, e] = value < floor
+                slack = min(slack, value - floor)
+    start_over(state)
+    state.real[VALUE_SLACK] = slack
 
 
-@bare_kernel
+@inner_kernel
 def eliminate(graph: Graph, plan: Plan, state: State) -> int:
     """Take out what was marked; how many arcs went."""
     gone = 0
-    for e in range(len(graph.target)):
-        if state.marked[e] and state.active[e]:
-            gone += remove(graph, plan, state, e)
+    for i in range(len(graph.first) - 1):
+        for e in range(graph.first[i], graph.first[i + 1]):
+            if state.flag[MARKED, e] and state.flag[ACTIVE, e]:
+                gone += remove(plan, state, i, e)
+            state.flag[MARKED, e] = False
     return gone

@@ -1,13 +1,13 @@
-"""Recommendation rules: which path to stand by. `recommend` dispatches on the plan's number."""
+"""Recommendation rules: which path to stand by. `certified_gap` dispatches on the plan's number."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import INFINITE, Plan, State
-from surepath.engine.views import upper_values
+from surepath.engine.state import ADVICE, BEST, HALF_BIG, INFINITE, LOWER, Plan, State
+from surepath.engine.views import best_values
 from surepath.rules.recommendation import cautious, optimistic
 
 RECOMMENDATION = ("optimistic", "cautious")
@@ -16,29 +16,24 @@ OPTIMISTIC, CAUTIOUS = range(2)
 _optimistic, _cautious = optimistic.recommend, cautious.recommend
 
 
-@bare_kernel
-def recommend(graph: Graph, plan: Plan, state: State) -> None:
-    """Write the recommended path into state.advice."""
-    if plan.recommendation == OPTIMISTIC:
-        _optimistic(graph, plan, state)
-    else:
-        _cautious(graph, plan, state)
-
-
-@bare_kernel
+@inner_kernel
 def certified_gap(graph: Graph, plan: Plan, state: State) -> float:
-    """Largest upper value over active policies minus the lower value of the recommended path; leaves it in advice.
+    """Largest upper value over active policies minus the lower value of the recommended path, left in ADVICE.
 
     While all widths hold the best path is active, so its value is at most the first and the recommended one's at
     least the second: the bound is valid at all times at once.
     """
-    recommend(graph, plan, state)
-    upper_values(graph, state)
-    if state.tally[INFINITE] > 0 and state.best_count[0] > 0:
+    if plan.recommendation == OPTIMISTIC:
+        _optimistic(graph, plan, state)
+    else:
+        _cautious(graph, plan, state)
+    best_values(graph, state)
+    if state.node[BEST, 0] > HALF_BIG:
         return np.inf
     floor = 0.0
-    for e in state.advice:
-        if not state.finite[e]:
+    for h in range(state.path.shape[1]):
+        e = state.path[ADVICE, h]
+        if state.count[INFINITE, e] > 0:
             return np.inf
-        floor += state.lower[e]
-    return float(max(0.0, state.best[0] - floor))
+        floor += state.arc[LOWER, e]
+    return float(max(0.0, state.node[BEST, 0] - floor))

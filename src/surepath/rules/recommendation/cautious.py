@@ -6,15 +6,16 @@ arc.
 
 from __future__ import annotations
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.lexicographic import backward_counted, walk_counted
-from surepath.engine.state import Plan, State
+from surepath.engine.state import ADVICE, INFINITE, LOWER, SCRATCH, SCRATCH_TIE, VISITS, Plan, State
 
 
-@bare_kernel
+@inner_kernel
 def recommend(graph: Graph, plan: Plan, state: State) -> None:
-    """Write the recommended path into state.advice."""
-    value, count = state.scratch, state.scratch_count
-    backward_counted(graph, state.lower, state.everything, state.infinite, -1, value, count)
-    walk_counted(graph, state.lower, state.everything, state.infinite, -1, value, count, state.visits, 0, state.advice)
+    """Write the recommended path into the row ADVICE."""
+    lower, infinite = state.arc[LOWER], state.count[INFINITE]
+    value, count = state.node[SCRATCH], state.node[SCRATCH_TIE]
+    backward_counted(graph, lower, infinite, -1.0, value, count)
+    walk_counted(graph, lower, infinite, -1.0, value, count, state.count[VISITS], plan.least_played, state.path[ADVICE])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.state import Plan, State
 from surepath.rules.sampling import coverage, max_coverage, max_diameter, optimistic, uniform
@@ -14,9 +14,9 @@ _max_coverage, _max_diameter, _coverage = max_coverage.choose, max_diameter.choo
 _optimistic, _uniform = optimistic.choose, uniform.choose
 
 
-@bare_kernel
+@hot_kernel
 def choose(graph: Graph, plan: Plan, state: State) -> None:
-    """Write the path to play into state.path."""
+    """Write the path to play into the row PATH."""
     if plan.sampling == MAX_DIAMETER:
         _max_diameter(graph, plan, state)
     elif plan.sampling == OPTIMISTIC:

@@ -9,43 +9,42 @@ with a known reward are never undersampled. Ties: lowest arc.
 
 from __future__ import annotations
 
-import numpy as np
-
 from surepath._checks import BoolArray
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import PERIOD, Plan, State
+from surepath.engine.state import ACTIVE, KNOWN, PATH, PERIOD, SCRATCH, VISITS, Plan, State
 
 
-@bare_kernel
+@hot_kernel
+def lacks(state: State, judged: BoolArray, e: int) -> float:
+    """1 where arc e is undersampled, judged on these active sets."""
+    low = state.count[VISITS, e] < state.tally[PERIOD]
+    return 1.0 if low and judged[e] and not state.flag[KNOWN, e] else 0.0
+
+
+@inner_kernel
 def cover(graph: Graph, state: State, judged: BoolArray) -> None:
-    """Write a path with most undersampled arcs of `judged` into state.path."""
-    first, target, visits, value = graph.first, graph.target, state.visits, state.scratch
-    k, sink = state.tally[PERIOD], len(graph.first) - 1
+    """Write a path with most undersampled arcs, judged on these active sets, into the row PATH."""
+    first, target, value = graph.first, graph.target, state.node[SCRATCH]
+    sink = len(first) - 1
     value[sink] = 0.0
     for i in range(sink - 1, -1, -1):
-        best = -np.inf
+        best = -1.0
         for e in range(first[i], first[i + 1]):
-            x = value[target[e]]
-            if judged[e] and visits[e] < k and not state.known[e]:
-                x += 1.0
-            if x > best:
-                best = x
+            best = max(best, lacks(state, judged, e) + value[target[e]])
         value[i] = best
     node = 0
-    for h in range(len(state.path)):
-        best, chosen = -1.0, -1
+    for h in range(state.path.shape[1]):
+        best, chosen = -1.0, first[node]
         for e in range(first[node], first[node + 1]):
-            x = value[target[e]]
-            if judged[e] and visits[e] < k and not state.known[e]:
-                x += 1.0
+            x = lacks(state, judged, e) + value[target[e]]
             if x > best:
                 best, chosen = x, e
-        state.path[h] = chosen
+        state.path[PATH, h] = chosen
         node = target[chosen]
 
 
-@bare_kernel
+@hot_kernel
 def choose(graph: Graph, plan: Plan, state: State) -> None:
-    """Write the path to play into state.path."""
-    cover(graph, state, state.active)
+    """Write the path to play into the row PATH."""
+    cover(graph, state, state.flag[ACTIVE])

@@ -10,18 +10,18 @@ falls and may jump. Eliminated arcs may be played to cover faster. Ties: lowest 
 
 from __future__ import annotations
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import EPISODES, Plan, State
+from surepath.engine.state import EPISODES, STARTED, Plan, State
 from surepath.rules.sampling import coverage, max_diameter
 
 _cover, _widest = coverage.cover, max_diameter.choose
 
 
-@bare_kernel
+@hot_kernel
 def choose(graph: Graph, plan: Plan, state: State) -> None:
-    """Write the path to play into state.path; the episode about to be played is number EPISODES + 1."""
+    """Write the path to play into the row PATH; the episode about to be played is number EPISODES + 1."""
     if state.tally[EPISODES] % 2 == 0:
-        _cover(graph, state, state.started)
+        _cover(graph, state, state.flag[STARTED])
     else:
         _widest(graph, plan, state)

@@ -9,14 +9,13 @@ the `experiment` preset).
 
 from __future__ import annotations
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import Plan, State
-from surepath.engine.views import follow, spreads
+from surepath.engine.state import PATH, Plan, State
+from surepath.engine.views import walk_spread
 
 
-@bare_kernel
+@hot_kernel
 def choose(graph: Graph, plan: Plan, state: State) -> None:
-    """Write the path to play into state.path."""
-    spreads(graph, state)
-    follow(graph, plan, state, state.width, state.spread, state.spread_count, state.path)
+    """Write the path to play into the row PATH."""
+    walk_spread(graph, plan, state, state.path[PATH])

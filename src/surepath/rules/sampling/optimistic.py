@@ -9,20 +9,19 @@ An unvisited arc has an infinite upper value: the path with most of them wins, t
 
 from __future__ import annotations
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import UNSEEN, Plan, State
-from surepath.engine.views import follow, upper_values
+from surepath.engine.state import PATH, UNSEEN, Plan, State
+from surepath.engine.views import walk_best
 from surepath.rules.sampling import max_diameter
 
 _widest = max_diameter.choose
 
 
-@bare_kernel
+@hot_kernel
 def choose(graph: Graph, plan: Plan, state: State) -> None:
-    """Write the path to play into state.path."""
+    """Write the path to play into the row PATH."""
     if plan.widths_first == 1 and state.tally[UNSEEN] > 0:
         _widest(graph, plan, state)
     else:
-        upper_values(graph, state)
-        follow(graph, plan, state, state.upper, state.best, state.best_count, state.path)
+        walk_best(graph, plan, state, state.path[PATH])

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import EPISODES, Plan, State
+from surepath.engine.state import EPISODES, PATH, Plan, State
 
 
-@bare_kernel
+@hot_kernel
 def mix(key: np.int64) -> np.uint64:
     """A 64-bit finaliser in the manner of splitmix64: every input bit moves every output bit."""
     z = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
@@ -22,14 +22,14 @@ def mix(key: np.int64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@bare_kernel
+@inner_kernel
 def choose(graph: Graph, plan: Plan, state: State) -> None:
-    """Write the path to play into state.path."""
+    """Write the path to play into the row PATH."""
     node = 0
     key = mix(np.int64(plan.seed)) ^ mix(state.tally[EPISODES] + 1)
-    for h in range(len(state.path)):
+    for h in range(state.path.shape[1]):
         degree = graph.first[node + 1] - graph.first[node]
         draw = mix(np.int64(key >> np.uint64(1)) + h * 7919)
         chosen = graph.first[node] + np.int64((draw >> np.uint64(1)) % np.uint64(degree))
-        state.path[h] = chosen
+        state.path[PATH, h] = chosen
         node = graph.target[chosen]

@@ -1,21 +1,32 @@
-"""Stopping rules: when the answer is good enough. `gap` dispatches on the plan's number."""
+"""Stopping rules: when the answer is good enough. `verdict` dispatches on the plan's number."""
 
 from __future__ import annotations
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import Plan, State
+from surepath.engine.state import CHECKED, CROWDED, Plan, State
 from surepath.rules.stopping import diameter, optimal_gap
 
 STOPPING = ("diameter", "optimal-gap")
 DIAMETER, OPTIMAL_GAP = range(2)
 
+# Verdicts, as in learners.base.STOP_REASONS; GO_ON is not one of them.
+GO_ON, BUDGET, GAP, SINGLE = range(-1, 3)
+
 _diameter, _optimal = diameter.gap, optimal_gap.gap
 
 
-@bare_kernel
-def gap(graph: Graph, plan: Plan, state: State) -> float:
-    """What the rule compares with epsilon."""
+@hot_kernel
+def verdict(graph: Graph, plan: Plan, state: State, epsilon: float) -> int:
+    """Line 9 of Algorithm 1 after an episode: GAP, SINGLE (one action at most in every state) or GO_ON."""
+    if state.tally[CHECKED] == 0:
+        return GO_ON
     if plan.stopping == DIAMETER:
-        return _diameter(graph, plan, state)
-    return _optimal(graph, plan, state)
+        size = _diameter(graph, state, epsilon)
+    else:
+        size = _optimal(graph, state, epsilon)
+    if size < epsilon or (size == epsilon and plan.strict == 0):
+        return GAP
+    if plan.single == 1 and state.tally[CROWDED] == 0:
+        return SINGLE
+    return GO_ON

@@ -9,18 +9,14 @@ Stop when every active policy's confidence interval is at most epsilon long,
 
 from __future__ import annotations
 
-import numpy as np
-
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import INFINITE, Plan, State
-from surepath.engine.views import spreads
+from surepath.engine.state import SPREAD, State
+from surepath.engine.views import spread_values
 
 
-@bare_kernel
-def gap(graph: Graph, plan: Plan, state: State) -> float:
-    """What is compared with epsilon."""
-    spreads(graph, state)
-    if state.tally[INFINITE] > 0 and state.spread_count[0] > 0:
-        return np.inf
-    return float(2.0 * state.spread[0])
+@hot_kernel
+def gap(graph: Graph, state: State, epsilon: float) -> float:
+    """What is compared with epsilon; BIG or more stands for infinity."""
+    spread_values(graph, state)
+    return float(2.0 * state.node[SPREAD, 0])

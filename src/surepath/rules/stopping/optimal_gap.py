@@ -2,26 +2,29 @@
 
     Vbar_1^{t,*}(s_1) - Vlow_1^{t,*}(s_1)  <=  epsilon
 
-with the upper value over active policies (all of them when nothing is eliminated) and the lower value over all.
+with the upper value over active policies (all of them when nothing is eliminated) and the lower value over all. The
+pass for the lower value is left out while it cannot have risen far enough (see rules/elimination/slack.py).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import bare_kernel
+from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.state import INFINITE, Plan, State
-from surepath.engine.views import lower_values, upper_values
+from surepath.engine.state import BEST, FLOOR, FLOOR_SEEN, GUARD, LIFTED, State
+from surepath.engine.views import best_values, floor_values
+from surepath.rules.elimination.slack import start_over
 
 
-@bare_kernel
-def gap(graph: Graph, plan: Plan, state: State) -> float:
-    """What is compared with epsilon."""
-    lower_values(graph, state)
-    upper_values(graph, state)
-    if state.tally[INFINITE] > 0 and state.best_count[0] > 0:
+@hot_kernel
+def gap(graph: Graph, state: State, epsilon: float) -> float:
+    """What is compared with epsilon, or infinity when it is above epsilon for sure."""
+    best_values(graph, state)
+    real, best = state.real, state.node[BEST, 0]
+    if best - real[FLOOR_SEEN] - real[LIFTED] > epsilon + real[GUARD]:
         return np.inf
-    if state.low[0] == -np.inf:
-        return np.inf
-    return float(state.best[0] - state.low[0])
+    floor_values(graph, state)
+    start_over(state)
+    real[FLOOR_SEEN] = state.node[FLOOR, 0]
+    return float(best - state.node[FLOOR, 0])

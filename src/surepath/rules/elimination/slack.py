@@ -1,0 +1,70 @@
+"""When nothing can have gone: a proof by bookkeeping that saves the passes of most episodes.
+
+When all arcs have been judged and none went, each cleared its threshold by at least some slack. A path's upper value
+is a sum over the stages, so since then it has fallen by at most the sum over the stages of the largest fall of an
+arc's upper bound there; a lower value has risen by at most the like sum of rises. While the two sums together (USED)
+stay below the slack, judging again would remove nothing, so it need not be done. The decisions are those of judging
+in every episode, bit for bit: a guard far above the rounding of the sums keeps close calls out.
+"""
+
+from __future__ import annotations
+
+from surepath.engine._jit import hot_kernel, inner_kernel
+from surepath.engine.state import (
+    FALLEN,
+    FLOOR_SEEN,
+    GUARD,
+    HALF_BIG,
+    LIFTED,
+    LOWER,
+    LOWER_SEEN,
+    RETURN_SLACK,
+    RISEN,
+    TOP,
+    TOP_SEEN,
+    USED,
+    VALUE_SLACK,
+    State,
+)
+
+
+@hot_kernel
+def note(state: State, h: int, e: int) -> None:
+    """Account for new bounds of arc e at stage h."""
+    stage, real = state.stage, state.real
+    fall = state.arc[TOP_SEEN, e] - state.arc[TOP, e] - stage[FALLEN, h]
+    if fall > 0.0:
+        stage[FALLEN, h] += fall
+        real[USED] += fall
+    rise = state.arc[LOWER, e] - state.arc[LOWER_SEEN, e] - stage[RISEN, h]
+    if rise > 0.0:
+        stage[RISEN, h] += rise
+        real[USED] += rise
+        real[LIFTED] += rise
+
+
+@hot_kernel
+def is_idle(state: State, slack: float) -> bool:
+    """Whether judging by the rule with this slack would remove nothing."""
+    return bool(state.real[USED] + state.real[GUARD] < slack)
+
+
+@inner_kernel
+def start_over(state: State) -> None:
+    """Measure from the bounds as they are now; what the rules have left of their slack is carried over."""
+    arc, stage, real = state.arc, state.stage, state.real
+    real[RETURN_SLACK] -= real[USED]
+    real[VALUE_SLACK] -= real[USED]
+    real[FLOOR_SEEN] += real[LIFTED]
+    real[USED] = 0.0
+    real[LIFTED] = 0.0
+    largest = 0.0
+    for e in range(arc.shape[1]):
+        arc[TOP_SEEN, e] = arc[TOP, e]
+        arc[LOWER_SEEN, e] = arc[LOWER, e]
+        if arc[TOP, e] < HALF_BIG:
+            largest = max(largest, abs(arc[TOP, e]), abs(arc[LOWER, e]))
+    for h in range(stage.shape[1]):
+        stage[FALLEN, h] = 0.0
+        stage[RISEN, h] = 0.0
+    real[GUARD] = 1e-12 * largest * stage.shape[1]
