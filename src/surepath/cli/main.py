@@ -59,6 +59,7 @@ COMMANDS = (
     "new",
     "show",
     "schema",
+    "bound",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

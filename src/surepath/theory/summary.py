@@ -1,0 +1,156 @@
+"""Every bound of an instance in one list, each with a line on how to read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import FloatArray
+from surepath.errors import SettingError
+from surepath.model.instance import Instance
+from surepath.theory.bounds import Setting, divide, is_tree, setting
+from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time, confidence
+from surepath.theory.lower_bounds import LowerBound, lower_bound, tree_lower_bound, worst_case_lower_bound
+from surepath.theory.upper_bounds import gap_complexity, tree_upper_bound, upper_bound, worst_case_upper_bound
+
+TIMED_ARCS = 5_000  # up to this many arcs T* is computed unasked
+
+
+@dataclass(frozen=True)
+class Row:
+    """One bound: its name, what kind of number it is, the number (None where it does not apply) and how to read it."""
+
+    name: str
+    kind: Literal["lower", "upper", "measure"]
+    value: float | None
+    reading: str
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """All bounds of an instance.
+
+    Attributes:
+        setting: The instance, its gaps, epsilon, delta and sigma.
+        rows: The bounds, lower ones first.
+        lower: Theorem 1 in full: what each arc needs, the flow and the cut.
+        time: T* with its certificate, or None when it was not computed.
+    """
+
+    setting: Setting
+    rows: tuple[Row, ...]
+    lower: LowerBound
+    time: CharacteristicTime | None
+
+
+def summarize(
+    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, time: bool | None = None
+) -> Summary:
+    """Every bound of an instance.
+
+    Args:
+        instance: The problem with its true means.
+        epsilon, delta: Accuracy and allowed probability of a wrong answer.
+        sigma: Replaces the instance's own factors.
+        time: Compute T*; by default only up to 5,000 arcs.
+    """
+    at = setting(instance, epsilon, delta, sigma)
+    basic = lower_bound(instance, epsilon, delta, sigma=at.sigma)
+    sharp = lower_bound(instance, epsilon, delta, sigma=at.sigma, sharp=True)
+    rows = [
+        Row("Theorem 1", "lower", basic.value, "no (epsilon, delta)-PAC algorithm needs fewer episodes on average"),
+        Row("Theorem 1, sharper constants", "lower", sharp.value, "the same, from the three lemmas behind it"),
+        Row(
+            "  its busiest stage alone", "lower", basic.largest_stage, "never above Theorem 1: no flow is needed for it"
+        ),
+        Row(
+            "  its sum over all arcs",
+            "measure",
+            basic.total,
+            "never below Theorem 1: episodes if no two arcs shared one",
+        ),
+    ]
+    limit = None
+    if time or (time is None and at.mdp.n_arcs <= TIMED_ARCS):
+        limit = characteristic_time(instance, sigma=at.sigma)
+        note = f"to find the very best plan: T* = {limit.value:.4g} (certified to {100 * limit.gap:.2g} %)"
+        if not limit.unique:
+            note = "to find the very best plan: infinite, several plans are best"
+        rows.append(Row("T* kl(delta, 1 - delta)", "lower", times_confidence(limit, delta), note))
+    else:
+        note = f"not computed above {TIMED_ARCS:,} arcs unless asked for"
+        rows.append(Row("T* kl(delta, 1 - delta)", "lower", None, note))
+    rows += [_tree_lower(at), _worst_lower(at), *_upper(at), *_measures(at)]
+    return Summary(at, tuple(rows), basic, limit)
+
+
+def times_confidence(limit: CharacteristicTime, delta: float) -> float:
+    """T* kl(delta, 1 - delta), where infinite times nothing is nothing."""
+    return limit.bound(delta) if confidence(delta) > 0 else 0.0
+
+
+def size_of(at: Setting) -> tuple[int, int, int]:
+    """S, A, H: distinct states, most actions of a state, stages."""
+    mdp = at.mdp
+    return len(np.unique(mdp.node_state)), int(np.diff(mdp.first).max()), mdp.horizon
+
+
+def _tree_lower(at: Setting) -> Row:
+    name = "tree theorem"
+    if not is_tree(at.mdp):
+        return Row(name, "lower", None, "holds for trees; here some state can be reached in two ways")
+    value = tree_lower_bound(at.instance, at.epsilon, at.delta, sigma=at.sigma)
+    return Row(name, "lower", value, "Theorem 1 sharpened by up to H: in a tree, arcs of a stage share nothing below")
+
+
+def _worst_lower(at: Setting) -> Row:
+    name = "worst case of this size"
+    try:
+        value = worst_case_lower_bound(*size_of(at), at.epsilon, at.delta, sigma=at.largest_sigma)
+    except SettingError as error:
+        return Row(name, "lower", None, str(error))
+    return Row(name, "lower", value, "on the hardest problem with as many states, actions and stages, not on this one")
+
+
+def _upper(at: Setting) -> list[Row]:
+    rows = []
+    for rule in ("static-max-coverage", "max-coverage", "max-diameter"):
+        value = upper_bound(at.instance, at.epsilon, at.delta, sampling=rule, sigma=at.sigma).value
+        rows.append(
+            Row(f"EPRL {rule}", "upper", value, "with probability 1 - delta EPRL stops before, on this problem")
+        )
+    if is_tree(at.mdp):
+        for rule in ("max-coverage", "max-diameter"):
+            value = tree_upper_bound(at.instance, at.epsilon, at.delta, sampling=rule, sigma=at.sigma)
+            rows.append(Row(f"EPRL {rule}, tree theorem", "upper", value, "the same, sharper because this is a tree"))
+    for rule in ("max-coverage", "max-diameter"):
+        value = worst_case_upper_bound(*size_of(at), at.epsilon, at.delta, sampling=rule, sigma=at.largest_sigma)
+        rows.append(Row(f"EPRL {rule}, worst case", "upper", value, "the same, on any problem of this size"))
+    return rows
+
+
+def _measures(at: Setting) -> list[Row]:
+    return [
+        Row(
+            "gap complexity, value gaps",
+            "measure",
+            float(gap_complexity(at.instance, at.epsilon).sum()),
+            "Wagenmaker et al.: sum of 1 / max(value gap, epsilon)^2; pays for close choices in bad states",
+        ),
+        Row(
+            "gap complexity, return gaps",
+            "measure",
+            float(return_complexity(at).sum()),
+            "the same sum with the gaps of Theorem 1: does not pay for them",
+        ),
+    ]
+
+
+def return_complexity(at: Setting) -> FloatArray:
+    """1 / max(deterministic return gap, Delta_min of the stage, epsilon)^2, float [N]."""
+    stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
+    least = at.gaps.stage_minimum(at.epsilon)[stage]
+    return divide(1.0, np.maximum(np.maximum(at.gaps.deterministic_return, least), at.epsilon))

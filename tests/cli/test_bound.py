@@ -1,0 +1,77 @@
+"""`surepath bound`: the table, the JSON, what it asks for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from surepath import families, theory
+from surepath.cli.main import app
+from surepath.errors import ProblemError
+from surepath.model.files import save_problem
+
+run = CliRunner()
+PROBLEM = "paper_random-v1/s2a2h3/seed1"
+
+
+def test_json_holds_every_bound() -> None:
+    answer = run.invoke(app, ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05", "--json"])
+    assert answer.exit_code == 0, answer.output
+    data = json.loads(answer.output)
+    values = {row["name"]: row["value"] for row in data["bounds"]}
+    expected = theory.lower_bound(families.from_id(PROBLEM), 0.1, 0.05)
+    assert values["Theorem 1"] == pytest.approx(expected.value)
+    assert data["demand"] == pytest.approx(expected.local.tolist())
+    assert data["cut"] == expected.cut.tolist()
+    assert data["costliest_arcs"][0]["demand"] == pytest.approx(expected.local.max())
+    assert data["characteristic_time"]["gap"] < 0.01
+    assert all(row["reading"] for row in data["bounds"])
+
+
+def test_sigma_replaces_the_noise() -> None:
+    common = ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05", "--no-time", "--json"]
+    one, two = (json.loads(run.invoke(app, [*common, "--sigma", s]).output)["bounds"][0]["value"] for s in ("1", "2"))
+    assert two == pytest.approx(4 * one)
+
+
+def test_text_shows_table_arcs_and_drawing() -> None:
+    answer = run.invoke(app, ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05"])
+    assert answer.exit_code == 0, answer.output
+    for part in ("Theorem 1", "how to read it", "arcs that cost most", "visits that each arc needs", "#####"):
+        assert part in answer.output
+    large = run.invoke(app, ["bound", "chain-v1/n8k4/seed7", "--epsilon", "0.3", "--delta", "0.1", "--no-time"])
+    assert "visits that each arc needs" not in large.output
+
+
+def test_infinite_bounds_are_said() -> None:
+    answer = run.invoke(app, ["bound", "cover_gap-v1/m3", "--epsilon", "0", "--delta", "0.1"])
+    assert answer.exit_code == 0, answer.output
+    assert "infinite" in answer.output
+    assert "several plans are best" in answer.output
+    data = json.loads(
+        run.invoke(app, ["bound", "cover_gap-v1/m3", "--epsilon", "0", "--delta", "0.1", "--json"]).output
+    )
+    assert data["bounds"][0]["infinite"]
+
+
+def test_the_file_may_say_epsilon_and_delta(tmp_path: Path) -> None:
+    instance = families.from_id(PROBLEM)
+    file = tmp_path / "problem.json"
+    save_problem(file, instance.mdp, instance, epsilon=0.1, delta=0.05)
+    answer = run.invoke(app, ["bound", str(file), "--json", "--no-time"])
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.output)["epsilon"] == 0.1
+    missing = run.invoke(app, ["bound", PROBLEM, "--delta", "0.05"])
+    assert missing.exit_code == 2
+    assert "give --epsilon" in missing.output
+
+
+def test_means_are_needed(tmp_path: Path) -> None:
+    file = tmp_path / "bare.json"
+    save_problem(file, families.from_id(PROBLEM).mdp)
+    answer = run.invoke(app, ["bound", str(file), "--epsilon", "0.1", "--delta", "0.05"])
+    assert isinstance(answer.exception, ProblemError)
+    assert "bounds need the true means" in str(answer.exception)

@@ -1,0 +1,62 @@
+"""The list of all bounds: order, brackets, what does not apply."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Gaussian, Instance, families, theory
+from surepath.theory.summary import summarize
+
+
+def by_name(instance: Instance, **options) -> dict[str, float | None]:
+    return {row.name.strip(): row.value for row in summarize(instance, 0.2, 0.05, **options).rows}
+
+
+def test_every_bound_is_that_of_its_own_function() -> None:
+    instance = families.paper_random(states=2, actions=2, horizon=3, seed=1)
+    found = by_name(instance)
+    assert found["Theorem 1"] == theory.lower_bound(instance, 0.2, 0.05).value
+    assert found["Theorem 1, sharper constants"] == theory.lower_bound(instance, 0.2, 0.05, sharp=True).value
+    assert found["its busiest stage alone"] <= found["Theorem 1"] <= found["its sum over all arcs"]
+    assert found["T* kl(delta, 1 - delta)"] == pytest.approx(theory.characteristic_time(instance).bound(0.05), rel=0.01)
+    assert found["worst case of this size"] == theory.worst_case_lower_bound(2, 2, 3, 0.2, 0.05)
+    for rule in ("static-max-coverage", "max-coverage", "max-diameter"):
+        assert found[f"EPRL {rule}"] == theory.upper_bound(instance, 0.2, 0.05, sampling=rule).value
+    worst = theory.worst_case_upper_bound(2, 2, 3, 0.2, 0.05, sampling="max-diameter")
+    assert found["EPRL max-diameter, worst case"] == worst
+    assert found["tree theorem"] is None
+    assert found["gap complexity, value gaps"] == pytest.approx(theory.gap_complexity(instance, 0.2).sum())
+
+
+def test_a_tree_gets_the_tree_theorems() -> None:
+    instance = families.tree(actions=2, horizon=3, seed=2)
+    found = by_name(instance, sigma=0.5)
+    assert found["tree theorem"] == theory.tree_lower_bound(instance, 0.2, 0.05, sigma=0.5)
+    assert found["EPRL max-coverage, tree theorem"] == theory.tree_upper_bound(instance, 0.2, 0.05, sigma=0.5)
+    assert found["tree theorem"] >= found["its busiest stage alone"]
+
+
+def test_what_does_not_apply_says_why() -> None:
+    rows = {row.name: row for row in summarize(families.chain(3, 3, seed=0), 0.2, 0.05, time=False).rows}
+    assert rows["worst case of this size"].value is None
+    assert "3 is not a power of two" in rows["worst case of this size"].reading
+    assert rows["T* kl(delta, 1 - delta)"].reading == "not computed above 5,000 arcs unless asked for"
+    tied = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian(np.ones(2)))
+    rows = {row.name: row for row in summarize(tied, 0.0, 0.05).rows}
+    assert rows["T* kl(delta, 1 - delta)"].value == np.inf
+    assert "several plans are best" in rows["T* kl(delta, 1 - delta)"].reading
+    assert rows["Theorem 1"].value == np.inf
+
+
+def test_the_papers_example_against_dropping_arcs() -> None:
+    for m in (1, 2, 5, 9):
+        mdp = families.cover_gap(m).mdp
+        shortcut = mdp.arc(1, "first hub", "shortcut")
+        others = [e for e in range(mdp.n_arcs) if e != shortcut]
+        assert len(theory.policy_cover(mdp, others)) == m + 1
+        demand = np.ones(mdp.n_arcs)
+        demand[shortcut] = 0
+        capacity = np.full(mdp.n_arcs, np.inf)
+        capacity[shortcut] = 0
+        assert theory.minimum_flow(mdp, demand, capacity, integer=True).value == 2 * m
