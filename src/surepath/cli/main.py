@@ -60,6 +60,7 @@ COMMANDS = (
     "show",
     "schema",
     "bound",
+    "experiment",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

@@ -1,0 +1,88 @@
+"""`surepath experiment`: run a study from a spec, look at it, compare its learners."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surepath.cli._output import AsJson, print_json
+from surepath.cli.main import app
+
+experiment = typer.Typer(help="Studies: many learners, instances and runs from one spec.", no_args_is_help=True)
+app.add_typer(experiment, name="experiment")
+
+SpecFile = Annotated[Path, typer.Argument(help="The spec, a TOML file.")]
+Folder = Annotated[Path, typer.Argument(help="Folder of a study's results.")]
+
+
+@experiment.command("run")
+def run_command(
+    spec: SpecFile,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")],
+    workers: Annotated[int | None, typer.Option(help="Threads, or processors of a local Ray; default: all.")] = None,
+    backend: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help='A running Ray cluster, such as "auto".')] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Play only the runs that are missing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play a study; stop it at any time, and go on with --resume."""
+    from surepath.experiments.runner import run
+    from surepath.experiments.spec import Spec
+
+    study = Spec.load(spec)
+    try:
+        summary = run(
+            study,
+            out,
+            workers=workers,
+            backend_name=backend,
+            address=address,
+            resume=resume,
+            progress=not quiet and not as_json,
+        )
+    except KeyboardInterrupt:
+        typer.secho(f"interrupted; finished runs are safe in {out}: go on with --resume", fg="yellow", err=True)
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json({**summary._asdict(), "study": study.name, "out": str(out)})
+        return
+    typer.echo(
+        f"{study.name}: {summary.runs:,} runs in {summary.cells:,} cells, {summary.played:,} of them played now "
+        f"in {summary.seconds:.1f} s; rows in {out}"
+    )
+
+
+@experiment.command("check")
+def check_command(spec: SpecFile, as_json: AsJson = False) -> None:
+    """Check a spec and list its cells; nothing is run."""
+    from surepath.experiments.spec import Spec
+
+    study = Spec.load(spec)
+    cells = study.cells()
+    if as_json:
+        print_json({"study": study.name, "runs": study.runs, "cells": [cell.id for cell in cells]})
+        return
+    typer.echo("\n".join(cell.id for cell in cells))
+    typer.echo(f"{study.name}: {len(cells):,} cells of {study.runs:,} runs each")
+
+
+@experiment.command("table")
+def table_command(
+    folder: Folder,
+    baseline: Annotated[str | None, typer.Option(help="Label of the learner to compare the others with.")] = None,
+    form: Annotated[str, typer.Option("--format", help="markdown or latex.")] = "markdown",
+    as_json: AsJson = False,
+) -> None:
+    """Compare the learners of a study: means, intervals, errors, ratios over paired runs, a permutation test."""
+    from surepath.experiments.results import read
+    from surepath.experiments.stats import compare
+    from surepath.experiments.tables import table
+
+    comparison = compare(read(folder), baseline)
+    if as_json:
+        print_json({"rows": comparison.to_dicts()})
+        return
+    typer.echo(table(comparison, form), nl=False)

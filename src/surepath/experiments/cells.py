@@ -1,0 +1,112 @@
+"""Cells and tasks: the smallest named pieces of a study, and the pieces of work that a worker takes.
+
+A cell is one learner on one instance at one delta. Its id is for people; its key is a hash of everything that decides
+its rows, so that stored rows are never taken for those of another study. A task is a range of runs of a cell, as
+plain data that any worker can rebuild.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from surepath._version import __version__
+from surepath.experiments.sources import Source, name_of
+
+if TYPE_CHECKING:
+    from surepath.experiments.spec import Spec
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One learner on one instance at one delta, for one or more epsilons.
+
+    Attributes:
+        id: For people: instance | label | delta, and the epsilon when runs are not shared over epsilons.
+        source: Rebuilds the instance.
+        learner: Name and settings, without epsilon and delta.
+        label: The learner's label.
+        delta: Allowed probability of a wrong answer.
+        epsilons: Absolute tolerances; one run at the smallest serves all.
+        min_gap: Delta_min when the spec gave epsilons in its units, else None.
+        seed: Seed of all runs on this instance, the same for all learners.
+        budget: Episodes after which a run is cut.
+    """
+
+    id: str
+    source: Source
+    learner: dict[str, Any]
+    label: str
+    delta: float
+    epsilons: tuple[float, ...]
+    min_gap: float | None
+    seed: int
+    budget: int
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of everything that decides the rows, the version included."""
+        told = [name_of(self.source), self.learner, self.delta, self.epsilons, self.seed, self.budget, __version__]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+    def task(self, first: int, count: int) -> Task:
+        """The work of runs first .. first + count - 1."""
+        return Task(self, first, count)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A range of runs of a cell."""
+
+    cell: Cell
+    first: int
+    count: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a worker in another process."""
+        cell = self.cell
+        return {
+            "source": cell.source,
+            "learner": {**cell.learner, "delta": cell.delta},
+            "epsilons": list(cell.epsilons),
+            "seed": cell.seed,
+            "budget": cell.budget,
+            "first": self.first,
+            "count": self.count,
+        }
+
+
+def instance_seed(seed: int, instance: str) -> int:
+    """The seed of all runs on an instance: it depends on the main seed and on the instance, never on the learner."""
+    digest = hashlib.sha256(f"{seed}\n{instance}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1  # below 2^63: it goes into a column of int64
+
+
+def cells_of(spec: Spec, source: Source, min_gap: float | None) -> list[Cell]:
+    """The cells of a spec on one instance."""
+    scale = 1.0 if min_gap is None else min_gap
+    name = name_of(source)
+    found = []
+    for learner in spec.learners:
+        groups = [spec.epsilons] if learner.share else [(epsilon,) for epsilon in spec.epsilons]
+        for delta in spec.deltas:
+            for group in groups:
+                parts = [name, learner.label, f"delta {delta:g}"]
+                if not learner.share:
+                    parts.append(f"epsilon {group[0]:g}" + (" Delta_min" if spec.per_gap else ""))
+                cell = Cell(
+                    id=" | ".join(parts),
+                    source=source,
+                    learner={"name": learner.name, **learner.settings},
+                    label=learner.label,
+                    delta=delta,
+                    epsilons=tuple(scale * epsilon for epsilon in group),
+                    min_gap=min_gap,
+                    seed=instance_seed(spec.seed, name),
+                    budget=spec.budget,
+                )
+                found.append(cell)
+    return found

@@ -1,0 +1,77 @@
+"""A learner in a spec: its name, its settings, and the label it carries in rows, tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from surepath._checks import suggest
+from surepath.errors import SettingError
+from surepath.experiments.places import Places
+from surepath.learners.registry import LEARNERS, build, setting_names
+from surepath.model.mdp import MDP
+
+OWN_FIELDS = ("name", "label", "share")
+GRID_FIELDS = ("epsilon", "delta")
+
+
+@dataclass(frozen=True)
+class LearnerSpec:
+    """One entry of `learners`.
+
+    Attributes:
+        name: Name of the learner's class.
+        label: What it is called in this study; unique.
+        share: Whether one run at the smallest epsilon gives the stopping times of the others, or each epsilon is
+            played by itself.
+        settings: Everything else that the learner takes, without epsilon and delta.
+    """
+
+    name: str
+    label: str
+    share: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as plain data."""
+        return {"name": self.name, "label": self.label, "share": self.share, **self.settings}
+
+
+def read_learner(entry: Any, index: int, place: Places) -> LearnerSpec:
+    """One entry, its names checked."""
+    if isinstance(entry, str):
+        entry = {"name": entry}
+    if not isinstance(entry, Mapping) or "name" not in entry:
+        raise SettingError(f'{place("learners", index)} must be a table with a "name", not {entry!r}')
+    name = entry["name"]
+    if not isinstance(name, str) or name not in LEARNERS:
+        at = place("learners", index, "name")
+        raise SettingError(f"{at}: no learner is called {name!r}{suggest(str(name), LEARNERS)}")
+    valid = [key for key in setting_names(name) if key not in GRID_FIELDS]
+    for key in entry:
+        if key in GRID_FIELDS:
+            at = place("learners", index, key)
+            raise SettingError(f'{at}: {key} belongs to the whole study; write "{key}s" at the top')
+        if key not in valid and key not in OWN_FIELDS:
+            at = place("learners", index, str(key))
+            raise SettingError(f"{at} is not a setting of {name}{suggest(str(key), [*valid, 'label', 'share'])}")
+    settings = {key: value for key, value in entry.items() if key not in OWN_FIELDS}
+    label, share = entry.get("label"), entry.get("share", True)
+    if label is None:
+        label = name + "".join(f" {key}={value}" for key, value in settings.items())
+    if not isinstance(label, str) or not label or "|" in label:
+        raise SettingError(f'{place("learners", index, "label")} must be some text without "|", not {label!r}')
+    if not isinstance(share, bool):
+        raise SettingError(f"{place('learners', index, 'share')} must be true or false, not {share!r}")
+    return LearnerSpec(name, label, share, settings)
+
+
+def check_on(learner: LearnerSpec, mdp: MDP, index: int, place: Places) -> None:
+    """Build the learner on a graph, so that a bad value is found before anything runs."""
+    try:
+        build({"name": learner.name, **learner.settings, "epsilon": 1.0, "delta": 0.1}, mdp)
+    except SettingError as error:
+        first = str(error).split(" ", 1)[0]
+        field = (first,) if first in learner.settings else ()
+        raise SettingError(f"{place('learners', index, *field)}: {error}") from None

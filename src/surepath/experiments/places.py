@@ -1,0 +1,109 @@
+"""Where a field of a spec stands: the line of every key of a TOML text, for messages that point at it.
+
+`tomllib` gives values without lines. A TOML text is a row of statements, each a header or `key = value`, and each
+can be read alone; so every statement is parsed by itself and the line it starts on is noted under its keys.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from surepath.errors import SettingError
+
+Path = tuple[str | int, ...]
+
+
+class Places:
+    """Turns the path of a field into words: 'spec.toml, line 7: learners[1].sampling'."""
+
+    def __init__(self, name: str | None = None, lines: Mapping[Path, int] | None = None) -> None:
+        self.name = name
+        self.lines = dict(lines or {})
+
+    def __call__(self, *path: str | int) -> str:
+        """File, line (of the field, or of the table around it) and field."""
+        field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+        if self.name is None:
+            return field or "the spec"
+        line = next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), None)
+        where = self.name if line is None else f"{self.name}, line {line}"
+        return f"{where}: {field}" if field else where
+
+
+def read_toml(text: str, name: str) -> tuple[dict[str, Any], Places]:
+    """The values of a TOML text and the lines they stand on.
+
+    Example:
+        >>> values, place = read_toml('runs = 3\\n[[learners]]\\nname = "EPRL"', "spec.toml")
+        >>> place("learners", 0, "name")
+        'spec.toml, line 3: learners[0].name'
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as cause:
+        raise SettingError(f"{name} is not valid TOML: {cause}") from None
+    return values, Places(name, _lines(text.split("\n")))
+
+
+def _lines(rows: list[str]) -> dict[Path, int]:
+    found: dict[Path, int] = {}
+    tables: dict[Path, int] = {}  # how often each [[header]] has been seen
+    prefix: Path = ()
+    row = 0
+    while row < len(rows):
+        start, statement = row, rows[row]
+        row += 1
+        if not statement.strip() or statement.strip().startswith("#"):
+            continue
+        parsed = _parse(statement)
+        while parsed is None and row < len(rows):  # a value that goes over several lines
+            statement += "\n" + rows[row]
+            row += 1
+            parsed = _parse(statement)
+        if parsed is None:
+            break
+        if statement.strip().startswith("["):
+            prefix = _header(parsed, tables)
+            found.setdefault(prefix, start + 1)
+            continue
+        for path in _keys(parsed):
+            found.setdefault(prefix + path, start + 1)
+    return found
+
+
+def _parse(statement: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(statement)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _header(parsed: dict[str, Any], tables: dict[Path, int]) -> Path:
+    """The path that a [header] or [[header]] opens, with the number of each array of tables on the way."""
+    path: Path = ()
+    value: Any = parsed
+    while value:
+        if isinstance(value, list):
+            tables[path] = tables.get(path, -1) + 1
+            path += (tables[path],)
+            value = value[0]
+            continue
+        if path in tables:
+            path += (tables[path],)
+        key = next(iter(value))
+        path += (key,)
+        value = value[key]
+    return path
+
+
+def _keys(value: Any, path: Path = ()) -> Iterator[Path]:
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _keys(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _keys(inner, (*path, index))

@@ -1,0 +1,202 @@
+"""Rows on disk: one Parquet file per finished range of runs, named by its cell and range, and a manifest beside them.
+
+A file is written whole under another name and then renamed, so that it is either there or not. Which runs are missing
+is read from the names alone; a run is planned only if no file covers it, so that no row is ever stored twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surepath._optional import need
+from surepath._version import __version__
+from surepath.errors import SettingError
+from surepath.experiments.cells import Cell, Task
+from surepath.experiments.sources import name_of
+from surepath.experiments.work import Columns
+
+if TYPE_CHECKING:
+    import polars
+
+    from surepath.experiments.spec import Spec
+
+MANIFEST = "experiment.json"
+ROWS = "rows"
+_NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-(\d{9})\.parquet")
+
+
+class Store:
+    """The folder of one study.
+
+    Args:
+        folder: Made when it is missing.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.rows = self.folder / ROWS
+
+    # Opening ---------------------------------------------------------------------------------------------------
+
+    def open(self, spec: Spec, cells: list[Cell], *, resume: bool) -> None:
+        """Take the folder for this spec; refuses rows of another study, and old rows without `resume`."""
+        stored = self.stored()
+        names = {cell.key: cell.id for cell in cells}
+        strangers = [key for key in stored if key not in names]
+        if strangers:
+            raise SettingError(
+                f"{self.folder} holds rows of another study: {self._describe(strangers[0])} is no cell of this spec "
+                f"with surepath {__version__}; choose another folder"
+            )
+        if stored and not resume:
+            runs = sum(stop - start for ranges in stored.values() for start, stop in ranges)
+            raise SettingError(
+                f"{self.folder} already holds {runs:,} runs of this study; add --resume to play only the missing ones, "
+                f"or choose another folder"
+            )
+        self.rows.mkdir(parents=True, exist_ok=True)
+        for left in self.rows.glob("*.partial"):
+            left.unlink()
+        manifest = {"format": 1, "version": __version__, "spec": spec.to_dict(), "cells": names}
+        _write_whole(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Only one process writes in a folder; the lock goes with the process, however it ends."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            import fcntl
+        except ImportError:  # a system without it: two writers would still never store a row twice under one name
+            yield
+            return
+        with (self.folder / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise SettingError(f"another process is running a study in {self.folder}") from None
+            yield
+
+    def manifest(self) -> dict[str, Any]:
+        """The spec, the version and the cells' names, as they were written."""
+        try:
+            found: dict[str, Any] = json.loads((self.folder / MANIFEST).read_text("utf-8"))
+        except FileNotFoundError:
+            raise SettingError(f"{self.folder} holds no study: there is no {MANIFEST} in it") from None
+        except json.JSONDecodeError as cause:
+            raise SettingError(f"{self.folder / MANIFEST} is damaged: {cause}") from None
+        return found
+
+    # What is there ---------------------------------------------------------------------------------------------
+
+    def stored(self) -> dict[str, list[tuple[int, int]]]:
+        """The ranges of runs stored for each key, in order."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for file in self.rows.glob("*.parquet"):
+            match = _NAME.fullmatch(file.name)
+            if match:
+                found.setdefault(match[1], []).append((int(match[2]), int(match[3])))
+        return {key: sorted(ranges) for key, ranges in found.items()}
+
+    def missing(self, cells: list[Cell], runs: int, chunk: int) -> list[Task]:
+        """Tasks for all runs that no file covers, first chunks of all cells first."""
+        stored = self.stored()
+        lanes = [[cell.task(*piece) for piece in _holes(stored.get(cell.key, []), runs, chunk)] for cell in cells]
+        longest = max((len(lane) for lane in lanes), default=0)
+        return [lane[i] for i in range(longest) for lane in lanes if i < len(lane)]
+
+    def write(self, task: Task, columns: Columns, spec_name: str) -> None:
+        """Store the rows of a finished task."""
+        cell = task.cell
+        slug = re.sub(r"[^A-Za-z0-9.]+", "_", cell.id).strip("_")[:80]
+        name = f"{slug}-{cell.key}-{task.first:09d}-{task.first + task.count:09d}.parquet"
+        partial = self.rows / (name + ".partial")
+        _frame(task, columns, spec_name).write_parquet(partial)
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(self.rows / name)
+
+    def _describe(self, key: str) -> str:
+        with contextlib.suppress(SettingError):
+            return str(self.manifest()["cells"].get(key, key))
+        return key
+
+
+def scan(folder: str | Path) -> polars.LazyFrame:
+    """The rows of a study as a lazy polars frame, for studies larger than memory."""
+    pl = need("polars", "data")
+    store = Store(folder)
+    manifest = store.manifest()
+    files = sorted(file for file in store.rows.glob("*.parquet") if _key(file) in manifest["cells"])
+    if not files:
+        raise SettingError(f"{store.folder} holds no rows yet")
+    found: polars.LazyFrame = pl.scan_parquet(files).filter(pl.col("run") < manifest["spec"]["runs"])
+    return found
+
+
+def read(folder: str | Path) -> polars.DataFrame:
+    """The rows of a study as a polars frame, in order of cell, run and falling epsilon."""
+    return scan(folder).collect().sort("cell", "run", "epsilon", descending=[False, False, True])
+
+
+def _key(file: Path) -> str | None:
+    match = _NAME.fullmatch(file.name)
+    return match[1] if match else None
+
+
+def _holes(ranges: list[tuple[int, int]], runs: int, chunk: int) -> Iterator[tuple[int, int]]:
+    """(first, count) of pieces of at most `chunk` runs that fill 0 .. runs - 1 around the ranges, which are sorted."""
+    at = 0
+    for start, stop in [*ranges, (runs, runs)]:
+        for first in range(at, min(start, runs), chunk):
+            yield first, min(chunk, min(start, runs) - first)
+        at = max(at, stop)
+
+
+def _frame(task: Task, columns: Columns, spec_name: str) -> polars.DataFrame:
+    """One row per (run, epsilon), with everything that made it."""
+    pl = need("polars", "data")
+    cell, size = task.cell, len(columns["tau"])
+    epsilon = np.asarray(columns["epsilon"])
+    per_gap = None if cell.min_gap is None else epsilon / cell.min_gap
+    head = {
+        "study": spec_name,
+        "cell": cell.id,
+        "instance": name_of(cell.source),
+        "learner": cell.label,
+        "delta": cell.delta,
+    }
+    frame = pl.DataFrame({name: pl.Series(columns[name]) for name in ("run", "epsilon")})
+    frame = frame.with_columns(
+        pl.Series("epsilon_per_gap", per_gap if per_gap is not None else [None] * size, dtype=pl.Float64),
+        *(pl.Series(name, columns[name]) for name in ("tau", "censored", "correct", "regret", "reason")),
+        *(pl.Series(name, columns[name]) for name in ("eliminated", "gap")),
+        pl.Series("path", columns["path"], dtype=pl.List(pl.Int64)),
+    )
+    tail = {"seed": cell.seed, "budget": cell.budget, "settings": columns["settings"], "version": __version__}
+    ends = [[_same(value).alias(name) for name, value in part.items()] for part in (head, tail)]
+    found: polars.DataFrame = frame.select(*ends[0], pl.all(), *ends[1])
+    return found
+
+
+def _same(value: Any) -> polars.Expr:
+    """One value for the whole column."""
+    pl = need("polars", "data")
+    found: polars.Expr = pl.lit(value, dtype=pl.Int64 if isinstance(value, int) else None)
+    return found
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -1,0 +1,172 @@
+"""Comparing learners properly: means with bootstrap intervals, ratios over paired runs, a permutation test.
+
+Runs with the same index on the same instance draw from the same seed whatever the learner, so they are pairs. Every
+random choice here has a fixed seed: the same rows give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import FloatArray, IntArray, real, whole
+from surepath._optional import need
+from surepath.errors import SettingError
+
+if TYPE_CHECKING:
+    import polars
+
+EXACT = 14  # up to this many pairs all sign patterns are tried
+_BLOCK = 4_000_000  # numbers drawn at a time, so that memory stays flat
+
+
+class Interval(NamedTuple):
+    """An estimate with a confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_interval(values: ArrayLike, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> Interval:
+    """The mean with its percentile bootstrap interval.
+
+    Example:
+        >>> mean_interval([4.0, 4.0, 4.0])
+        Interval(value=4.0, low=4.0, high=4.0)
+    """
+    data = _column(values)
+    draws = np.concatenate([data[index].mean(axis=1) for index in _resample(len(data), resamples, seed)])
+    return _interval(float(data.mean()), draws, level)
+
+
+def ratio_interval(
+    above: ArrayLike, below: ArrayLike, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Interval:
+    """The ratio of two means over paired runs, with a bootstrap that draws pairs.
+
+    Example:
+        >>> ratio_interval([2.0, 4.0], [1.0, 2.0])
+        Interval(value=2.0, low=2.0, high=2.0)
+    """
+    top, bottom = _pairs(above, below)
+    if (bottom <= 0).any():
+        raise SettingError("a ratio of means needs positive numbers below the line")
+    drawn = _resample(len(top), resamples, seed)
+    draws = np.concatenate([top[index].mean(axis=1) / bottom[index].mean(axis=1) for index in drawn])
+    return _interval(float(top.mean() / bottom.mean()), draws, level)
+
+
+def permutation_test(one: ArrayLike, other: ArrayLike, *, draws: int = 20_000, seed: int = 0) -> float:
+    """Probability of a mean difference at least this large if the two columns of pairs were exchangeable.
+
+    Two-sided; all 2^n exchanges for up to 14 pairs, else `draws` random ones counted with the observed one, so that
+    the p-value is valid and never 0.
+
+    Example:
+        >>> permutation_test([1, 2, 3, 4], [11, 12, 13, 14])
+        0.125
+    """
+    first, second = _pairs(one, other)
+    difference = first - second
+    n, observed = len(difference), abs(float(difference.sum()))
+    reach = observed - 1e-9 * float(np.abs(difference).sum())
+    if n <= EXACT:
+        signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+        return float((np.abs(signs @ difference) >= reach).mean())
+    rng = np.random.default_rng(seed)
+    rows, hits = max(1, _BLOCK // n), 0
+    for start in range(0, draws, rows):
+        size = min(rows, draws - start)
+        signs = 1 - 2 * rng.integers(2, size=(size, n), dtype=np.int8)
+        hits += int((np.abs(signs @ difference) >= reach).sum())
+    return (hits + 1) / (draws + 1)
+
+
+def compare(frame: polars.DataFrame, baseline: str | None = None, *, level: float = 0.95) -> polars.DataFrame:
+    """One row per (instance, delta, epsilon, learner): mean episodes, interval, errors, and the ratio to a baseline.
+
+    Args:
+        frame: Rows of a study, as `results.read` gives them.
+        baseline: Label of the learner to compare with; None for no comparison.
+        level: Level of the intervals.
+
+    Returns:
+        Columns instance, delta, epsilon, epsilon_per_gap, learner, runs, mean, low, high, median, wrong (share of runs
+        that stopped with a wrong answer), censored (share of runs cut by the budget; the mean is then a lower bound),
+        and with a baseline ratio, ratio_low, ratio_high and p (permutation test over the paired runs).
+    """
+    pl = need("polars", "data")
+    labels = frame["learner"].unique(maintain_order=True).to_list()
+    if baseline is not None and baseline not in labels:
+        from surepath._checks import suggest
+
+        raise SettingError(f"no learner of this study is called {baseline!r}{suggest(baseline, labels)}")
+    rows = []
+    keys = ["instance", "delta", "epsilon"]
+    for group in frame.partition_by(keys, maintain_order=True):
+        parts = {part["learner"][0]: part.sort("run") for part in group.partition_by("learner", maintain_order=True)}
+        for label, part in parts.items():
+            tau = part["tau"].to_numpy().astype(float)
+            mean = mean_interval(tau, level=level)
+            row = {key: part[key][0] for key in (*keys, "epsilon_per_gap")}
+            row |= {"learner": label, "runs": len(part), "mean": mean.value, "low": mean.low, "high": mean.high}
+            row["median"] = float(np.median(tau))
+            row["wrong"] = float((~part["correct"] & ~part["censored"]).mean())  # type: ignore[arg-type]
+            row["censored"] = float(part["censored"].mean())  # type: ignore[arg-type]
+            if baseline is not None:
+                row |= _against(part, parts.get(baseline), label == baseline, level)
+            rows.append(row)
+    found: polars.DataFrame = pl.DataFrame(rows, infer_schema_length=None)
+    return found
+
+
+def _against(
+    part: polars.DataFrame, base: polars.DataFrame | None, same: bool, level: float
+) -> dict[str, float | None]:
+    if base is None or same:
+        return {"ratio": 1.0 if same else None, "ratio_low": None, "ratio_high": None, "p": None}
+    pairs = part.select("run", "tau").join(base.select("run", "tau"), on="run", suffix="_base").sort("run")
+    if not len(pairs):
+        return {"ratio": None, "ratio_low": None, "ratio_high": None, "p": None}
+    one, other = pairs["tau"].to_numpy(), pairs["tau_base"].to_numpy()
+    ratio = ratio_interval(one, other, level=level)
+    return {
+        "ratio": ratio.value,
+        "ratio_low": ratio.low,
+        "ratio_high": ratio.high,
+        "p": permutation_test(one, other),
+    }
+
+
+def _column(values: ArrayLike) -> FloatArray:
+    data = np.asarray(values, dtype=np.float64)
+    if data.ndim != 1 or not len(data):
+        raise SettingError(f"an interval needs a column of at least one number, not shape {data.shape}")
+    return data
+
+
+def _pairs(one: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    first, second = _column(one), _column(other)
+    if len(first) != len(second):
+        raise SettingError(f"paired runs come in two columns of one length, not {len(first)} and {len(second)}")
+    return first, second
+
+
+def _resample(n: int, resamples: int, seed: int) -> Iterator[IntArray]:
+    """Blocks of indices drawn with replacement, [rows, n]."""
+    whole("resamples", resamples, low=1)
+    rng = np.random.default_rng(seed)
+    rows = max(1, _BLOCK // n)
+    for start in range(0, resamples, rows):
+        yield rng.integers(n, size=(min(rows, resamples - start), n))
+
+
+def _interval(value: float, draws: FloatArray, level: float) -> Interval:
+    if not 0 < real("level", level) < 1:
+        raise SettingError(f"level must lie strictly between 0 and 1, not {level:g}; 0.95 is usual")
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(value, min(float(low), value), max(float(high), value))

@@ -1,0 +1,74 @@
+"""A comparison as a table ready for a Markdown page or a LaTeX paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from surepath._checks import one_of
+
+if TYPE_CHECKING:
+    import polars
+
+FORMATS = ("markdown", "latex")
+_TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}"}
+
+
+def table(comparison: polars.DataFrame, form: str = "markdown") -> str:
+    """The rows of `stats.compare` as text.
+
+    Args:
+        comparison: What `stats.compare` gave.
+        form: "markdown", or "latex" (needs the booktabs package).
+    """
+    one_of("format", form, FORMATS)
+    per_gap = comparison["epsilon_per_gap"].null_count() == 0
+    against = "ratio" in comparison.columns
+    head = ["instance", "delta", "epsilon / Delta_min" if per_gap else "epsilon", "learner", "runs"]
+    head += ["mean episodes", "95 % interval", "wrong", *(["ratio", "p"] if against else [])]
+    body = [_cells(row, per_gap, against) for row in comparison.iter_rows(named=True)]
+    return _markdown(head, body) if form == "markdown" else _latex(head, body)
+
+
+def _cells(row: dict[str, Any], per_gap: bool, against: bool) -> list[str]:
+    more = ">=" if row["censored"] > 0 else ""
+    cells = [
+        row["instance"],
+        f"{row['delta']:g}",
+        f"{row['epsilon_per_gap']:.4g}" if per_gap else f"{row['epsilon']:.4g}",
+        row["learner"],
+        f"{row['runs']:,}",
+        f"{more}{row['mean']:,.0f}",
+        f"{row['low']:,.0f} - {row['high']:,.0f}",
+        f"{row['wrong']:.2%}",
+    ]
+    if against:
+        known = row["ratio"] is not None
+        interval = f" ({row['ratio_low']:.3g} - {row['ratio_high']:.3g})" if row["ratio_low"] is not None else ""
+        cells.append(f"{row['ratio']:.3g}{interval}" if known else "")
+        cells.append("" if row["p"] is None else f"{row['p']:.2g}")
+    return cells
+
+
+def _markdown(head: list[str], body: list[list[str]]) -> str:
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+    return "\n".join([line(head), "|" + "---|" * len(head), *(line(row) for row in body)]) + "\n"
+
+
+def _latex(head: list[str], body: list[list[str]]) -> str:
+    def line(cells: list[str]) -> str:
+        return " & ".join(_escape(cell) for cell in cells) + r" \\"
+
+    columns = "lrrlr" + "r" * (len(head) - 5)
+    rows = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", line(head), r"\midrule", *(line(row) for row in body)]
+    return "\n".join([*rows, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _escape(text: str) -> str:
+    special = {"Delta_min": r"$\Delta_{\min}$", "epsilon": r"$\varepsilon$", "delta": r"$\delta$"}
+    for word in ("epsilon / Delta_min", "epsilon", "delta"):
+        if text == word:
+            return " / ".join(special[part] for part in word.split(" / "))
+    plain = "".join(_TEX.get(letter, r"\textbackslash{}" if letter == "\\" else letter) for letter in text)
+    return plain.replace(">=", r"$\geq$ ").replace(" - ", "--")

@@ -1,0 +1,40 @@
+"""What a worker does: rebuild the instance and the learner from plain data, play a range of runs, give back columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from surepath.experiments.sources import instance_of
+from surepath.learners.simulate import simulate
+
+Columns = dict[str, Any]
+
+
+def execute(task: Mapping[str, Any], tick: Callable[[], None] | None = None) -> Columns:
+    """Play the runs of one task on one thread.
+
+    Args:
+        task: A `Task.to_dict()`.
+        tick: Called after every run; what it raises ends the task, and nothing of it is kept.
+
+    Returns:
+        Columns with one entry per (run, epsilon), and under "settings" the learner's full settings as JSON text.
+    """
+    result = simulate(
+        task["learner"],
+        instance_of(task["source"]),
+        runs=task["count"],
+        seed=task["seed"],
+        epsilons=task["epsilons"],
+        workers=1,
+        budget=task["budget"],
+        first_run=task["first"],
+        progress=(lambda done, runs: tick()) if tick is not None else False,
+    )
+    columns: Columns = {name: getattr(result, name) for name in result.COLUMNS}
+    columns["reason"] = columns["reason"].tolist()
+    columns["path"] = result.path.tolist()
+    columns["settings"] = json.dumps(result.settings["learner"], sort_keys=True)
+    return columns

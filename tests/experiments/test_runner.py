@@ -1,0 +1,188 @@
+"""Studies: the same rows however they were played, nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import pytest
+
+from surepath import families, simulate
+from surepath.errors import SettingError
+from surepath.experiments.backends.local import LocalBackend
+from surepath.experiments.cells import Task
+from surepath.experiments.results import Store, read, scan
+from surepath.experiments.runner import run
+from surepath.experiments.spec import Spec
+from surepath.experiments.work import Columns
+from tests.experiments.specs import MAX_DIAMETER, small
+
+polars = pytest.importorskip("polars")
+
+
+def test_rows_are_those_of_simulate(tmp_path: Path) -> None:
+    spec = Spec.from_dict(small())
+    summary = run(spec, tmp_path, workers=2)
+    assert summary[:3] == (4, 20, 20)
+    frame = read(tmp_path)
+    assert frame.height == 4 * 5 * 2
+    assert frame.select("cell", "run", "epsilon").is_unique().all()
+    part = frame.filter(learner="max-diameter", instance="chain-v1/n3k2/seed7").sort("run", "epsilon")
+    alone = simulate(
+        {"name": "EPRL", "sampling": "max-diameter", "delta": 0.1},
+        families.from_id("chain-v1/n3k2/seed7"),
+        runs=5,
+        seed=part["seed"][0],
+        epsilons=[2.0, 3.0],
+    )
+    for name in ("run", "epsilon", "tau", "censored", "correct", "regret", "reason", "eliminated", "gap"):
+        assert part[name].to_list() == getattr(alone, name).tolist(), name
+    assert part["path"].to_list() == alone.path.tolist()
+    assert '"sampling": "max-diameter"' in part["settings"][0]
+    assert part["version"].unique().to_list() == [alone.settings["version"]]
+
+
+def test_workers_and_pieces_change_nothing(tmp_path: Path) -> None:
+    run(Spec.from_dict(small()), tmp_path / "a", workers=1)
+    run(Spec.from_dict(small(chunk=3)), tmp_path / "b", workers=3)
+    assert read(tmp_path / "a").equals(read(tmp_path / "b"))
+
+
+def test_learners_are_paired_by_run(tmp_path: Path) -> None:
+    twin = {**MAX_DIAMETER, "label": "twin"}
+    run(Spec.from_dict(small(learners=[MAX_DIAMETER, twin])), tmp_path, workers=1)
+    one, other = (read(tmp_path).filter(learner=label)["tau"].to_list() for label in ("max-diameter", "twin"))
+    assert one == other
+
+
+def test_a_learner_that_does_not_share_runs_has_a_cell_per_epsilon(tmp_path: Path) -> None:
+    alone = {**MAX_DIAMETER, "share": False}
+    run(Spec.from_dict(small()), tmp_path / "a", workers=1)
+    run(Spec.from_dict(small(learners=[alone])), tmp_path / "b", workers=1)
+    columns = ["instance", "run", "epsilon", "tau", "gap"]
+    shared = read(tmp_path / "a").filter(learner="max-diameter").select(columns).sort(columns)
+    assert read(tmp_path / "b")["cell"].n_unique() == 4
+    assert read(tmp_path / "b").select(columns).sort(columns).equals(shared)
+
+
+class Broken:
+    """Plays some tasks and then fails, as a machine does."""
+
+    def __init__(self, after: int, error: type[BaseException]) -> None:
+        self.after, self.error = after, error
+
+    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
+        yield from LocalBackend(workers=1).run(tasks[: self.after])
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_broken_study_is_completed(error: type[BaseException], tmp_path: Path) -> None:
+    spec = Spec.from_dict(small())
+    with pytest.raises(error):
+        run(spec, tmp_path / "a", on=Broken(5, error))
+    assert sum(stop - start for ranges in Store(tmp_path / "a").stored().values() for start, stop in ranges) == 10
+    (tmp_path / "a" / "rows" / "half.parquet.partial").write_bytes(b"half a file")
+    summary = run(spec, tmp_path / "a", resume=True, workers=1)
+    assert summary.played == 10
+    run(spec, tmp_path / "b", workers=2)
+    assert read(tmp_path / "a").equals(read(tmp_path / "b"))
+    assert not list((tmp_path / "a" / "rows").glob("*.partial"))
+
+
+def test_more_runs_are_added_to_those_that_are_there(tmp_path: Path) -> None:
+    run(Spec.from_dict(small()), tmp_path / "a", workers=1)
+    summary = run(Spec.from_dict(small(runs=8, chunk=4)), tmp_path / "a", workers=1, resume=True)
+    assert summary.played == 4 * 3
+    run(Spec.from_dict(small(runs=8)), tmp_path / "b", workers=1)
+    assert read(tmp_path / "a").equals(read(tmp_path / "b"))
+    run(Spec.from_dict(small(runs=2)), tmp_path / "a", workers=1, resume=True)
+    assert read(tmp_path / "a")["run"].max() == 1
+
+
+def test_a_folder_keeps_one_study(tmp_path: Path) -> None:
+    run(Spec.from_dict(small()), tmp_path, workers=1)
+    before = sorted(tmp_path.rglob("*.parquet"))
+    with pytest.raises(SettingError, match="already holds 20 runs of this study; add --resume"):
+        run(Spec.from_dict(small()), tmp_path)
+    other = Spec.from_dict(small(deltas=[0.2]))
+    with pytest.raises(SettingError, match=r"holds rows of another study: .* \| delta 0.1 is no cell of this spec"):
+        run(other, tmp_path, resume=True)
+    with Store(tmp_path).locked(), pytest.raises(SettingError, match="another process is running a study in"):
+        run(Spec.from_dict(small()), tmp_path, resume=True)
+    assert sorted(tmp_path.rglob("*.parquet")) == before
+    assert read(tmp_path).height == 40
+
+
+def test_an_empty_folder_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"holds no study: there is no experiment\.json in it"):
+        read(tmp_path)
+    spec = Spec.from_dict(small())
+    Store(tmp_path).open(spec, spec.cells(), resume=False)
+    with pytest.raises(SettingError, match="holds no rows yet"):
+        scan(tmp_path)
+    (tmp_path / "experiment.json").write_text("{")
+    with pytest.raises(SettingError, match="is damaged"):
+        read(tmp_path)
+
+
+def test_progress_counts_what_was_there(tmp_path: Path) -> None:
+    spec = Spec.from_dict(small())
+    with pytest.raises(RuntimeError):
+        run(spec, tmp_path, on=Broken(5, RuntimeError))
+    seen: list[tuple[int, int]] = []
+    run(spec, tmp_path, resume=True, workers=1, progress=lambda done, total: seen.append((done, total)))
+    assert seen[0] == (10, 20)
+    assert seen[-1] == (20, 20)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_a_budget_marks_rows(tmp_path: Path) -> None:
+    run(Spec.from_dict(small(budget=40)), tmp_path, workers=1)
+    frame = read(tmp_path)
+    assert frame["censored"].any()
+    assert (frame.filter("censored")["tau"] == 40).all()
+    assert (frame.filter("censored")["reason"] == "budget").all()
+
+
+SPEC = """
+runs = 60
+chunk = 1
+deltas = [0.1]
+epsilons = [0.6]
+instances = ["chain-v1/n3k2/seed7"]
+learners = [{name = "BPIUCRL", sigma = 0.5}, {name = "EPRL", sampling = "max-diameter", sigma = 0.5}]
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_process_is_resumed(ending: signal.Signals, tmp_path: Path) -> None:
+    file, out = tmp_path / "spec.toml", tmp_path / "out"
+    file.write_text(SPEC)
+    command = [sys.executable, "-m", "surepath", "experiment", "run", str(file), "--out", str(out), "--workers", "2"]
+    process = subprocess.Popen([*command, "--quiet"], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(list(out.glob("rows/*.parquet"))) < 4:
+        assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    os.kill(process.pid, ending)
+    _, said = process.communicate(timeout=30)
+    if ending == signal.SIGINT:
+        assert process.returncode == 130
+        assert "go on with --resume" in said
+    safe = len(list(out.glob("rows/*.parquet")))
+    assert 4 <= safe < 120
+    spec = Spec.load(file)
+    summary = run(spec, out, resume=True, workers=2)
+    assert 120 - summary.played == safe
+    frame = read(out)
+    assert frame.height == 120
+    assert frame.select("cell", "run").is_unique().all()
+    run(spec, tmp_path / "whole", workers=2)
+    assert read(tmp_path / "whole").equals(frame)

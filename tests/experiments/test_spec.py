@@ -1,0 +1,185 @@
+"""Specs: what is read, and what is refused with the line, the field and the nearest valid name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surepath.errors import SettingError
+from surepath.experiments.cells import instance_seed
+from surepath.experiments.sources import min_gap_of, name_of
+from surepath.experiments.spec import Spec
+from surepath.model import families
+from surepath.model.files import save_problem
+from tests.experiments.specs import small
+
+TEXT = """\
+runs = 4            # of every cell
+deltas = [
+  0.1,
+  0.05,
+]
+epsilons_per_gap = [1.5, 5]
+
+[[instances]]
+family = "paper_random"
+seeds = "2..3"
+
+[[instances]]
+id = "chain-v1/n3k2/seed7"
+
+[[learners]]
+name = "EPRL"
+label = "max-diameter"
+sampling = "max-diameter"
+
+[[learners]]
+name = "BPIUCRL"
+share = false
+"""
+
+
+def load(text: str, folder: Path) -> Spec:
+    file = folder / "spec.toml"
+    file.write_text(text, encoding="utf-8")
+    return Spec.load(file)
+
+
+def test_a_file_becomes_cells_with_names(tmp_path: Path) -> None:
+    spec = load(TEXT, tmp_path)
+    assert spec.name == "spec"
+    assert [name_of(source) for source in spec.instances] == [
+        "paper_random-v1/s2a2h3/seed2",
+        "paper_random-v1/s2a2h3/seed3",
+        "chain-v1/n3k2/seed7",
+    ]
+    ids = [cell.id for cell in spec.cells()]
+    assert len(set(ids)) == len(ids) == 3 * (2 + 2 * 2)
+    assert ids[0] == "paper_random-v1/s2a2h3/seed2 | max-diameter | delta 0.1"
+    assert ids[2] == "paper_random-v1/s2a2h3/seed2 | BPIUCRL | delta 0.1 | epsilon 1.5 Delta_min"
+    first = spec.cells()[0]
+    gap = families.paper_min_gap("paper_random-v1/s2a2h3/seed2")
+    assert first.epsilons == (1.5 * gap, 5 * gap)
+    assert first.min_gap == gap
+
+
+def test_a_spec_is_rebuilt_from_its_own_data(tmp_path: Path) -> None:
+    spec = load(TEXT, tmp_path)
+    again = Spec.from_dict(spec.to_dict())
+    assert again == spec
+    assert [cell.key for cell in again.cells()] == [cell.key for cell in spec.cells()]
+
+
+def test_a_problem_file_travels_by_content(tmp_path: Path) -> None:
+    instance = families.chain(3, 2, seed=1)
+    save_problem(tmp_path / "mine.json", instance.mdp, instance)
+    save_problem(tmp_path / "table.csv", instance.mdp, instance)
+    extra = '\n[[instances]]\nfile = "mine.json"\n[[instances]]\nfile = "table.csv"\n'
+    spec = load(TEXT + extra, tmp_path)
+    (tmp_path / "mine.json").unlink()
+    (tmp_path / "table.csv").unlink()
+    again = Spec.from_dict(spec.to_dict())
+    cells = again.cells()
+    assert cells[-1].source["name"] == "table.csv"
+    assert {name_of(cell.source).split("#")[0] for cell in cells[-12:]} == {"file:mine.json", "file:table.csv"}
+    assert min_gap_of(cells[-1].source) == pytest.approx(min_gap_of({"id": str(instance.id)}))
+
+
+def test_seeds_are_keyed_by_instance_and_shared_by_learners() -> None:
+    cells = Spec.from_dict(small()).cells()
+    seeds = {}
+    for cell in cells:
+        seeds.setdefault(name_of(cell.source), set()).add(cell.seed)
+    assert [len(found) for found in seeds.values()] == [1, 1]
+    assert len(set.union(*seeds.values())) == 2
+    # Pinned: a change here would silently give other runs to every stored spec.
+    assert instance_seed(3, "chain-v1/n3k2/seed7") == cells[0].seed == 4684044696208315184
+
+
+def test_the_key_names_what_decides_the_rows() -> None:
+    keys = {Spec.from_dict(small()).cells()[0].key}
+    for change in (
+        {"seed": 4},
+        {"budget": 7},
+        {"deltas": [0.2]},
+        {"epsilons": [2.0]},
+        {"learners": [{"name": "EPRL", "label": "max-diameter", "sampling": "max-coverage"}]},
+    ):
+        keys.add(Spec.from_dict(small(**change)).cells()[0].key)
+    assert len(keys) == 6
+    assert Spec.from_dict(small(runs=9, chunk=1, name="x")).cells()[0].key in keys
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("runs = 4 ", "run = 4 ", 'spec.toml, line 1: run is not a field of a spec (did you mean "runs"?)'),
+        ("runs = 4 ", "runs = 0 ", "spec.toml, line 1: runs: runs must be at least 1, not 0"),
+        ("runs = 4 ", "runs = 2.5 ", "spec.toml, line 1: runs: runs must be a whole number, not 2.5"),
+        ("runs = 4 ", "runs = ", "spec.toml is not valid TOML: Invalid value (at line 1, column"),
+        ("runs = 4 ", "", "spec.toml has no field 'runs'"),
+        ("  0.05,", "  5,", "spec.toml, line 2: deltas[1]: delta must lie strictly between 0 and 1, not 5"),
+        ("  0.05,", "  0.1,", "spec.toml, line 2: deltas[1]: 0.1 stands twice in deltas"),
+        ("[1.5, 5]", "[-1]", "spec.toml, line 6: epsilons_per_gap[0]: epsilon must be 0 or more, not -1"),
+        ("[1.5, 5]", "[]", "spec.toml, line 6: epsilons_per_gap must be a list with at least one entry, not []"),
+        ("epsilons_per_gap", "epsilons_of_gap", 'line 6: epsilons_of_gap is not a field of a spec (did you mean "ep'),
+        ("epsilons_per_gap", "epsilons = [1]\nepsilons_per_gap", 'must have either "epsilons" or "epsilons_per_gap"'),
+        ('"paper_random"', '"paper_randm"', "line 9: instances[0].family: no family is called 'paper_randm' (did you"),
+        ("seeds =", "sede =", 'line 10: instances[0].sede is not a parameter of paper_random (did you mean "seed"?)'),
+        ('"2..3"', '"3..2"', 'line 10: instances[0].seeds must be a list of whole numbers from 0, or a range such as'),
+        ("seeds =", 'states = "two"\nseeds =', "line 8: instances[0]: states must be a whole number, not 'two'"),
+        ("n3k2", "n3q2", "line 13: instances[1].id: id 'chain-v1/n3q2/seed7': after \"chain-v1/\" comes a shape"),
+        ("chain-v1", "chian-v1", "line 13: instances[1].id: no family of instances is called 'chian' (did you mean"),
+        ('id = "ch', 'file = "ch', "line 13: instances[1].file: there is no file"),
+        ('id = "ch', 'ids = "ch', 'line 12: instances[1] must have one of "id", "family" and "file"; it has none'),
+        ("id =", 'colour = "red"\nid =', "line 13: instances[1].colour is not a field here"),
+        ('"chain-v1/n3k2/seed7"', '"paper_random-v1/s2a2h3/seed2"', "line 12: instances[1]: the instance paper_random"),
+        ('"EPRL"', '"EPLR"', "line 16: learners[0].name: no learner is called 'EPLR' (did you mean \"EPRL\"?)"),
+        ("sampling =", "samplin =", 'line 18: learners[0].samplin is not a setting of EPRL (did you mean "sampling"?)'),
+        ('= "max-diameter"\n\n', '= "max-diametr"\n\n', "line 18: learners[0].sampling: sampling 'max-diametr' is not"),
+        ("sampling =", "delta = 0.1\nsampling =", "line 18: learners[0].delta: delta belongs to the whole study"),
+        ("share = false", "share = 1", "line 22: learners[1].share must be true or false, not 1"),
+        ("share = false", 'label = "max-diameter"', 'line 20: learners[1]: two learners are called "max-diameter"'),
+        ("share = false", 'label = "a|b"', "line 22: learners[1].label must be some text without"),
+        ("share = false", "prior = -1", "line 22: learners[1].prior: prior must be positive, not -1"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_is_refused_with_its_line(old: str, new: str, message: str, tmp_path: Path) -> None:
+    assert old in TEXT
+    with pytest.raises(SettingError) as caught:
+        load(TEXT.replace(old, new, 1), tmp_path)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"learners": [{"name": "EPRL", "samplin": 1}]}, "learners[0].samplin is not a setting of EPRL"),
+        ({"learners": []}, "learners must be a list with at least one entry, not []"),
+        ({"learners": [3]}, 'learners[0] must be a table with a "name", not 3'),
+        ({"instances": [3]}, 'instances[0] must be an id, or a table with "id", "family" or "file", not 3'),
+        ({"epsilons_per_gap": [1]}, 'the spec must have either "epsilons" or "epsilons_per_gap"'),
+        ({"name": ""}, "name must be some text, not ''"),
+        ({"seed": -1}, "seed: seed must be at least 0, not -1"),
+    ],
+)
+def test_a_bad_dict_is_refused_with_its_field(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        Spec.from_dict(small(**change))
+    assert message in str(caught.value)
+
+
+def test_an_instance_without_gaps_has_no_multiples_of_them() -> None:
+    values = small(instances=["minimax_hard-v1/s2a2h3"], epsilons_per_gap=[1.0])
+    del values["epsilons"]
+    with pytest.raises(SettingError, match="epsilons_per_gap: minimax_hard-v1/s2a2h3 has no positive value gap"):
+        Spec.from_dict(values)
+
+
+def test_what_is_not_a_spec_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="a spec is a dict or a TOML file, not 3"):
+        Spec.from_dict(3)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="there is no file"):
+        Spec.load(tmp_path / "none.toml")
