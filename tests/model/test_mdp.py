@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 from surepath import MDP
-from surepath.errors import ProblemError
+from surepath.errors import PathError, ProblemError
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 
@@ -50,7 +55,16 @@ def test_equal_content_is_equal_and_hashes_alike() -> None:
         ({"next_state": [[[0, 7]], [[0, 0]]]}, "leads to state 7; states are 0..0"),
         ({"next_state": [[[0]]], "initial_state": 3}, "initial_state must be a state"),
         ({"next_state": [[[0]], [[0]]], "available": [[[True]], [[False]]]}, "no available action"),
+        ({"next_state": [[[0, 1], [0]]]}, "its rows differ in length"),
+        ({"next_state": [[[0]]], "initial_state": 0.0}, "initial_state must be a whole number, not 0.0"),
+        ({"next_state": [[[0]]], "initial_state": True}, "initial_state must be a whole number, not True"),
+        ({"next_state": [[[0, -1]], [[0, 0]]]}, "stage 0, state 0, action 1 leads to state -1; states are 0..0"),
+        ({"next_state": [[[2**70]]]}, "next_state must hold whole numbers; got object"),
         ({"next_state": [[[0]]], "available": [[[1]]]}, "available must be bool"),
+        (
+            {"next_state": [[[0]]], "available": [[[True, True]]]},
+            r"must be bool \[1, 1, 1\]; got bool",
+        ),
         ({"next_state": [[[0]]], "direction": "maximise"}, 'did you mean "maximize"'),
     ],
 )
@@ -63,3 +77,70 @@ def test_unknown_arc_names_what_there_is() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
     with pytest.raises(ProblemError, match="has no action 5; it has: 0, 1"):
         mdp.arc(0, 0, 5)
+
+
+def test_the_last_stages_targets_are_ignored() -> None:
+    assert MDP.from_arrays([[[0, 99]]]) == MDP.from_arrays([[[0, 0]]])
+
+
+def test_an_mdp_never_changes() -> None:
+    mdp = MDP.from_arrays([[[0, 0]]])
+    with pytest.raises(AttributeError, match="an MDP never changes: 'horizon' cannot be set; build another MDP"):
+        mdp.horizon = 3
+    assert mdp.log_paths == pytest.approx(np.log(2))  # values computed late still find their place
+
+
+@given(mdps())
+def test_copies_are_equal_and_as_unchangeable(mdp: MDP) -> None:
+    for other in (pickle.loads(pickle.dumps(mdp)), copy.deepcopy(mdp), copy.copy(mdp)):
+        assert other == mdp
+        assert not other.target.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ((2, 0, 0), "stage must be a whole number 0..1, not 2"),
+        ((0.0, 0, 0), "stage must be a whole number 0..1, not 0.0"),
+        ((0, 1.5, 0), "a state is a whole number or a name, not 1.5"),
+        ((0, "s", 0), "states have numbers here, no names; got 's'"),
+        ((0, 1, 0), "state 1 cannot be reached at stage 0"),
+        ((0, 0, True), "an action is a whole number or a name, not True"),
+    ],
+)
+def test_wrong_places_are_refused_in_words(place: Any, message: str) -> None:
+    with pytest.raises(ProblemError, match=re.escape(message)):
+        MDP.from_arrays([[[0, 1], [0, 1]], [[0, 0], [0, 0]]]).arc(*place)
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    mdp = MDP.from_edges([(0, "start", "left", None)])
+    with pytest.raises(ProblemError, match=re.escape("no state is called 'strat' (did you mean \"start\"?)")):
+        mdp.arc(0, "strat", "left")
+    with pytest.raises(ProblemError, match=re.escape("no action is called 'lfet' (did you mean \"left\"?)")):
+        mdp.arc(0, "start", "lfet")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ([0], "a path is 2 arc numbers, one per stage; got shape (1,) of int64"),
+        ([0.0, 2.0], "a path is 2 arc numbers, one per stage; got shape (2,) of float64"),
+        ([0, 99], "arc numbers run from 0 to 5; got [0, 99]"),
+        (
+            [0, 5],
+            "not a path: arc 5 (stage 1, state '1', action '1')",
+        ),
+        ([2, 2], "not a path: arc 2 (stage 1, state '0', action '0') stands at place 0"),
+    ],
+)
+def test_what_is_no_path_is_refused_in_words(path: Any, message: str) -> None:
+    mdp = MDP.from_arrays([[[0, 1], [0, 1]], [[0, 0], [0, 0]]])
+    with pytest.raises(PathError, match=re.escape(message)):
+        mdp.check_path(path)
+
+
+def test_many_more_paths_than_numbers_can_hold() -> None:
+    mdp = MDP.from_arrays(np.zeros((5000, 1, 3), dtype=np.int8))
+    assert mdp.log_paths == pytest.approx(5000 * np.log(3))
+    assert mdp.n_paths == 3**5000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,11 @@ if TYPE_CHECKING:
 
 def open_problem(name: str, direction: str | None = None) -> Problem:
     """Read a problem file, or build the instance whose id this is ("chain-v1/n8k4/seed7")."""
-    from surepath.model.families import FAMILIES, from_id
+    from surepath.model.families import from_id
     from surepath.model.files import Problem, load_problem
 
     path = Path(name)
-    family = name.partition("/")[0].rpartition("-v")[0]
-    if family in FAMILIES and not path.exists():
+    if re.match(r"\w+-v\d+(/|$)", name) and not path.exists():
         instance = from_id(name)
         return Problem(instance.mdp, instance, name=name)
     return load_problem(path, direction=direction)

@@ -6,10 +6,9 @@ from typing import Any
 
 from surepath._optional import need
 from surepath.errors import ProblemError
+from surepath.model.edge_rows import NUMBERS
 from surepath.model.edges import EdgeTable, read_edges
 from surepath.model.mdp import MDP
-
-NUMBERS = ("known", "sigma", "low", "high", "mean")
 
 
 def from_networkx(

@@ -73,7 +73,10 @@ def from_arrays(
 
 
 def _table(next_state: ArrayLike) -> NDArray[Any]:
-    table = np.asarray(next_state)
+    try:
+        table = np.asarray(next_state)
+    except ValueError as cause:
+        raise ProblemError("next_state must be a full table of shape [H, S, A]; its rows differ in length") from cause
     if table.ndim != 3:
         raise ProblemError(f"next_state must have shape [H, S, A]; got shape {table.shape}")
     if table.dtype.kind not in "iu":

@@ -14,7 +14,8 @@ from surepath.errors import ProblemError
 
 EdgeRow = Mapping[str, Any] | Sequence[Any]
 
-COLUMNS = ("stage", "state", "action", "next_state", "known", "sigma", "low", "high", "mean")
+NUMBERS = ("known", "sigma", "low", "high", "mean")
+COLUMNS = ("stage", "state", "action", "next_state", *NUMBERS)
 
 
 @dataclass(slots=True, frozen=True)
@@ -70,9 +71,10 @@ def _edge(row: EdgeRow, place: str) -> Edge:
         state=_name("state", fields.get("state"), place),
         action=_name("action", fields.get("action"), place),
         next_state=None if _absent(fields.get("next_state")) else _name("next_state", fields["next_state"], place),
-        **{what: _number(what, fields.get(what), place) for what in COLUMNS[4:]},
+        **{what: _number(what, fields[what], place) for what in NUMBERS if what in fields},
     )
-    _check_numbers(edge)
+    if any(what in fields for what in NUMBERS):
+        _check_numbers(edge)
     return edge
 
 

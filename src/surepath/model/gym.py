@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -220,8 +221,13 @@ def _reporter(progress: Report | bool | None) -> Report:
     if progress is False or (progress is None and not sys.stderr.isatty()):
         return lambda stage, horizon, arcs: None
 
+    last = 0.0
+
     def show(stage: int, horizon: int, arcs: int) -> None:
-        end = "\n" if stage == horizon - 1 else ""
-        print(f"\rdiscovering stage {stage + 1} of {horizon}: {arcs:,} arcs", end=end, file=sys.stderr, flush=True)
+        nonlocal last
+        now = time.monotonic()
+        if now - last > 0.2:
+            last = now
+            print(f"discovering stage {stage + 1} of {horizon}: {arcs:,} arcs", end="\r", file=sys.stderr, flush=True)
 
     return show

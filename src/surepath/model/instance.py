@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import FloatArray, frozen
+from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.rewards import KNOWN, Bound, Law
 
@@ -32,6 +33,10 @@ class Instance:
     """
 
     def __init__(self, mdp: MDP, rewards: Law, *, id: str | None = None) -> None:
+        if not isinstance(mdp, MDP):
+            raise ProblemError(f"an instance stands on an MDP, not on {type(mdp).__name__}")
+        if not isinstance(rewards, Law):
+            raise ProblemError(f"rewards must be a law such as Gaussian(means, sigma), not {type(rewards).__name__}")
         self.mdp = mdp
         self.id = id
         self.law: Bound = rewards.bind(mdp)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, frozen, one_of
+from surepath._checks import BoolArray, FloatArray, IntArray, frozen, one_of, suggest
 from surepath.errors import PathError, ProblemError
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class MDP:
         direction: "maximize" or "minimize"; which returns people want.
 
     Example:
-        >>> mdp = MDP.from_arrays([[[0, 1]], [[0, 0]]][:1])
-        >>> mdp.horizon, mdp.n_arcs
-        (1, 2)
+        >>> mdp = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
+        >>> mdp.horizon, mdp.n_arcs, mdp.n_paths
+        (2, 6, 4)
     """
 
     def __init__(
@@ -94,6 +94,18 @@ class MDP:
         self.horizon = len(self.stage_node) - 1
         self.n_nodes = len(self.node_state)
         self.n_arcs = len(self.target)
+        self._sealed = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_sealed" in self.__dict__:
+            raise AttributeError(f"an MDP never changes: {name!r} cannot be set; build another MDP")
+        super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles go through the constructor, so that their arrays are read-only too."""
+        fields = ["first", "target", "stage_node", "node_state", "action", "known", "sigma", "reward_range"]
+        fields += ["state_labels", "action_labels", "direction"]
+        return _restore, ({name: getattr(self, name) for name in fields},)
 
     # Ways in ---------------------------------------------------------------------------------------------------
 
@@ -187,8 +199,8 @@ class MDP:
 
     def node(self, stage: int, state: int | str) -> int:
         """The number of the node (stage, state)."""
-        if not 0 <= stage < self.horizon:
-            raise ProblemError(f"stage {stage} is outside 0..{self.horizon - 1}")
+        if isinstance(stage, bool) or not isinstance(stage, (int, np.integer)) or not 0 <= stage < self.horizon:
+            raise ProblemError(f"stage must be a whole number 0..{self.horizon - 1}, not {stage!r}")
         low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
         wanted = self._id("state", state, self.state_labels)
         at = low + int(np.searchsorted(self.node_state[low:high], wanted))
@@ -198,12 +210,17 @@ class MDP:
 
     def _id(self, kind: str, value: int | str, labels: tuple[str, ...] | None) -> int:
         if isinstance(value, str):
-            index = self._label_index(kind).get(value) if labels is not None else None
-            if index is None and labels is None and value.isdigit():
-                return int(value)
+            if labels is None:
+                if value.isascii() and value.isdigit():
+                    return int(value)
+                raise ProblemError(f"{kind}s have numbers here, no names; got {value!r}")
+            index = self._label_index(kind).get(value)
             if index is None:
-                raise ProblemError(f"no {kind} is called {value!r}")
+                raise ProblemError(f"no {kind} is called {value!r}{suggest(value, labels[:50])}")
             return index
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            article = "an" if kind == "action" else "a"
+            raise ProblemError(f"{article} {kind} is a whole number or a name, not {value!r}")
         return int(value)
 
     def _label_index(self, kind: str) -> Mapping[str, int]:
@@ -332,3 +349,7 @@ def _frozen_floats(array: FloatArray | None) -> FloatArray | None:
     if array is None:
         return None
     return cast(FloatArray, frozen(np.ascontiguousarray(array, dtype=np.float64).copy()))
+
+
+def _restore(fields: dict[str, Any]) -> MDP:
+    return MDP(**fields)

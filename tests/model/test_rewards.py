@@ -1,0 +1,122 @@
+"""Reward laws: means, sub-Gaussian factors and ranges, draws that obey them, refusals in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance
+from surepath.engine.arrays import reality_of
+from surepath.engine.draw import draw
+from surepath.errors import ProblemError, SettingError
+from surepath.model.rewards import Law
+
+TWO = MDP.from_arrays([[[0, 0]]])
+KNOWN = MDP.from_edges([{"state": "s", "action": "x"}, {"state": "s", "action": "toll", "known": -7.0}])
+
+LAWS: dict[str, tuple[Law, list[float], list[float]]] = {
+    "gaussian": (Gaussian([0.2, 0.8], 0.5), [0.2, 0.8], [0.5, 0.5]),
+    "gaussian each": (Gaussian(0.3, [0.5, 2.0]), [0.3, 0.3], [0.5, 2.0]),
+    "bernoulli": (Bernoulli([0.2, 0.8]), [0.2, 0.8], [0.5, 0.5]),
+    "beta": (Bounded(-1, 3, [0.0, 2.5]), [0.0, 2.5], [2.0, 2.0]),
+    "beta at its ends": (Bounded(0, 1, [0.0, 1.0]), [0.0, 1.0], [0.5, 0.5]),
+    "uniform": (Bounded(0, [1, 4], [0.2, 3.0], sampler="uniform"), [0.2, 3.0], [0.5, 2.0]),
+    "table": (Bounded(0, 9, sampler="table", tables=[[1, 2], [0, 0, 9]]), [1.5, 3.0], [4.5, 4.5]),
+    "empirical": (Empirical([[1, 2, 6], [5]]), [3.0, 5.0], [2.5, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_knows_its_means_and_factors_and_draws_accordingly(name: str) -> None:
+    law, means, sigma = LAWS[name]
+    instance = Instance(TWO, law)
+    assert instance.means.tolist() == pytest.approx(means)
+    assert instance.sigma.tolist() == pytest.approx(sigma)
+    reality, rng = reality_of(instance), np.random.default_rng(7)
+    for arc in (0, 1):
+        sample = np.array([draw(reality, arc, rng) for _ in range(4000)])
+        assert sample.mean() == pytest.approx(means[arc], abs=5 * sigma[arc] / np.sqrt(4000) + 1e-12)
+        assert sample.min() >= instance.law.low[arc]
+        assert sample.max() <= instance.law.high[arc]
+        # A sub-Gaussian factor bounds the standard deviation; allow for chance.
+        assert sample.std() <= 1.1 * sigma[arc] + 1e-12
+
+
+def test_a_known_reward_overrules_every_law() -> None:
+    for law in (
+        Gaussian(0.5, 1.0),
+        Bernoulli([0.5, 0.0]),
+        Bernoulli([0.5, 3.0]),
+        Bounded(0, 1),
+        Empirical([[1, 0], [1]]),
+    ):
+        instance = Instance(KNOWN, law)
+        assert instance.means[1] == -7.0
+        assert instance.sigma[1] == 0.0
+        assert draw(reality_of(instance), 1, np.random.default_rng(0)) == -7.0
+
+
+def test_costs_are_turned_inside_and_only_there() -> None:
+    mdp = MDP.from_arrays([[[0, 0]]], direction="minimize")
+    instance = Instance(mdp, Gaussian([3.0, 5.0], 0.0))
+    assert instance.optimal_return == 3.0
+    assert instance.gains.tolist() == [-3.0, -5.0]
+    assert instance.regret_of([1]) == 2.0
+    assert draw(reality_of(instance), 0, np.random.default_rng(0)) == -3.0
+
+
+def test_means_as_a_table_of_stages_states_and_actions() -> None:
+    table = np.arange(12.0).reshape(3, 2, 2)
+    mdp = MDP.from_arrays(np.zeros((3, 2, 2), int))
+    assert Instance(mdp, Gaussian(table)).means.tolist() == [0, 1, 4, 5, 8, 9]
+
+
+def test_a_users_function_is_declared_and_kept() -> None:
+    instance = Instance(TWO, Drawn(lambda arc, rng: float(arc), means=[0.0, 1.0], sigma=0.2))
+    assert instance.law.draw is not None
+    assert instance.law.draw(1, np.random.default_rng(0)) == 1.0
+
+
+BAD: list[tuple[Callable[[], Law], str]] = [
+    (lambda: Gaussian([0.1, float("nan")]), "means must be finite; arc 1 (stage 0, state '0', action '1') has a value"),
+    (lambda: Gaussian([0.1, float("inf")]), "means must be finite; arc 1"),
+    (lambda: Gaussian([0.1]), "means must have one value per arc, shape (2,); got (1,)"),
+    (lambda: Gaussian(["a", "b"]), "means must be numbers; got ['a', 'b']"),
+    (lambda: Gaussian(np.zeros((1, 2))), "means must be one number, [N] or [H, S, A]; got shape (1, 2)"),
+    (lambda: Gaussian(np.zeros((2, 1, 2))), "means as [H, S, A] must have at least shape (1, 1, 2); got (2, 1, 2)"),
+    (lambda: Gaussian(0.0, -1.0), "sigma must be 0 or more; arc 0 has -1"),
+    (lambda: Gaussian(0.0, float("nan")), "sigma must be finite; arc 0 has nan"),
+    (lambda: Gaussian(0.0, [1.0, 2.0, 3.0]), "sigma must be a number or have one value per arc, shape (2,), not (3,)"),
+    (
+        lambda: Bernoulli([0.5, 1.5]),
+        "Bernoulli means must lie in [0, 1]; arc 1 (stage 0, state",
+    ),
+    (lambda: Bounded(1, 0), "low must not exceed high; arc 0"),
+    (lambda: Bounded(0, 1, [0.5, 2]), "means must lie in [0, 1]; arc 1"),
+    (lambda: Bounded(0, 1, sampler="normal"), 'sampler must be "beta", "uniform" or "table", not \'normal\''),
+    (lambda: Bounded(0, 1, concentration=0), "concentration must be positive, not 0"),
+    (lambda: Bounded(0, 1, sampler="table"), 'sampler "table" needs tables, one sequence of values per arc'),
+    (lambda: Bounded(0, 1, sampler="table", tables=[[0], [2]]), "table values must lie in [0, 1]; arc 1"),
+    (lambda: Empirical([[1]]), "tables must have one sequence per arc, 2; got 1"),
+    (
+        lambda: Empirical([[1], []]),
+        "the table of arc 1 (stage 0, state '0', action '1') must be a non-empty row",
+    ),
+    (lambda: Drawn(3, 0.0, 1.0), "draw must be a function (arc, generator) -> reward, not 3"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("law", "message"), BAD)
+def test_bad_laws_are_refused_in_words(law: Callable[[], Law], message: str) -> None:
+    with pytest.raises((ProblemError, SettingError), match=re.escape(message)):
+        Instance(TWO, law())
+
+
+def test_an_instance_needs_an_mdp_and_a_law() -> None:
+    with pytest.raises(ProblemError, match=re.escape("rewards must be a law such as Gaussian(means, sigma), not list")):
+        Instance(TWO, [0.1, 0.2])  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="an instance stands on an MDP, not on str"):
+        Instance("two", Gaussian(0.0))  # type: ignore[arg-type]
