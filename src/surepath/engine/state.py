@@ -26,8 +26,9 @@ SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, BONUS = range(9)
 # WIDTH and UPPER: -inf where no active policy passes; BONUS and TOP: the same everywhere.  LOWER: -inf where unvisited.
 # TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see rules/elimination/slack.py).
 
-# Rows of State.count, int [2, N].
-VISITS, INFINITE = range(2)  # INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others
+# Rows of State.number, int [3, N].
+VISITS, INFINITE, LEFT = range(3)
+# INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others.  LEFT: flow of the cover still to play.
 
 # Rows of State.flag, bool [5, N].
 KNOWN, ACTIVE, PASSABLE, STARTED, MARKED = range(5)
@@ -57,8 +58,8 @@ FRESH_FLOOR = 9  # 1 when the row FLOOR belongs to the current statistics
 FRESH_BEST = 10
 FRESH_SPREAD = 11
 CHECKED = 12  # 1 when the stopping rule is due after this episode
-COVER_SIZE = 13  # paths in the cover of this period
-COVER_NEXT = 14  # the next one to play
+COVER_LEFT = 13  # paths of this period's cover still to play
+COVER_STALE = 14  # 1 when the period's cover is still to be found
 SETTLED = 15  # how many epsilons are settled
 N_TALLY = 16
 
@@ -103,7 +104,7 @@ class State(NamedTuple):
     """All arrays of one run; rows and places are named above."""
 
     arc: FloatArray  # [9, N]
-    count: IntArray  # [2, N]
+    number: IntArray  # [3, N]
     flag: BoolArray  # [5, N]
     node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
@@ -112,7 +113,6 @@ class State(NamedTuple):
     tally: IntArray  # [N_TALLY]
     real: FloatArray  # [N_REAL]
     table: FloatArray  # base width by number of visits
-    cover: IntArray  # [paths, H] cover of this period, static max-coverage only
 
 
 def new_state(
@@ -122,13 +122,12 @@ def new_state(
     known: BoolArray,
     known_gain: FloatArray,
     table: FloatArray,
-    cover: int = 1,
 ) -> State:
-    """A state before `set_up`, with room for a cover of so many paths."""
+    """A state before `set_up`."""
     n, nodes, horizon = len(graph.target), len(graph.first) - 1, len(graph.stage_node) - 1
     state = State(
         arc=np.zeros((9, n)),
-        count=np.zeros((2, n), dtype=np.int64),
+        number=np.zeros((3, n), dtype=np.int64),
         flag=np.zeros((5, n), dtype=np.bool_),
         node=np.zeros((7, nodes + 1)),
         degree=np.zeros(nodes, dtype=np.int64),
@@ -137,7 +136,6 @@ def new_state(
         tally=np.zeros(N_TALLY, dtype=np.int64),
         real=np.zeros(N_REAL),
         table=table,
-        cover=np.zeros((cover, horizon), dtype=np.int64),
     )
     state.arc[SIGMA] = sigma
     state.flag[KNOWN] = known
@@ -172,7 +170,7 @@ def set_up(graph: Graph, plan: Plan, state: State) -> None:
             arc[UPPER, e] = BIG
             arc[TOP, e] = BIG
             arc[LOWER, e] = -np.inf
-            state.count[INFINITE, e] = horizon + 1
+            state.number[INFINITE, e] = horizon + 1
             tally[PASSABLE_INFINITE] += 1
     tally[PERIOD] = 1
     tally[LOW] = unseen
@@ -180,6 +178,7 @@ def set_up(graph: Graph, plan: Plan, state: State) -> None:
     tally[UNSEEN_ACTIVE] = unseen
     tally[N_ACTIVE] = len(graph.target)
     tally[NEXT_TIME] = 1
+    tally[COVER_STALE] = 1
     for i in range(nodes):
         state.degree[i] = graph.first[i + 1] - graph.first[i]
         if state.degree[i] > 1:

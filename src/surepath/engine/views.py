@@ -54,9 +54,9 @@ def spread_values(graph: Graph, state: State) -> None:
 @inner_kernel
 def walk_infinite(graph: Graph, plan: Plan, state: State, weight: FloatArray, out: IntArray) -> None:
     """Walk an active policy of largest weight (UPPER or WIDTH) while some passable arc is infinite."""
-    infinite, value, count = state.count[INFINITE], state.node[SCRATCH], state.node[SCRATCH_TIE]
+    infinite, value, count = state.number[INFINITE], state.node[SCRATCH], state.node[SCRATCH_TIE]
     backward_counted(graph, weight, infinite, 1.0, value, count)
-    walk_counted(graph, weight, infinite, 1.0, value, count, state.count[VISITS], plan.least_played, out)
+    walk_counted(graph, weight, infinite, 1.0, value, count, state.number[VISITS], plan.least_played, out)
 
 
 @hot_kernel
@@ -66,7 +66,7 @@ def walk_best(graph: Graph, plan: Plan, state: State, out: IntArray) -> None:
         walk_infinite(graph, plan, state, state.arc[UPPER], out)
     else:
         best_values(graph, state)
-        walk_masked(graph, state.arc[UPPER], state.node[BEST], state.count[VISITS], plan.least_played, out)
+        walk_masked(graph, state.arc[UPPER], state.node[BEST], state.number[VISITS], plan.least_played, out)
 
 
 @hot_kernel
@@ -76,4 +76,4 @@ def walk_spread(graph: Graph, plan: Plan, state: State, out: IntArray) -> None:
         walk_infinite(graph, plan, state, state.arc[WIDTH], out)
     else:
         spread_values(graph, state)
-        walk_masked(graph, state.arc[WIDTH], state.node[SPREAD], state.count[VISITS], plan.least_played, out)
+        walk_masked(graph, state.arc[WIDTH], state.node[SPREAD], state.number[VISITS], plan.least_played, out)

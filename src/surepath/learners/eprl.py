@@ -31,7 +31,7 @@ class EPRL(RuleLearner):
         epsilon: How far from the best the answer may be; 0 stops by elimination only.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
-        sampling: "max-coverage" (the paper's), "max-diameter" or "coverage".
+        sampling: "max-coverage" (the paper's), "static-max-coverage", "max-diameter" or "coverage".
         elimination: "return" (line 7), "value", "both" or "none".
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
@@ -71,7 +71,7 @@ class EPRL(RuleLearner):
     ) -> None:
         self.preset = one_of("preset", preset, PRESETS)
         authors = self.preset == "experiment"
-        valid = ("max-coverage", "max-diameter", "coverage")
+        valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
         self.sampling = one_of("sampling", sampling, valid)
         self.elimination = one_of("elimination", elimination or ("both" if authors else "return"), ELIMINATION)
         chosen = schedule or ("paper" if authors else "every-episode")

@@ -7,7 +7,8 @@ in `_run`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +32,7 @@ from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, fi
 from surepath.learners.base import SINGLE, STOP_REASONS, Learner, RunRecord
 from surepath.model.mdp import MDP
 from surepath.rules.loop import ADVISE, ASK, FINISH, RUN, SET_UP, TELL, new_record, play
+from surepath.rules.sampling import STATIC_MAX_COVERAGE
 from surepath.rules.stopping import GO_ON
 
 # About this much work (arcs times episodes) is done between two looks at the outside world.
@@ -56,7 +58,7 @@ class RuleLearner(Learner):
         self._no_record = new_record(1, mdp.horizon)
         self._epsilons = np.array([self.epsilon])
         self._serve(SET_UP)
-        self.visits = self._state.count[VISITS]
+        self.visits = self._state.number[VISITS]
         self.sums = self._state.arc[SUMS]
 
     @abstractmethod
@@ -82,21 +84,29 @@ class RuleLearner(Learner):
     def _new_state(self) -> State:
         return new_state(self.graph, self.plan, self.sigma, self.mdp.is_known, self.known_gain, self._table)
 
+    @property
+    def _player(self) -> Callable[..., float]:
+        if self.plan.sampling == STATIC_MAX_COVERAGE:
+            from surepath.rules.covered import play_covered
+
+            return play_covered
+        return play
+
     def _serve(self, task: int) -> float:
         rng, reality, record = _IDLE_RNG, _NO_REALITY, self._no_record
-        return play(self.graph, self.plan, self._state, reality, rng, task, 0, self._epsilons, record)
+        return self._player(self.graph, self.plan, self._state, reality, rng, task, 0, self._epsilons, record)
 
     # The contract ----------------------------------------------------------------------------------------------
 
     @property
     def active(self) -> BoolArray:
         """Which arcs may still be on a best path, bool [N]."""
-        return self._state.flag[ACTIVE].copy()
+        return cast(BoolArray, self._state.flag[ACTIVE].copy())
 
     def recommend(self) -> IntArray:
         """The path this learner stands by now, int [H]."""
         self._serve(ADVISE)
-        return self._state.path[ADVICE].copy()
+        return cast(IntArray, self._state.path[ADVICE].copy())
 
     def certified_gap(self) -> float:
         """Proven bound, valid at all times at once, on how far `recommend()` is from the best.
@@ -111,7 +121,7 @@ class RuleLearner(Learner):
 
     def _choose(self) -> IntArray:
         self._serve(ASK)
-        return self._state.path[PATH]
+        return cast(IntArray, self._state.path[PATH])
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))
@@ -133,7 +143,7 @@ class RuleLearner(Learner):
         while True:
             state = state._replace(table=self._table_for(limit))
             task = FINISH if limit == budget else RUN
-            play(graph, plan, state, reality, rng, task, limit, falling, record)
+            self._player(graph, plan, state, reality, rng, task, limit, falling, record)
             if state.tally[SETTLED] == len(falling):
                 break
             limit = min(budget, int(state.tally[EPISODES]) + min(step, limit))

@@ -10,9 +10,22 @@ from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Graph, Reality
 from surepath.engine.draw import draw
-from surepath.engine.state import ADVICE, EPISODES, GAIN, N_ACTIVE, PATH, PERIOD, SETTLED, Plan, State, set_up
+from surepath.engine.state import (
+    ADVICE,
+    COVER_STALE,
+    EPISODES,
+    GAIN,
+    N_ACTIVE,
+    PATH,
+    PERIOD,
+    SETTLED,
+    Plan,
+    State,
+    set_up,
+)
 from surepath.rules import sampling
 from surepath.rules.recommendation import certified_gap
+from surepath.rules.sampling import STATIC_MAX_COVERAGE
 from surepath.rules.steps import absorb
 from surepath.rules.stopping import BUDGET, GO_ON, SINGLE, verdict
 
@@ -20,6 +33,9 @@ _choose = sampling.choose
 
 # What `play` can be asked for.
 ASK, TELL, SET_UP, ADVISE, RUN, FINISH = range(6)
+
+# What it answers when static max-coverage must find a cover first; see `covered.py`.
+NEEDS_COVER = -2.0
 
 
 class Record(NamedTuple):
@@ -44,7 +60,7 @@ def new_record(epsilons: int, horizon: int) -> Record:
 
 
 @inner_kernel
-def settle(graph: Graph, plan: Plan, state: State, record: Record, reason: int) -> None:
+def settle(graph: Graph, plan: Plan, state: State, record: Record, reason: np.int64) -> None:
     """Note the answer for the next epsilon."""
     at = state.tally[SETTLED]
     proven = certified_gap(graph, plan, state)
@@ -88,6 +104,8 @@ def play(
         return certified_gap(graph, plan, state)
     while task <= TELL or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
         if task != TELL:
+            if plan.sampling == STATIC_MAX_COVERAGE and tally[COVER_STALE] == 1:
+                return NEEDS_COVER
             _choose(graph, plan, state)
         if task == ASK:
             return 0.0
@@ -101,7 +119,7 @@ def play(
                 return float(reason)
             if reason == GO_ON:
                 break
-            settle(graph, plan, state, record, reason)
+            settle(graph, plan, state, record, np.int64(reason))
             if tally[SETTLED] == len(epsilons):
                 break
     while task == FINISH and tally[SETTLED] < len(epsilons):

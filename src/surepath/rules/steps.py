@@ -8,6 +8,8 @@ from surepath.engine.state import (
     ACTIVE,
     BONUS,
     CHECKED,
+    COVER_LEFT,
+    COVER_STALE,
     EPISODES,
     FRESH_BEST,
     FRESH_FLOOR,
@@ -36,12 +38,15 @@ from surepath.engine.state import (
 from surepath.engine.widths import base_width
 from surepath.rules.elimination import eliminate, is_due, mark
 from surepath.rules.elimination.slack import note
+from surepath.rules.sampling import STATIC_MAX_COVERAGE, static_max_coverage
+
+_spend = static_max_coverage.spend
 
 
 @hot_kernel
 def count_visits(state: State) -> None:
     """Count the row PATH as played and add its rewards to the sums."""
-    tally, visits, flag = state.tally, state.count[VISITS], state.flag
+    tally, visits, flag = state.tally, state.number[VISITS], state.flag
     tally[EPISODES] += 1
     for h in range(state.path.shape[1]):
         e = state.path[PATH, h]
@@ -66,7 +71,7 @@ def update_bounds(plan: Plan, state: State) -> None:
         e = state.path[PATH, h]
         if state.flag[KNOWN, e]:
             continue
-        n = state.count[VISITS, e]
+        n = state.number[VISITS, e]
         if n < len(table):
             base = table[n]
         else:
@@ -79,8 +84,8 @@ def update_bounds(plan: Plan, state: State) -> None:
         if state.flag[PASSABLE, e]:
             arc[WIDTH, e] = width
             arc[UPPER, e] = mean + width
-        if state.count[INFINITE, e] > 0:
-            state.count[INFINITE, e] = 0
+        if state.number[INFINITE, e] > 0:
+            state.number[INFINITE, e] = 0
             if state.flag[PASSABLE, e]:
                 tally[PASSABLE_INFINITE] -= 1
         note(state, h, e)
@@ -92,7 +97,7 @@ def update_bounds(plan: Plan, state: State) -> None:
 @inner_kernel
 def roll_period(state: State) -> None:
     """Start the next period when every active arc has reached k visits: k_t = 1 + min of n^{t-1} over active arcs."""
-    tally, visits, flag = state.tally, state.count[VISITS], state.flag
+    tally, visits, flag = state.tally, state.number[VISITS], state.flag
     least = -1
     for e in range(len(visits)):
         if flag[ACTIVE, e] and not flag[KNOWN, e] and (least < 0 or visits[e] < least):
@@ -100,6 +105,7 @@ def roll_period(state: State) -> None:
     if least < 0:
         return
     tally[PERIOD] = least + 1
+    tally[COVER_STALE] = 1
     low = 0
     for e in range(len(visits)):
         flag[STARTED, e] = flag[ACTIVE, e]
@@ -117,6 +123,8 @@ def absorb(graph: Graph, plan: Plan, state: State) -> None:
     update_bounds(plan, state)
     if due:
         eliminate(graph, plan, state, marked)
+    if plan.sampling == STATIC_MAX_COVERAGE and state.tally[EPISODES] % 2 == 1 and state.tally[COVER_LEFT] > 0:
+        _spend(graph, state)
     if state.tally[LOW] == 0:
         roll_period(state)
     state.tally[CHECKED] = 1 if due or plan.at_eliminations == 0 else 0

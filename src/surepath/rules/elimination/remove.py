@@ -42,12 +42,12 @@ def remove(plan: Plan, state: State, node: int, e: int) -> int:
         tally[CROWDED] -= 1
     tally[N_ACTIVE] -= 1
     if not state.flag[KNOWN, e]:
-        if state.count[VISITS, e] < tally[PERIOD]:
+        if state.number[VISITS, e] < tally[PERIOD]:
             tally[LOW] -= 1
-        if state.count[VISITS, e] == 0:
+        if state.number[VISITS, e] == 0:
             tally[UNSEEN_ACTIVE] -= 1
-    if state.count[INFINITE, e] > 0:
-        state.count[INFINITE, e] = 1
+    if state.number[INFINITE, e] > 0:
+        state.number[INFINITE, e] = 1
     return 1
 
 
@@ -71,7 +71,7 @@ def refresh_passable(graph: Graph, state: State) -> None:
                 arc[UPPER, e] = arc[TOP, e]
                 arc[WIDTH, e] = arc[BONUS, e]
             state.flag[PASSABLE, e] = ok
-            if ok and state.count[INFINITE, e] > 0:
+            if ok and state.number[INFINITE, e] > 0:
                 infinite += 1
     state.tally[PASSABLE_INFINITE] = infinite
     state.tally[FRESH_BEST] = 0

@@ -33,7 +33,7 @@ def certified_gap(graph: Graph, plan: Plan, state: State) -> float:
     floor = 0.0
     for h in range(state.path.shape[1]):
         e = state.path[ADVICE, h]
-        if state.count[INFINITE, e] > 0:
+        if state.number[INFINITE, e] > 0:
             return np.inf
         floor += state.arc[LOWER, e]
     return float(max(0.0, state.node[BEST, 0] - floor))

@@ -15,7 +15,7 @@ from surepath.engine.state import ADVICE, INFINITE, LOWER, SCRATCH, SCRATCH_TIE,
 @inner_kernel
 def recommend(graph: Graph, plan: Plan, state: State) -> None:
     """Write the recommended path into the row ADVICE."""
-    lower, infinite = state.arc[LOWER], state.count[INFINITE]
+    lower, infinite, visits = state.arc[LOWER], state.number[INFINITE], state.number[VISITS]
     value, count = state.node[SCRATCH], state.node[SCRATCH_TIE]
     backward_counted(graph, lower, infinite, -1.0, value, count)
-    walk_counted(graph, lower, infinite, -1.0, value, count, state.count[VISITS], plan.least_played, state.path[ADVICE])
+    walk_counted(graph, lower, infinite, -1.0, value, count, visits, plan.least_played, state.path[ADVICE])

@@ -5,13 +5,20 @@ from __future__ import annotations
 from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.state import Plan, State
-from surepath.rules.sampling import coverage, max_coverage, max_diameter, optimistic, uniform
+from surepath.rules.sampling import (
+    coverage,
+    max_coverage,
+    max_diameter,
+    optimistic,
+    static_max_coverage,
+    uniform,
+)
 
 SAMPLING = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
 MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM = range(6)
 
 _max_coverage, _max_diameter, _coverage = max_coverage.choose, max_diameter.choose, coverage.choose
-_optimistic, _uniform = optimistic.choose, uniform.choose
+_optimistic, _uniform, _static = optimistic.choose, uniform.choose, static_max_coverage.choose
 
 
 @hot_kernel
@@ -23,6 +30,8 @@ def choose(graph: Graph, plan: Plan, state: State) -> None:
         _optimistic(graph, plan, state)
     elif plan.sampling == MAX_COVERAGE:
         _max_coverage(graph, plan, state)
+    elif plan.sampling == STATIC_MAX_COVERAGE:
+        _static(graph, plan, state)
     elif plan.sampling == COVERAGE:
         _coverage(graph, plan, state)
     else:

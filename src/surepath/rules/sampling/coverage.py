@@ -18,7 +18,7 @@ from surepath.engine.state import ACTIVE, KNOWN, PATH, PERIOD, SCRATCH, VISITS, 
 @hot_kernel
 def lacks(state: State, judged: BoolArray, e: int) -> float:
     """1 where arc e is undersampled, judged on these active sets."""
-    low = state.count[VISITS, e] < state.tally[PERIOD]
+    low = state.number[VISITS, e] < state.tally[PERIOD]
     return 1.0 if low and judged[e] and not state.flag[KNOWN, e] else 0.0
 
 

@@ -1,0 +1,85 @@
+"""Random small problems and reward tables for the learners' tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from surepath.model.mdp import MDP
+from tests.naive.learner import Choices
+
+
+def random_mdp(rng: np.random.Generator) -> MDP:
+    """A small layered graph with masked actions, parallel arcs and, in one case of three, known rewards."""
+    states, actions, horizon = int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    next_state = rng.integers(states, size=(horizon, states, actions))
+    available = rng.random((horizon, states, actions)) < rng.choice([0.6, 1.0])
+    available[..., 0] |= ~available.any(axis=-1)
+    direction = "maximize" if rng.random() < 0.7 else "minimize"
+    mdp = MDP.from_arrays(next_state, int(rng.integers(states)), available, direction=direction)
+    if rng.random() < 0.34:
+        known = np.where(rng.random(mdp.n_arcs) < 0.3, rng.integers(0, 3, mdp.n_arcs) / 2, np.nan)
+        mdp = with_known(mdp, known)
+    return mdp
+
+
+def with_known(mdp: MDP, known: np.ndarray) -> MDP:
+    """The same graph with some rewards known in advance."""
+    return MDP(
+        first=mdp.first,
+        target=mdp.target,
+        stage_node=mdp.stage_node,
+        node_state=mdp.node_state,
+        action=mdp.action,
+        known=known,
+        direction=mdp.direction,
+    )
+
+
+def reward_table(rng: np.random.Generator, mdp: MDP, episodes: int) -> np.ndarray:
+    """Rewards [episodes, N]: near their means, tied, or turning over half-way so that widths do not hold."""
+    means = rng.random(mdp.n_arcs) if rng.random() < 0.6 else rng.integers(0, 3, mdp.n_arcs) / 2
+    table = means + rng.choice([0.0, 0.05, 0.5]) * rng.standard_normal((episodes, mdp.n_arcs))
+    if rng.random() < 0.3:
+        table[episodes // 3 :] -= 3.0 * (means - 0.5)
+    return table
+
+
+def experiment_choices(sampling: str, mdp_every: int) -> Choices:
+    """The authors' settings, from the table of differences, for EPRL or BPI-UCRL ("optimistic")."""
+    bpi = sampling == "optimistic"
+    return Choices(
+        sampling=sampling,
+        by_return=not bpi,
+        by_value=True,
+        schedule="end-of-period" if sampling == "coverage" else "every-sa",
+        every=mdp_every,
+        sequential=True,
+        keep_last=True,
+        wait=True,
+        stopping="optimal-gap" if bpi else "diameter",
+        strict=not bpi,
+        at_eliminations=True,
+        single=not bpi,
+        recommendation="cautious",
+        widths_first=bpi,
+        widths="empirical",
+    )
+
+
+def theory_choices(settings: dict[str, Any], mdp_every: int) -> Choices:
+    """The paper's text, for the settings of EPRL."""
+    elimination, sampling = settings["elimination"], settings["sampling"]
+    schedule = settings["schedule"]
+    if schedule == "paper":
+        schedule = "every-sa" if sampling == "max-diameter" else "end-of-period"
+    return Choices(
+        sampling=sampling,
+        by_return=elimination in ("return", "both"),
+        by_value=elimination in ("value", "both"),
+        schedule=schedule,
+        every=mdp_every,
+        recommendation=settings["recommendation"],
+        widths=settings["widths"],
+    )
