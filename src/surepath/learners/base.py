@@ -49,7 +49,7 @@ class Learner(ABC):
     """
 
     name: ClassVar[str]
-    compiled: ClassVar[bool] = True  # whether `_run` plays whole runs in compiled code
+    compiled: bool = True  # whether `_run` plays whole runs in compiled code
     stop_reason: str | None = None  # one of STOP_REASONS once stopped
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
@@ -135,6 +135,13 @@ class Learner(ABC):
         mean = self.sums / np.maximum(self.visits, 1)
         mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
         return self.mdp.sign * mean
+
+    def sigma_setting(self) -> float | list[float]:
+        """sigma as one number where all arcs to learn agree."""
+        values = np.unique(self.sigma[~self.mdp.is_known])
+        if len(values) <= 1:
+            return float(values[0]) if len(values) else 1.0
+        return [float(x) for x in self.sigma]
 
     def check_rewards(self, path: IntArray, rewards: ArrayLike) -> FloatArray:
         """The rewards of an episode as float [H], or an error that names the stage."""

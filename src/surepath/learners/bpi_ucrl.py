@@ -99,7 +99,7 @@ class BPIUCRL(RuleLearner):
             "name": self.name,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "sigma": self._sigma_setting(),
+            "sigma": self.sigma_setting(),
             "elimination": self.elimination,
             "widths": self.widths,
             "preset": self.preset,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from surepath._checks import one_of, real
 from surepath.engine.state import Plan
 from surepath.engine.widths import WIDTHS
 from surepath.errors import SettingError
+from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule
 from surepath.learners.ruled import RuleLearner, states_times_actions
 from surepath.model.mdp import MDP
 from surepath.rules.elimination import ELIMINATION, SCHEDULES
@@ -31,12 +33,14 @@ class EPRL(RuleLearner):
         epsilon: How far from the best the answer may be; 0 stops by elimination only.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
-        sampling: "max-coverage" (the paper's), "static-max-coverage", "max-diameter" or "coverage".
-        elimination: "return" (line 7), "value", "both" or "none".
+        sampling: "max-coverage" (the paper's), "static-max-coverage", "max-diameter" or "coverage"; or
+            a `SamplingRule` of your own.
+        elimination: "return" (line 7), "value", "both" or "none"; or an `EliminationRule` of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
         widths: "paper", "mixture" (tighter, same guarantee) or "empirical" (the authors'; no guarantee).
         recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
+        stopping: A `StoppingRule` of your own in place of line 9.
         preset: "theory", or "experiment" for everything as the authors' code had it.
         prior: The constant c of the mixture width.
         growth: Ratio of the geometric schedule.
@@ -60,11 +64,12 @@ class EPRL(RuleLearner):
         delta: float,
         sigma: ArrayLike | None = None,
         *,
-        sampling: str = "max-coverage",
-        elimination: str | None = None,
+        sampling: str | SamplingRule = "max-coverage",
+        elimination: str | EliminationRule | None = None,
         schedule: str | None = None,
         widths: str | None = None,
         recommendation: str | None = None,
+        stopping: StoppingRule | None = None,
         preset: str = "theory",
         prior: float = 20.0,
         growth: float = 1.1,
@@ -72,8 +77,20 @@ class EPRL(RuleLearner):
         self.preset = one_of("preset", preset, PRESETS)
         authors = self.preset == "experiment"
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
-        self.sampling = one_of("sampling", sampling, valid)
-        self.elimination = one_of("elimination", elimination or ("both" if authors else "return"), ELIMINATION)
+        # A rule of the user's own is copied, so that two learners never share what it may remember.
+        self.sampling: str | SamplingRule
+        if isinstance(sampling, SamplingRule):
+            self.sampling = self.sampling_rule = deepcopy(sampling)
+        else:
+            self.sampling = one_of("sampling", sampling, valid)
+        self.elimination: str | EliminationRule
+        if isinstance(elimination, EliminationRule):
+            self.elimination = self.elimination_rule = deepcopy(elimination)
+        else:
+            self.elimination = one_of("elimination", elimination or ("both" if authors else "return"), ELIMINATION)
+        if stopping is not None and not isinstance(stopping, StoppingRule):
+            raise SettingError(f"stopping must be a StoppingRule of your own, or None, not {stopping!r}")
+        self.stopping_rule = deepcopy(stopping)
         chosen = schedule or ("paper" if authors else "every-episode")
         self.schedule = one_of("schedule", chosen, (*SCHEDULES, "paper"))
         self.widths = one_of("widths", widths or ("empirical" if authors else "paper"), WIDTHS)
@@ -91,7 +108,8 @@ class EPRL(RuleLearner):
 
     def _plan(self) -> Plan:
         authors = self.preset == "experiment"
-        sampling, schedule = self.sampling, self.schedule
+        sampling = self.sampling if isinstance(self.sampling, str) else "max-diameter"
+        schedule = self.schedule
         if authors and sampling == "max-coverage":
             sampling = "coverage"  # the authors' code covers in every episode
         if schedule == "paper":
@@ -123,12 +141,13 @@ class EPRL(RuleLearner):
             "name": self.name,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "sigma": self._sigma_setting(),
+            "sigma": self.sigma_setting(),
             "sampling": self.sampling,
             "elimination": self.elimination,
             "schedule": self.schedule,
             "widths": self.widths,
             "recommendation": self.recommendation,
+            **({} if self.stopping_rule is None else {"stopping": self.stopping_rule}),
             "preset": self.preset,
             "prior": self.prior,
             "growth": self.growth,

@@ -18,8 +18,12 @@ from surepath.engine.arrays import Reality, no_reality
 from surepath.engine.state import (
     ACTIVE,
     ADVICE,
+    BIG,
+    BONUS,
     EPISODES,
     GAIN,
+    MARKED,
+    PASSABLE,
     PATH,
     SETTLED,
     SUMS,
@@ -29,9 +33,10 @@ from surepath.engine.state import (
     new_state,
 )
 from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, fill_table
-from surepath.learners.base import SINGLE, STOP_REASONS, Learner, RunRecord
+from surepath.learners.base import GAP, SINGLE, STOP_REASONS, Learner, RunRecord
+from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
 from surepath.model.mdp import MDP
-from surepath.rules.loop import ADVISE, ASK, FINISH, RUN, SET_UP, TELL, new_record, play
+from surepath.rules.loop import ADVISE, ASK, DROP, FINISH, RUN, SET_UP, TELL, TEST, new_record, play
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
 from surepath.rules.stopping import GO_ON
 
@@ -50,8 +55,13 @@ class RuleLearner(Learner):
         plan: The settings as the kernels read them.
     """
 
+    sampling_rule: SamplingRule | None = None
+    elimination_rule: EliminationRule | None = None
+    stopping_rule: StoppingRule | None = None
+
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
+        self.compiled = not (self.sampling_rule or self.elimination_rule or self.stopping_rule)
         self.plan = self._plan()
         self._table = self._new_table(1024)
         self._state = self._new_state()
@@ -119,7 +129,19 @@ class RuleLearner(Learner):
             return 0.0
         return self._serve(ADVISE)
 
+    def widths_now(self) -> FloatArray:
+        """Half the confidence interval of each arc, infinite where unvisited, float [N]."""
+        width = self._state.arc[BONUS].copy()
+        width[width >= BIG] = np.inf
+        return cast(FloatArray, width)
+
+    def passable_now(self) -> BoolArray:
+        """Which arcs lie on a path of some active policy, bool [N]."""
+        return cast(BoolArray, self._state.flag[PASSABLE].copy())
+
     def _choose(self) -> IntArray:
+        if self.sampling_rule is not None:
+            return self.mdp.check_path(self.sampling_rule.choose(View(self)))
         self._serve(ASK)
         return cast(IntArray, self._state.path[PATH])
 
@@ -129,9 +151,22 @@ class RuleLearner(Learner):
         self._state.stage[GAIN] = gains
         reason = int(self._serve(TELL))
         self.episodes += 1
+        if not self.compiled:
+            reason = self._own_rules(reason)
         if reason != GO_ON:
             self.stop_reason = STOP_REASONS[reason]
             self.stopped = True
+
+    def _own_rules(self, reason: int) -> int:
+        """The user's elimination and stopping rules, after the statistics; the verdict."""
+        if self.elimination_rule is not None:
+            rule = self.elimination_rule
+            self._state.flag[MARKED] = checked_mask(rule.eliminate(View(self)), rule, self.mdp.n_arcs)
+            self._serve(DROP)
+            reason = int(self._serve(TEST))
+        if self.stopping_rule is not None:
+            return GAP if bool(self.stopping_rule.stop(View(self))) else GO_ON
+        return reason
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         order = np.argsort(-epsilons, kind="stable")
@@ -166,13 +201,6 @@ class RuleLearner(Learner):
             "prior": prior,
             "cap": 1.0 if kind == EMPIRICAL else np.inf,
         }
-
-    def _sigma_setting(self) -> float | list[float]:
-        """sigma as one number where all arcs to learn agree."""
-        values = np.unique(self.sigma[~self.mdp.is_known])
-        if len(values) <= 1:
-            return float(values[0]) if len(values) else 1.0
-        return [float(x) for x in self.sigma]
 
 
 def states_times_actions(mdp: MDP) -> int:

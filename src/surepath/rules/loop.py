@@ -24,6 +24,7 @@ from surepath.engine.state import (
     set_up,
 )
 from surepath.rules import sampling
+from surepath.rules.elimination import drop_marked
 from surepath.rules.recommendation import certified_gap
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
 from surepath.rules.steps import absorb
@@ -32,7 +33,7 @@ from surepath.rules.stopping import BUDGET, GO_ON, SINGLE, verdict
 _choose = sampling.choose
 
 # What `play` can be asked for.
-ASK, TELL, SET_UP, ADVISE, RUN, FINISH = range(6)
+ASK, TELL, TEST, SET_UP, ADVISE, DROP, RUN, FINISH = range(8)
 
 # What it answers when static max-coverage must find a cover first; see `covered.py`.
 NEEDS_COVER = -2.0
@@ -88,9 +89,10 @@ def play(
     """The one way in: a whole run, or one step of it.
 
     SET_UP prepares the state. ASK leaves the path to play in PATH. TELL takes in the episode in PATH and GAIN and
-    returns the verdict for epsilons[0]. ADVISE leaves the recommended path in ADVICE and returns the certified gap.
-    RUN sets up if need be and plays until every epsilon (in decreasing order) is settled or `limit` episodes are
-    played, and may be called again to go on; FINISH is RUN with what is not settled at the limit recorded as censored.
+    returns the verdict for epsilons[0]; TEST returns it again; DROP takes the MARKED arcs out of the active sets.
+    ADVISE leaves the recommended path in ADVICE and returns the certified gap. RUN sets up if need be and plays until
+    every epsilon (in decreasing order) is settled or `limit` episodes are played, and may be called again to go on;
+    FINISH is RUN with what is not settled at the limit recorded as censored.
 
     One kernel for all of them, because each way in from Python takes seconds to compile and because so the steps
     cannot differ from the run.
@@ -102,20 +104,23 @@ def play(
         return 0.0
     if task == ADVISE:
         return certified_gap(graph, plan, state)
-    while task <= TELL or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
-        if task != TELL:
+    if task == DROP:
+        drop_marked(graph, plan, state)
+        return 0.0
+    while task <= TEST or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
+        if task != TELL and task != TEST:
             if plan.sampling == STATIC_MAX_COVERAGE and tally[COVER_STALE] == 1:
                 return NEEDS_COVER
             _choose(graph, plan, state)
-        if task == ASK:
-            return 0.0
-        if task != TELL:
+            if task == ASK:
+                return 0.0
             for h in range(state.path.shape[1]):
                 state.stage[GAIN, h] = draw(reality, state.path[PATH, h], rng)
-        absorb(graph, plan, state)
+        if task != TEST:
+            absorb(graph, plan, state)
         while True:
             reason = verdict(graph, plan, state, epsilons[tally[SETTLED]])
-            if task == TELL:
+            if task <= TEST:
                 return float(reason)
             if reason == GO_ON:
                 break

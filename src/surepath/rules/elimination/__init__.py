@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from surepath.engine._jit import hot_kernel
+from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.state import (
     EPISODES,
@@ -43,6 +43,14 @@ def is_due(plan: Plan, state: State) -> bool:
         if due:
             tally[NEXT_TIME] = max(t + 1, math.ceil(t * plan.growth))
     return bool(due)
+
+
+@inner_kernel
+def drop_marked(graph: Graph, plan: Plan, state: State) -> None:
+    """Take out the arcs that a rule written in Python has marked."""
+    if _by_value(graph, plan, state) > 0:
+        refresh_passable(graph, state)
+        state.real[RETURN_SLACK] = -1.0
 
 
 @hot_kernel

@@ -1,0 +1,240 @@
+"""Ask and tell: bad input leaves everything as it was; the compiled run takes the same steps; corner cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, Uniform, WholePlan, families, simulate
+from surepath.errors import PathError, RewardError, SettingError, StoppedError
+from surepath.learners.base import Learner
+from surepath.learners.drive import draw_reward
+from tests.learners.worlds import random_mdp, with_known
+
+LEARNERS: list[tuple[Any, dict[str, Any]]] = [
+    (EPRL, {}),
+    (EPRL, {"sampling": "static-max-coverage"}),
+    (EPRL, {"sampling": "max-diameter", "elimination": "both"}),
+    (EPRL, {"sampling": "coverage", "schedule": "geometric", "widths": "mixture"}),
+    (EPRL, {"sampling": "max-diameter", "preset": "experiment"}),
+    (EPRL, {"preset": "experiment"}),
+    (BPIUCRL, {}),
+    (BPIUCRL, {"elimination": "value"}),
+    (BPIUCRL, {"preset": "experiment"}),
+    (WholePlan, {}),
+    (WholePlan, {"widths": "mixture"}),
+]
+NAMES = ["-".join([cls.__name__, *map(str, options.values())]) for cls, options in LEARNERS]
+
+
+def snapshot(learner: Learner) -> list[Any]:
+    return [
+        learner.visits.tolist(),
+        learner.sums.tolist(),
+        learner.active.tolist(),
+        learner.episodes,
+        learner.stopped,
+        learner.recommend().tolist(),
+        learner.certified_gap(),
+        learner.ask().tolist(),
+    ]
+
+
+@pytest.mark.parametrize(("cls", "options"), LEARNERS, ids=NAMES)
+def test_the_run_takes_the_same_steps(cls: Any, options: dict[str, Any]) -> None:
+    """One generator, drawn in the same order, through the fused run and through ask and tell: bit-equal ends."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        mdp = random_mdp(rng)
+        instance = Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma=0.1))
+        learner = cls(mdp, 0.15, 0.1, 0.1, **options)
+        fused = simulate(learner, instance, runs=1, seed=seed, budget=3000)
+        child = np.random.SeedSequence(entropy=seed, spawn_key=(0,))
+        draws = np.random.Generator(np.random.PCG64(child))
+        while not learner.stopped and learner.episodes < 3000:
+            path = learner.ask()
+            learner.tell(path, [draw_reward(instance, int(arc), draws) for arc in path])
+        assert learner.episodes == fused.tau[0]
+        assert (learner.stop_reason or "budget") == fused.reason[0]
+        assert learner.recommend().tolist() == fused.path[0].tolist()
+        assert learner.certified_gap() == fused.gap[0]
+        if cls is not WholePlan:
+            assert int((~learner.active).sum()) == fused.eliminated[0]
+
+
+@pytest.mark.parametrize(("cls", "options"), LEARNERS, ids=NAMES)
+def test_bad_input_is_refused_and_changes_nothing(cls: Any, options: dict[str, Any]) -> None:
+    mdp = families.paper_random(seed=1).mdp
+    learner = cls(mdp, 0.5, 0.1, 1.0, **options)
+    path = learner.ask()
+    learner.tell(path, [0.5, 0.5, 0.5])
+    before = snapshot(learner)
+    other = [int(path[0]), int(path[1]), int(path[0])]
+    for bad_path, rewards, error, message in [
+        (path, [0.5, 0.5], RewardError, "rewards must be 3 numbers, one per stage; got shape (2,)"),
+        (path, [0.5, np.nan, 0.5], RewardError, "the reward at stage 1 is nan; rewards must be finite"),
+        (path, [0.5, 0.5, np.inf], RewardError, "the reward at stage 2 is inf; rewards must be finite"),
+        (path, "high", RewardError, "rewards must be 3 numbers; got 'high'"),
+        (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one per stage"),
+        (other, [0.5] * 3, PathError, "not a path: arc"),
+        ([0, 1, 99], [0.5] * 3, PathError, "arc numbers run from 0 to"),
+    ]:
+        with pytest.raises(error) as caught:
+            learner.tell(bad_path, rewards)
+        assert message in str(caught.value)
+        assert snapshot(learner) == before
+
+
+def test_a_reward_outside_its_range_is_refused() -> None:
+    mdp = families.paper_random(seed=1).mdp
+    parts = {name: getattr(mdp, name) for name in ("first", "target", "stage_node", "node_state", "action")}
+    bounded = MDP(**parts, reward_range=(np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)))
+    learner = EPRL(bounded, 0.5, 0.1, 0.5)
+    with pytest.raises(RewardError, match=r"the reward 1.5 at stage 0 lies outside the declared range \[0, 1\] of arc"):
+        learner.tell(learner.ask(), [1.5, 0.5, 0.5])
+    assert learner.episodes == 0
+
+
+@pytest.mark.parametrize("cls", [EPRL, BPIUCRL, Uniform, WholePlan])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [
+        (-0.1, 0.1, "epsilon must be 0 or more, not -0.1"),
+        (0.1, 0.0, "delta must lie strictly between 0 and 1, not 0"),
+        (0.1, 1.0, "delta must lie strictly between 0 and 1, not 1"),
+        (np.nan, 0.1, "epsilon must be finite"),
+        ("x", 0.1, "epsilon must be a number, not 'x'"),
+    ],
+)
+def test_bad_settings_are_refused(cls: Any, epsilon: Any, delta: Any, message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        cls(families.paper_random().mdp, epsilon, delta)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sampling": "max-diametre"}, "sampling 'max-diametre' is not known (did you mean \"max-diameter\"?)"),
+        ({"elimination": "returns"}, "elimination 'returns' is not known (did you mean \"return\"?)"),
+        ({"schedule": "weekly"}, "schedule 'weekly' is not known"),
+        ({"widths": "papr"}, '(did you mean "paper"?)'),
+        ({"preset": "theroy"}, '(did you mean "theory"?)'),
+        ({"prior": 0.0}, "prior must be positive, not 0"),
+        ({"growth": 1.0}, "growth must be above 1, not 1"),
+        ({"sigma": -1.0}, "sigma must be 0 or more; arc 0 has -1"),
+        ({"stopping": "never"}, "stopping must be a StoppingRule of your own, or None, not 'never'"),
+    ],
+)
+def test_unknown_choices_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        EPRL(families.paper_random().mdp, 0.1, 0.1, **options)
+    assert message in str(caught.value)
+
+
+def test_nothing_is_told_or_asked_after_the_stop() -> None:
+    learner = EPRL(MDP.from_arrays([[[0]]]), 0.0, 0.1)
+    learner.tell([0], [1.0])
+    assert learner.stopped
+    with pytest.raises(StoppedError, match="EPRL has stopped after 1 episodes and takes no more rewards"):
+        learner.tell([0], [1.0])
+    with pytest.raises(StoppedError, match=r"EPRL stopped after 1 episodes; recommend\(\) has its answer"):
+        learner.ask()
+
+
+def test_epsilon_zero_stops_by_elimination() -> None:
+    instance = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.2, 0.9], 0.05))
+    result = simulate({"name": "EPRL", "epsilon": 0.0, "delta": 0.1, "sampling": "max-diameter"}, instance, 20, 0)
+    assert set(result.reason) == {"single"}
+    assert result.correct.all()
+    assert (result.gap == 0.0).all()
+
+
+def test_a_gap_of_exactly_epsilon_stops() -> None:
+    """Known rewards have width 0, so the gap is exactly 0 = epsilon; the authors' strict rule goes on."""
+    mdp = with_known(MDP.from_arrays([[[0, 0]]]), np.array([0.5, 0.25]))
+    learner = EPRL(mdp, 0.0, 0.1)
+    learner.tell([0], [np.nan])
+    assert learner.stop_reason == "gap"
+    assert learner.recommend().tolist() == [0]
+    strict = EPRL(with_known(MDP.from_arrays([[[0, 0]]]), np.array([0.5, 0.5])), 0.0, 0.1, preset="experiment")
+    for _ in range(4):
+        strict.tell([0], [0.0])
+    assert not strict.stopped
+
+
+def test_a_tie_stays() -> None:
+    """Without noise the upper and the lower value of two equal actions meet exactly: both stay."""
+    learner = EPRL(MDP.from_arrays([[[0, 0, 0]]]), 0.0, 0.1, sigma=0.0, sampling="max-diameter", elimination="both")
+    for arc, reward in [(0, 0.5), (1, 0.5), (2, 0.25)]:
+        learner.tell([arc], [reward])
+    assert learner.active.tolist() == [True, True, False]
+
+
+def test_unvisited_arcs_come_first_most_of_them_on_one_path() -> None:
+    mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]])
+    learner = EPRL(mdp, 0.0, 0.1, sampling="max-diameter")
+    seen: set[int] = set()
+    for fresh in (2, 2, 1, 1):
+        path = learner.ask().tolist()
+        assert len(set(path) - seen) == fresh
+        seen |= set(path)
+        learner.tell(path, [0.0, 0.0])
+    assert seen == set(range(mdp.n_arcs))
+
+
+def test_adding_a_constant_to_a_stage_changes_no_decision() -> None:
+    rng = np.random.default_rng(0)
+    instance = families.paper_random(seed=4)
+    shift = np.array([4.0, -8.0, 16.0])
+    plain, moved = (EPRL(instance.mdp, 0.4, 0.1, 0.1, sampling="max-diameter", elimination="both") for _ in range(2))
+    for _ in range(2000):
+        path = plain.ask()
+        assert path.tolist() == moved.ask().tolist()
+        rewards = np.round(instance.means[path] + 0.1 * rng.standard_normal(3), 6)
+        plain.tell(path, rewards)
+        moved.tell(path, rewards + shift)
+        assert plain.active.tolist() == moved.active.tolist()
+        assert plain.stopped == moved.stopped
+        if plain.stopped:
+            break
+    assert plain.stopped
+
+
+def test_costs_are_minimised() -> None:
+    mdp = MDP.from_arrays([[[0, 0]]], direction="minimize")
+    instance = Instance(mdp, Bernoulli([0.9, 0.1]))
+    for name in ("EPRL", "BPIUCRL", "WholePlan", "Uniform"):
+        result = simulate({"name": name, "epsilon": 0.4, "delta": 0.1}, instance, 10, 0)
+        assert (result.path == 1).all()
+
+
+def test_whole_plan_refuses_too_many_plans() -> None:
+    mdp = families.chain(steps=8, options=4).mdp
+    with pytest.raises(SettingError, match="the graph has 65536 plans and WholePlan lists them all, at most 1000"):
+        WholePlan(mdp, 0.1, 0.1, max_plans=1000)
+
+
+def test_whole_plan_counts_any_path_that_is_told() -> None:
+    mdp = families.paper_random(seed=1).mdp
+    learner = WholePlan(mdp, 10.0, 0.1, sigma=0.1)
+    plans = learner.active_plans
+    learner.tell(learner.ask(), [1.0, 1.0, 1.0])
+    for _ in range(3):
+        learner.tell(learner.recommend(), [1.0] * 3)
+    assert learner.episodes == 4
+    assert learner.active_plans == plans
+    while not learner.stopped:
+        learner.tell(learner.ask(), [0.5, 0.5, 0.5])
+    assert learner.stop_reason == "gap"
+
+
+@pytest.mark.parametrize(("cls", "options"), LEARNERS, ids=NAMES)
+def test_settings_rebuild_the_learner(cls: Any, options: dict[str, Any]) -> None:
+    mdp = families.paper_random(seed=1).mdp
+    learner = cls(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), **options)
+    again = learner.fresh(0.5)
+    assert again.settings() == learner.settings()
+    assert again.ask().tolist() == learner.ask().tolist()
