@@ -100,10 +100,9 @@ def bounded_flow(graph: Graph, demand: IntArray, capacity: IntArray, flow: IntAr
     arcs can carry; on -2 a set of nodes whose incoming arcs demand more than its outgoing arcs can carry.
     """
     state = residual_of(graph)
-    excess, label, room = state.excess, state.label, state.room
+    state = Residual(*state[:4], capacity - demand, *state[5:])
+    excess, label = state.excess, state.label
     n = len(label)
-    for e in range(len(demand)):
-        room[e] = capacity[e] - demand[e]
     set_excess(graph, demand, excess)
     fill_deficits(graph, state)
     for i in range(n - 1):
@@ -126,7 +125,7 @@ def bounded_flow(graph: Graph, demand: IntArray, capacity: IntArray, flow: IntAr
     fill_deficits(graph, state)
     if excess[n - 1] < 0:
         excess[0] = -1  # what is left reaches neither the sink nor, against the flow, the start
-        measure(graph, state, np.empty(n, dtype=np.int64), True)
+        measure(graph, state, np.empty(n, dtype=np.int32), True)
         for i in range(n - 1):
             in_cut[i] = label[i] > n
         return -2

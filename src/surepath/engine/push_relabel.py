@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surepath._checks import IntArray
 from surepath.engine._jit import kernel
 from surepath.engine.arrays import Graph
 
-UNLIMITED = 2**62  # room of an arc without capacity; the supplies must sum below this
+Int32Array = NDArray[np.int32]
 
 
 class Residual(NamedTuple):
@@ -24,12 +25,13 @@ class Residual(NamedTuple):
     """
 
     in_first: IntArray  # [n + 1] the arcs that enter node i are in_arc[in_first[i] : in_first[i + 1]]
-    in_arc: IntArray  # [N]
-    in_source: IntArray  # [N] node that in_arc[j] leaves
-    room: IntArray  # [N] most extra flow an arc may carry
+    in_arc: Int32Array  # [N]
+    in_source: Int32Array  # [N] node that in_arc[j] leaves
+    goal: Int32Array  # [N] node that an arc enters; short integers halve the memory that a sweep touches
+    room: IntArray  # [N] most extra flow an arc may carry; empty when unlimited
     extra: IntArray  # [N] extra flow
     excess: IntArray  # [n] supply still to move where positive, deficit still to fill where negative
-    label: IntArray  # [n] lower bound on the residual distance to a deficit, whose own label is 1; n + 1: none
+    label: Int32Array  # [n] lower bound on the residual distance to a deficit, whose own label is 1; n + 1: none
 
 
 @kernel
@@ -38,8 +40,8 @@ def residual_of(graph: Graph) -> Residual:
     target, source = graph.target, graph.source
     n, n_arcs = len(graph.first), len(graph.target)
     in_first = np.zeros(n + 1, dtype=np.int64)
-    in_arc = np.empty(n_arcs, dtype=np.int64)
-    in_source = np.empty(n_arcs, dtype=np.int64)
+    in_arc = np.empty(n_arcs, dtype=np.int32)
+    in_source = np.empty(n_arcs, dtype=np.int32)
     for e in range(n_arcs):
         in_first[target[e] + 1] += 1
     for i in range(n):
@@ -50,22 +52,23 @@ def residual_of(graph: Graph) -> Residual:
         in_arc[j] = e
         in_source[j] = source[e]
         place[target[e]] += 1
-    room = np.full(n_arcs, UNLIMITED, dtype=np.int64)
+    room = np.empty(0, dtype=np.int64)
     extra = np.zeros(n_arcs, dtype=np.int64)
     excess = np.zeros(n, dtype=np.int64)
-    label = np.zeros(n, dtype=np.int64)
-    return Residual(in_first, in_arc, in_source, room, extra, excess, label)
+    label = np.zeros(n, dtype=np.int32)
+    return Residual(in_first, in_arc, in_source, target.astype(np.int32), room, extra, excess, label)
 
 
 @kernel
-def measure(graph: Graph, state: Residual, queue: IntArray, all_nodes: bool) -> int:
+def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: bool) -> int:
     """Set labels to exact distances, outwards from the deficits; returns how many nodes were reached.
 
     The search ends once every supply is reached, unless all_nodes: nodes not reached by then keep a true lower bound.
     A supply whose label was already n + 1 (it cannot reach a deficit, and never will) is not waited for.
     """
-    first, target = graph.first, graph.target
-    in_first, in_arc, in_source, room, extra, excess, label = state
+    first = graph.first
+    in_first, in_arc, in_source, target, room, extra, excess, label = state
+    limited = len(room) > 0
     n = len(label)
     far = n + 1
     tail, wanted = 0, 0
@@ -86,7 +89,7 @@ def measure(graph: Graph, state: Residual, queue: IntArray, all_nodes: bool) -> 
         level = label[v]
         for j in range(in_first[v], in_first[v + 1]):
             u = in_source[j]
-            if label[u] == -1 and extra[in_arc[j]] < room[in_arc[j]]:
+            if label[u] == -1 and (not limited or extra[in_arc[j]] < room[in_arc[j]]):
                 label[u] = level + 1
                 queue[tail] = u
                 tail += 1
@@ -111,13 +114,14 @@ def measure(graph: Graph, state: Residual, queue: IntArray, all_nodes: bool) -> 
 @kernel
 def fill_deficits(graph: Graph, state: Residual) -> None:
     """Move as much supply as possible to deficits; on return label <= n marks the nodes that still reach one."""
-    first, target = graph.first, graph.target
-    in_first, in_arc, in_source, room, extra, excess, label = state
+    first = graph.first
+    in_first, in_arc, in_source, target, room, extra, excess, label = state
+    limited = len(room) > 0
     n = len(label)
     far = n + 1
-    queue = np.empty(n, dtype=np.int64)  # a ring
+    queue = np.empty(n, dtype=np.int32)  # a ring
     waiting = np.zeros(n, dtype=np.bool_)
-    current = np.zeros(n, dtype=np.int64)  # next residual arc to try: out-arcs first, then in-arcs
+    current = np.zeros(n, dtype=np.int32)  # next residual arc to try: out-arcs first, then in-arcs
     label[:] = 0
     while True:
         measure(graph, state, queue, False)
@@ -145,7 +149,7 @@ def fill_deficits(graph: Graph, state: Residual) -> None:
                 if j == arcs:  # no residual arc leads one step nearer: the label can rise
                     lowest = n
                     for e in range(out, out + outs):
-                        if label[target[e]] < lowest and extra[e] < room[e]:
+                        if label[target[e]] < lowest and (not limited or extra[e] < room[e]):
                             lowest = label[target[e]]
                     for k in range(in_first[v], in_first[v + 1]):
                         if label[in_source[k]] < lowest and extra[in_arc[k]] > 0:
@@ -158,8 +162,8 @@ def fill_deficits(graph: Graph, state: Residual) -> None:
                 amount = 0
                 if j < outs:
                     u, e = target[out + j], out + j
-                    if here == label[u] + 1 and extra[e] < room[e]:
-                        amount = min(left, room[e] - extra[e])
+                    if here == label[u] + 1:
+                        amount = min(left, room[e] - extra[e]) if limited else left
                         extra[e] += amount
                 else:
                     u = in_source[inward + j]
