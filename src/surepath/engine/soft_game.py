@@ -157,10 +157,10 @@ def play(
         curve[m] = dot(moved[m], turned[m])
         if curve[m] > 1e-12 * dot(turned[m], turned[m]):
             kept += 1
-        quiet = quiet + 1 if value - found < 1e-6 / sharpness else 0
+        quiet = quiet + 1 if value - found < 1e-9 else 0
         logits[:] = trial
         slope[:] = trial_slope
         value = found
-        if quiet >= 5:
+        if quiet >= 8:
             break
     return softmin(graph, game, sharpness, logits, weight, slope)

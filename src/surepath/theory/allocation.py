@@ -92,6 +92,7 @@ class Allocation:
             self.below = self.above = np.inf
             return
         for turn in range(rounds):
+            known, before = len(self.rows), best
             ahead = self._improve(SHARPEST * min(1.0, 4.0 ** (turn - 4)))
             for part in (1.0, 0.6, 0.3, 0.1, 0.03):
                 weight = (1 - part) * self.weight + part * ahead
@@ -99,12 +100,14 @@ class Allocation:
                 if least > best:
                     best, self.weight = least, weight
                     break
-            if turn >= 2:
-                self._certify(ahead)
-                if best >= (1 - 0.8 * tolerance) * self.above:
-                    best = self._settle(tolerance, limit)
-                    if self.below >= (1 - tolerance) * self.above:
-                        return
+            if turn < 2:
+                continue
+            self._certify(ahead)
+            stuck = len(self.rows) == known and best <= before * (1 + tolerance / 100)
+            if stuck or best >= (1 - 0.8 * tolerance) * self.above:
+                best = self._settle(tolerance, limit)
+                if self.below >= (1 - tolerance) * self.above:
+                    return
         self._settle(tolerance, limit)
 
     def _settle(self, tolerance: float, limit: int) -> float:
@@ -135,7 +138,7 @@ class Allocation:
         ratio = np.empty(self.mdp.n_arcs)
         grid, least = np.array([1e-9]), np.inf
         while True:
-            coarse = self._question(weight, grid[:: max(1, len(grid) // 12)].copy())
+            coarse = self._question(weight, grid[:: max(1, len(grid) // 24)].copy())
             size = (len(coarse.k), n)
             to_go, so_far = np.zeros(size), np.zeros(size)
             pick, came = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
@@ -173,7 +176,11 @@ class Allocation:
     def _improve(self, sharpness: float) -> FloatArray:
         """The weights that do best against the challengers kept, from the present ones on."""
         weight = np.empty(self.mdp.n_arcs)
-        play(self.graph, self._challengers(), sharpness, STEPS, np.log(np.maximum(self.weight, 1e-12)), weight)
+        logits = np.log(np.maximum(self.weight, 1e-12))
+        game = self._challengers()
+        for softer in (64.0, 16.0, 4.0, 1.0):  # a sharp minimum is followed from a soft one, not from afar
+            if sharpness / softer >= 5:
+                play(self.graph, game, sharpness / softer, STEPS if softer == 1 else STEPS // 4, logits, weight)
         return weight
 
     def _heights(self, weight: FloatArray) -> tuple[FloatArray, csr_array]:
@@ -202,7 +209,8 @@ class Allocation:
             raw = np.exp(-SMOOTH * np.log(height[close] / height.min())) / height[close]
             self._bound_by(slopes, raw / raw.sum())
             return
-        unit = float(height.min())
+        # Unknowns are scaled so that each challenger's largest gradient is 1.
+        scale = slopes.max(axis=1).toarray().ravel()
         inner = mdp.target < mdp.n_nodes
         arcs = np.arange(mdp.n_arcs)
         potentials = coo_array(
@@ -212,16 +220,16 @@ class Allocation:
             ),
             shape=(mdp.n_arcs, mdp.n_nodes),
         )
-        table = hstack([slopes.T / unit, potentials]).tocsr()
+        table = hstack([(slopes.multiply(1 / scale[:, None])).T, potentials]).tocsr()
         cost = np.zeros(n + mdp.n_nodes)
         cost[n] = 1.0
         once = np.zeros((1, n + mdp.n_nodes))
-        once[0, :n] = 1.0
+        once[0, :n] = scale.min() / scale
         limits = [(0, None)] * n + [(None, None)] * mdp.n_nodes
         answer = linprog(cost, table, np.zeros(mdp.n_arcs), once, [1.0], limits, method="highs")
         if answer.status != 0:
             return
-        mixture = np.maximum(answer.x[:n], 0.0)
+        mixture = np.maximum(answer.x[:n], 0.0) / scale
         self._bound_by(slopes, mixture / mixture.sum())
 
     def _bound_by(self, slopes: csr_array, mixture: FloatArray) -> None:
