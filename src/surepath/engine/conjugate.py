@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from surepath._checks import FloatArray
-from surepath.engine._jit import kernel
+from surepath.engine._jit import hot_kernel
 
 LOW, HIGH, POINTS = 1e-4, 200.0, 4001
 
@@ -45,23 +45,28 @@ def _slope(x: FloatArray) -> FloatArray:
         return np.where(far, -1 / x + 2 / x**3 - 10 / x**5, near)
 
 
-@lru_cache(maxsize=1)
-def conjugate_table() -> Conjugate:
-    """The table, computed once by bisection on h'(x) = y."""
-    y = np.exp(np.linspace(np.log(LOW), np.log(HIGH), POINTS))
-    low, high = -2.0 / y - 2.0, y.copy()  # h'(low) < y <= h'(high), since -1/x < h'(x) + ... and h'(x) > x
-    for _ in range(200):
+def exact_conjugate(y: FloatArray) -> FloatArray:
+    """h*(y) for slopes y > 0, by bisection on h'(x) = y."""
+    low, high = -2.0 / y - 2.0, y.copy()  # h'(low) < y < h'(high): h'(x) < -1/x for x < 0, and h'(x) > x
+    for _ in range(100):
         middle = (low + high) / 2
         above = _slope(middle) > y
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     x = (low + high) / 2
-    value = x * y - exponent(x)
+    return np.asarray(x * y - exponent(x))
+
+
+@lru_cache(maxsize=1)
+def conjugate_table() -> Conjugate:
+    """The table, computed once."""
+    y = np.exp(np.linspace(np.log(LOW), np.log(HIGH), POINTS))
+    value = exact_conjugate(y)
     rise = np.append(np.diff(value) / np.diff(y), 0.0)
     per_log = (POINTS - 1) / (np.log(HIGH) - np.log(LOW))
     return Conjugate(y, value, rise, float(np.log(LOW)), float(per_log))
 
 
-@kernel
+@hot_kernel
 def conjugate(table: Conjugate, y: float, log_y: float) -> float:
     """h*(y) or a little above it; log_y must be the logarithm of y."""
     place = (log_y - table.log_low) * table.per_log

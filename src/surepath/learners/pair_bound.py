@@ -1,0 +1,59 @@
+"""G(q | p) for one pair of paths in plain NumPy: how much better than p the path q may still be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from surepath._checks import IntArray
+from surepath.engine.conjugate import exact_conjugate
+from surepath.engine.pairs import DETOUR, ONE_SIDED, PER_ARC
+
+if TYPE_CHECKING:
+    from surepath.learners.challenger import Challenger
+
+
+def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
+    """The least G over the entries and a fine grid of slopes; infinite while an arc that separates them is unvisited."""
+    seen, pairs = learner._seen, learner.pairs
+    apart = challenger != incumbent
+    arcs = np.concatenate([challenger[apart], incumbent[apart]])
+    difference = float(seen.mean[challenger].sum() - seen.mean[incumbent].sum())
+    if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
+        return float("inf")
+    best = float("inf")
+    for j in range(len(pairs.cost)):
+        noisy = arcs[seen.a[j, arcs] > 0]
+        a, extra = seen.a[j, noisy], seen.extra[j, noisy]
+        if not noisy.size:
+            return difference
+        if pairs.sides == PER_ARC:
+            best = min(best, difference + float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
+            continue
+        fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, int(pairs.prior[j]))
+        middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
+        for k in middle * np.geomspace(1 / 8, 8, 97):
+            tail = exact_conjugate(a / k) if pairs.sides == ONE_SIDED else (a / k) ** 2 / 2
+            best = min(best, difference + float(k * (tail.sum() + extra.sum() + fixed)))
+    return best
+
+
+def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, kind: int) -> float:
+    """-log prior(incumbent | challenger)."""
+    mdp = learner.mdp
+    if kind != DETOUR:
+        return float(learner.pairs.log_paths)
+    rho, total = learner.pairs.rho, 0.0
+    for q, p in zip(challenger, incumbent):
+        home = mdp.source[p]
+        degree = int(mdp.first[home + 1] - mdp.first[home])
+        if degree == 1:
+            continue
+        if q == p:
+            total += -np.log1p(-rho)
+        elif mdp.source[q] == home:
+            total += np.log((degree - 1) / rho)
+        else:
+            total += np.log(degree)
+    return float(total)

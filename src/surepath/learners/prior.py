@@ -1,0 +1,49 @@
+"""Challenger's grid of priors: how precise the prior of each arc's tilt is, fixed before the data.
+
+The bound is tightest on an arc when its c is about a tenth to a half of the visits the arc will have had at the stop.
+Any choice keeps the guarantee, so this one is a guess, made of two parts:
+
+- how many visits a typical arc will need: n = 6 H sigma^2 (log(2/delta) + log P) / epsilon^2 covers plans that tie with
+  the best; plans of an instance usually need a tenth of that, easy ones a hundredth. Two entries, n / 12 (weight 3/4)
+  and n / 100 (weight 1/4). With epsilon = 0 there is no such scale: 100, 1600 and 25600.
+- how the visits spread: an arc of a wide stage is visited less often than one of a narrow stage. c is proportional to
+  the arc's share of the visits when every state picks its actions evenly, with mean 1 over the arcs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath._checks import FloatArray
+from surepath.model.mdp import MDP
+
+DIVISORS, WEIGHTS = (12.0, 100.0), (0.75, 0.25)
+EXACT, EXACT_WEIGHTS = (100.0, 1600.0, 25600.0), (0.55, 0.35, 0.10)
+
+
+def even_shares(mdp: MDP) -> FloatArray:
+    """Each arc's share of the visits under evenly picked actions, scaled to mean 1."""
+    at_node = np.zeros(mdp.n_nodes + 1)
+    at_node[0] = 1.0
+    share = np.zeros(mdp.n_arcs)
+    degree = np.diff(mdp.first)
+    for h in range(mdp.horizon):
+        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+        source = mdp.source[arcs]
+        share[arcs] = at_node[source] / degree[source]
+        np.add.at(at_node, mdp.target[arcs], share[arcs])
+    return share / share.mean()
+
+
+def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
+    """The grid: c of every arc, [entries, N], and the weights of the entries, which sum to 1."""
+    shares = even_shares(mdp)
+    if epsilon > 0:
+        noisy = sigma[sigma > 0]
+        variance = float((noisy**2).mean()) if noisy.size else 1.0
+        need = 6 * mdp.horizon * variance * (np.log(2 / delta) + mdp.log_paths) / epsilon**2
+        scales, weights = [need / d for d in DIVISORS], WEIGHTS
+    else:
+        scales, weights = list(EXACT), EXACT_WEIGHTS
+    c = np.maximum(np.outer(scales, shares), 1.0)
+    return np.ascontiguousarray(np.minimum(c, 1e15)), np.array(weights)

@@ -1,0 +1,155 @@
+"""Pairwise stop and pairwise elimination.
+
+Stop: the incumbent p is within epsilon of the best once every path q != p has G(q | p) <= epsilon for SOME row (entry,
+slope) of the grid. No path is listed. A row gives z_e, the largest G of a path through arc e, for every arc off the
+incumbent; when z_e <= epsilon the arc is cleared and leaves the graph for the rest of this check. At the moment the
+first off-incumbent arc of q is cleared, the whole of q is still in the graph, so its G was <= epsilon. When no arc off
+the incumbent is left, stop. Any subset of rows keeps the guarantee, so a quick check may look at three of them.
+
+Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). It is judged only while
+nothing has been cleared: later the best path itself may have left the graph.
+
+Guarantee: both hold at all times at once, with probability 1 - delta, under any sampling rule (the theorem).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.engine._jit import inner_kernel
+from surepath.engine.arrays import Graph
+from surepath.engine.pairs import PER_ARC, Evidence, Pairs, Work, challenge, set_incumbent
+
+TINY = 1e-100
+ROUNDING = 1e-12  # of the returns' scale, the same allowance as for gaps
+
+
+@inner_kernel
+def fill_grid(pairs: Pairs, seen: Evidence, work: Work) -> int:
+    """Rows (entry, slope): per entry a geometric range of slopes from one well visited pair to all rarest arcs."""
+    rows, horizon = 0, len(work.incumbent)
+    for j in range(pairs.c.shape[0]):
+        low, high, extra, quiet = np.inf, 0.0, 0.0, False
+        for e in range(len(seen.visits)):
+            a = seen.a[j, e]
+            if seen.alive[e]:
+                if a > 0.0:
+                    low, high = min(low, a), max(high, a)
+                    extra = max(extra, seen.extra[j, e])
+                else:
+                    quiet = True
+        if quiet and j == 0:
+            # Paths that differ in noise-free arcs only need no margin: the limit k -> 0.
+            work.grid[rows, 0], work.grid[rows, 1] = 0, TINY
+            rows += 1
+        if high == 0.0:
+            break
+        if pairs.sides == PER_ARC:
+            low, high = 1.0, 1.0
+        else:
+            low = low / np.sqrt(2.0 * (pairs.cost[j] + pairs.log_paths + 2 * horizon * extra))
+            high = high * np.sqrt(horizon / pairs.cost[j])
+        k = low
+        while rows < len(work.grid) and (k <= high * pairs.ratio or k == low):
+            work.grid[rows, 0], work.grid[rows, 1] = j, k
+            rows += 1
+            k *= pairs.ratio
+    return rows
+
+
+@inner_kernel
+def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsilon: float, dropping: bool) -> float:
+    """One row: eliminate (when not dropping) or drop what is cleared; returns the largest z, -inf if none is left.
+
+    work.path[0] is set to the arc where the largest z is reached, or -1.
+    """
+    first, target = graph.first, graph.target
+    constant = challenge(graph, pairs, seen, work, row)
+    top, where = -np.inf, -1
+    value = 0.0
+    for h in range(len(work.incumbent)):
+        value += seen.mean[work.incumbent[h]]
+    limit = epsilon + ROUNDING * (1.0 + abs(value))
+    for i in range(len(first) - 1):
+        here = work.behind[i] + constant
+        for e in range(first[i], first[i + 1]):
+            if work.on[e] or not work.live[e]:
+                continue
+            z = -np.inf
+            if here > -np.inf and work.ahead[target[e]] > -np.inf:
+                z = here + work.weight[e] + work.ahead[target[e]]
+            if z > top:
+                top, where = z, e
+            if z < 0.0 and not dropping:
+                seen.alive[e] = False
+                work.live[e] = False
+            elif z <= limit:
+                work.cleared[e] = True
+                if dropping:
+                    work.live[e] = False
+    work.path[0] = where
+    return top
+
+
+@inner_kernel
+def left(work: Work) -> int:
+    """How many arcs off the incumbent are not yet cleared."""
+    count = 0
+    for e in range(len(work.live)):
+        if work.live[e] and not work.on[e] and not work.cleared[e]:
+            count += 1
+    return count
+
+
+@inner_kernel
+def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, eliminate: bool) -> int:
+    """The full check of the incumbent, which must be set: sweeps over the whole grid until nothing more is cleared.
+
+    Returns the row with the least largest z in the last sweep, or -1 when everything is cleared. With `eliminate`, a
+    first sweep judges all remaining paths and drops nothing but what is eliminated for good.
+    """
+    for e in range(len(seen.alive)):
+        work.live[e] = seen.alive[e]
+        work.cleared[e] = False
+    rows = fill_grid(pairs, seen, work)
+    if eliminate:
+        for row in range(rows):
+            judge(graph, pairs, seen, work, row, epsilon, False)
+        for e in range(len(seen.alive)):
+            work.live[e] = seen.alive[e] and not work.cleared[e]
+    count, before, best = left(work), -1, -1
+    while count > 0 and count != before:
+        before, best, least = count, -1, np.inf
+        for row in range(rows):
+            top = judge(graph, pairs, seen, work, row, epsilon, True)
+            if top < least:
+                best, least = row, top
+        count = left(work)
+    return -1 if count == 0 else best
+
+
+@inner_kernel
+def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> float:
+    """The least epsilon for which the full check passes, by bisection to one part in a thousand, from above."""
+    set_incumbent(graph, seen, work)
+    for e in range(len(seen.alive)):
+        if seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e]:
+            return np.inf
+        work.live[e] = seen.alive[e]
+        work.cleared[e] = False
+    rows = fill_grid(pairs, seen, work)
+    high = np.inf
+    for row in range(rows):
+        high = min(high, judge(graph, pairs, seen, work, row, -np.inf, True))
+    if high <= 0.0:
+        return 0.0
+    low = 0.0
+    if check(graph, pairs, seen, work, 0.0, False) < 0:
+        return 0.0
+    while high - low > 1e-3 * high:
+        middle = 0.5 * (low + high)
+        if check(graph, pairs, seen, work, middle, False) < 0:
+            high = middle
+        else:
+            low = middle
+    return high

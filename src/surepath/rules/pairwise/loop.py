@@ -1,0 +1,126 @@
+"""Challenger's episode loop: whole runs compiled, and its single steps, through one way in.
+
+A full check costs a few dozen passes, so it is made when the number of episodes has grown by one per cent since the
+last one; in between, a quick check looks at the three rows around the best one of the last full check, and chooses
+from the same passes. A check that comes late only delays the stop; it never breaks the guarantee.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath._checks import FloatArray
+from surepath.engine._jit import bare_kernel, inner_kernel
+from surepath.engine.arrays import Graph, Reality
+from surepath.engine.draw import draw
+from surepath.engine.pairs import Evidence, Pairs, Work, heaviest, refresh, set_incumbent
+from surepath.rules.pairwise.clearing import certify, check
+from surepath.rules.pairwise.separating import SEPARATING, cover, separate, weigh
+
+# What `act` can be asked for.
+PLAN, AGAIN, TELL, RUN, CERTIFY, CHECK = range(6)
+
+# Places in the memo, float.
+EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, SAMPLING, REPEAT, PATIENCE, N_MEMO = range(9)
+
+
+@inner_kernel
+def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, memo: FloatArray, epsilon: float) -> bool:
+    """Check, and choose the next path into work.path; True when the check has passed."""
+    if cover(graph, pairs, seen, work):
+        return False
+    set_incumbent(graph, seen, work)
+    t = memo[EPISODES]
+    row = 0
+    if t >= memo[NEXT_FULL] or memo[READY] == 0.0:
+        row = check(graph, pairs, seen, work, epsilon, True)
+        if row < 0:
+            return True
+        memo[ENTRY], memo[SLOPE] = work.grid[row, 0], work.grid[row, 1]
+        memo[NEXT_FULL] = t + max(1.0, np.floor(memo[PATIENCE] * t))
+        memo[READY] = 1.0
+    else:
+        work.grid[0, 0], work.grid[0, 1] = memo[ENTRY], memo[SLOPE]
+        for e in range(len(seen.alive)):
+            work.live[e] = seen.alive[e]
+            work.cleared[e] = False
+    if int(memo[SAMPLING]) == SEPARATING:
+        if separate(graph, pairs, seen, work, row, epsilon):
+            return True
+    else:
+        weigh(graph, pairs, seen, work, int(memo[SAMPLING]))
+    heaviest(graph, seen, work.mark, work.ahead, work.path)
+    return False
+
+
+@inner_kernel
+def again(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> None:
+    """Another path for another worker from the same marks, what is pending counted."""
+    for e in range(len(work.mark)):
+        if work.mark[e] > 0.0 and seen.visits[e] > 0:
+            s = pairs.sigma[e]
+            work.mark[e] = s * s / (seen.visits[e] + seen.pending[e])
+    heaviest(graph, seen, work.mark, work.ahead, work.path)
+
+
+@inner_kernel
+def plays(pairs: Pairs, seen: Evidence, work: Work, repeat: float) -> int:
+    """How often to play work.path before planning again: `repeat` of the least visits among its weighted arcs."""
+    least = np.iinfo(np.int64).max
+    for h in range(len(work.path)):
+        e = work.path[h]
+        if work.mark[e] > 0.0:
+            least = min(least, seen.visits[e])
+    if least == np.iinfo(np.int64).max:
+        return 1
+    return max(1, int(repeat * least))
+
+
+@bare_kernel
+def act(
+    graph: Graph,
+    pairs: Pairs,
+    seen: Evidence,
+    work: Work,
+    memo: FloatArray,
+    reality: Reality,
+    rng: np.random.Generator,
+    task: int,
+    limit: int,
+    epsilon: float,
+) -> float:
+    """The one way in, because each way in from Python takes seconds to compile.
+
+    PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
+    same plan. TELL takes in visits and sums already added for the arcs in work.path. RUN plays until the check passes
+    (1) or `limit` episodes are played (0). CERTIFY returns the certified gap of the incumbent. CHECK runs the full
+    check without eliminating; 1 when it passes.
+    """
+    if task == PLAN:
+        return 1.0 if plan(graph, pairs, seen, work, memo, epsilon) else 0.0
+    if task == AGAIN:
+        again(graph, pairs, seen, work)
+        return 0.0
+    if task == TELL:
+        for h in range(len(work.path)):
+            refresh(pairs, seen, work.path[h])
+        return 0.0
+    if task == CERTIFY:
+        return float(certify(graph, pairs, seen, work))
+    if task == CHECK:
+        set_incumbent(graph, seen, work)
+        return 1.0 if check(graph, pairs, seen, work, epsilon, False) < 0 else 0.0
+    while True:
+        if plan(graph, pairs, seen, work, memo, epsilon):
+            return 1.0
+        if memo[EPISODES] >= limit:
+            return 0.0
+        count = min(plays(pairs, seen, work, memo[REPEAT]), limit - int(memo[EPISODES]))
+        for _ in range(count):
+            for h in range(len(work.path)):
+                e = work.path[h]
+                seen.visits[e] += 1
+                seen.sums[e] += draw(reality, e, rng)
+        for h in range(len(work.path)):
+            refresh(pairs, seen, work.path[h])
+        memo[EPISODES] += count

@@ -1,0 +1,89 @@
+"""What to play next. The guarantee holds whatever is played; these rules only decide how soon the check passes.
+
+separating    Weigh the arcs that tell the incumbent from its strongest challengers, at the row of the grid with the
+              least largest z and its two neighbours, by sigma^2 / n, and play the heaviest path. Challengers from one
+              slope alone would starve rarely visited arcs (the relaxation mixes them with well visited ones).
+max-diameter  EPRL's: the path of largest total width over the arcs that are left.
+coverage      The path through most arcs that have the fewest visits.
+
+Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.engine._jit import inner_kernel
+from surepath.engine.arrays import Graph
+from surepath.engine.pairs import Evidence, Pairs, Work, heaviest, trace
+from surepath.rules.pairwise.clearing import judge
+
+SAMPLING = ("separating", "max-diameter", "coverage")
+SEPARATING, MAX_DIAMETER, COVERAGE = range(3)
+
+
+@inner_kernel
+def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> bool:
+    """A path through as many unvisited arcs as possible into work.path; False when every arc has been visited."""
+    missing = False
+    for e in range(len(seen.alive)):
+        fresh = seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e]
+        # An unvisited arc that is already on its way to a worker counts for little, but is better than nothing.
+        work.mark[e] = (1.0 if seen.pending[e] == 0 else 1e-6 / seen.pending[e]) if fresh else 0.0
+        missing = missing or fresh
+    if missing:
+        heaviest(graph, seen, work.mark, work.ahead, work.path)
+    return missing
+
+
+@inner_kernel
+def note(pairs: Pairs, seen: Evidence, work: Work, e: int) -> None:
+    """Weigh one separating arc."""
+    if not pairs.is_known[e]:
+        s = pairs.sigma[e]
+        work.mark[e] = s * s / (seen.visits[e] + seen.pending[e])
+
+
+@inner_kernel
+def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsilon: float) -> bool:
+    """Mark what separates the strongest challengers at three slopes around a row; True when nothing is left.
+
+    This is a quick check as well: what the three rows clear is cleared.
+    """
+    j, k = work.grid[row, 0], work.grid[row, 1]
+    for e in range(len(work.mark)):
+        work.mark[e] = 0.0
+    found = False
+    for step in range(3):
+        work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
+        judge(graph, pairs, seen, work, 0, epsilon, True)
+        through = work.path[0]
+        if through < 0:
+            break
+        if not work.live[through]:
+            continue  # the strongest challenger of this row was cleared by it, and so were all others
+        found = True
+        trace(graph, work, through)
+        for h in range(len(work.path)):
+            if work.path[h] != work.incumbent[h]:
+                note(pairs, seen, work, work.path[h])
+                note(pairs, seen, work, work.incumbent[h])
+    work.grid[0, 0], work.grid[0, 1] = j, k
+    return not found
+
+
+@inner_kernel
+def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, sampling: int) -> None:
+    """Marks of the rules that do not look at challengers."""
+    least = np.iinfo(np.int64).max
+    for e in range(len(seen.alive)):
+        if seen.alive[e] and not pairs.is_known[e]:
+            least = min(least, seen.visits[e] + seen.pending[e])
+    for e in range(len(seen.alive)):
+        work.mark[e] = 0.0
+        if seen.alive[e] and not pairs.is_known[e]:
+            n = seen.visits[e] + seen.pending[e]
+            if sampling == COVERAGE:
+                work.mark[e] = 1.0 if n <= least else 0.0
+            else:
+                work.mark[e] = pairs.sigma[e] * np.sqrt(np.log(4.0 * n * n * len(seen.alive)) / n)
