@@ -1,10 +1,10 @@
 """The conjugate h*(y) = sup_x (x y - h(x)) of the one-sided mixture exponent, as a table that errs on the safe side.
 
 h(x) = x^2 / 2 + log(2 Phi(x)) is convex, with h'(x) = x + phi(x) / Phi(x). The supremum for a slope y > 0 is reached
-where h'(x) = y. h* is convex too, so linear interpolation between exact points lies above it: widths come out too
-wide by less than one part in a million, never too narrow. Left of the table, h*(y) <= h*(y0) + log(y0 / y) (the slope of h* at y is the
-x with h'(x) = y, and x >= -1/y since h'(x) > -1/x for x < 0); right of it, h*(y) <= y^2 / 2 (as log(2 Phi(x)) >= 0
-for x >= 0, where the supremum lies once y > h'(0)).
+where h'(x) = y. h* is convex too, so linear interpolation between exact points lies above it: widths come out a
+little too wide, never too narrow. Left of the table h*(y) <= h*(y0) + log(y0 / y), because the slope of h* at y is the
+x with h'(x) = y, and h'(x) < -1/x for x < 0 makes that x > -1/y. Right of it h*(y) <= y^2 / 2, because the supremum
+lies at some x >= 0, where log(2 Phi(x)) >= 0.
 """
 
 from __future__ import annotations

@@ -92,10 +92,10 @@ def width(pairs: Pairs, seen: Evidence, j: int, k: float, log_k: float, e: int) 
     if a == 0.0:
         return 0.0
     if pairs.sides == ONE_SIDED:
-        return k * (conjugate(pairs.conjugate, a / k, seen.log_a[j, e] - log_k) + seen.extra[j, e])
+        return float(k * (conjugate(pairs.conjugate, a / k, seen.log_a[j, e] - log_k) + seen.extra[j, e]))
     if pairs.sides == TWO_SIDED:
-        return 0.5 * a * a / k + k * seen.extra[j, e]
-    return a * np.sqrt(2.0 * (seen.extra[j, e] + pairs.cost[j]))
+        return float(0.5 * a * a / k + k * seen.extra[j, e])
+    return float(a * np.sqrt(2.0 * (seen.extra[j, e] + pairs.cost[j])))
 
 
 @inner_kernel

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """The least G over the entries and a fine grid of slopes; infinite while an arc that separates them is unvisited."""
+    """The least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited."""
     seen, pairs = learner._seen, learner.pairs
     apart = challenger != incumbent
     arcs = np.concatenate([challenger[apart], incumbent[apart]])
