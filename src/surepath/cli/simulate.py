@@ -1,0 +1,128 @@
+"""surepath simulate: run a learner many times on a named instance or a problem file with reward laws."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from surepath.cli.main import app
+
+
+@app.command()
+def simulate(
+    instance: Annotated[
+        str, typer.Argument(help='Id of an instance, such as "paper_random-v1/s2a2h3/seed7", or a problem file.')
+    ] = "paper_random-v1/s2a2h3/seed0",
+    learner: Annotated[str, typer.Option(help="EPRL, BPIUCRL, Challenger, Uniform or WholePlan.")] = "EPRL",
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Accuracy; give it several times for several.", show_default="0.5")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Allowed probability of a wrong answer.")] = 0.1,
+    sigma: Annotated[float | None, typer.Option(help="Sub-Gaussian factor; what the laws declare by default.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
+    ] = None,
+    runs: Annotated[int, typer.Option(help="How many runs.")] = 100,
+    seed: Annotated[int, typer.Option(help="Main seed; run i has a child of its own.")] = 0,
+    budget: Annotated[int, typer.Option(help="Episodes after which a run is cut.")] = 10_000_000,
+    workers: Annotated[int | None, typer.Option(help="Threads; one per core by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    rows: Annotated[bool, typer.Option(help="With --json, also every run.")] = False,
+    progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
+) -> None:
+    """Run a learner many times and say how many episodes it needs and how often it is wrong."""
+    from surepath.learners.simulate import simulate as run_many
+
+    world = _instance(instance)
+    spec: dict[str, Any] = {"name": learner, "delta": delta, **_settings(setting or [])}
+    if sigma is not None:
+        spec["sigma"] = sigma
+    grid = epsilon or [0.5]
+    results = run_many(spec, world, runs, seed, grid, workers, budget=budget, progress=progress and not as_json)
+    lines = [_summary(results, e) for e in dict.fromkeys(grid)]
+    if as_json:
+        answer = {"settings": results.settings, "summary": lines}
+        if rows:
+            answer["rows"] = [row._asdict() for row in results]
+        typer.echo(json.dumps(answer, default=str))
+        return
+    _print(results, lines)
+
+
+def _instance(name: str) -> Any:
+    from pathlib import Path
+
+    from surepath.errors import ProblemError
+    from surepath.model import families
+
+    if Path(name).is_file():
+        from surepath.model.files import load_problem
+
+        problem = load_problem(name)
+        if problem.instance is None:
+            raise ProblemError(f"{name} holds a graph without reward laws; simulate needs an instance")
+        return problem.instance
+    return families.make(name)
+
+
+def _settings(pairs: list[str]) -> dict[str, Any]:
+    from surepath.errors import SettingError
+
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise SettingError(f"--set takes name=value, such as sampling=max-diameter, not {pair!r}")
+        try:
+            settings[key] = json.loads(value)
+        except json.JSONDecodeError:
+            settings[key] = value
+    return settings
+
+
+def _summary(results: Any, epsilon: float) -> dict[str, Any]:
+    import numpy as np
+
+    chosen = results.at(epsilon)
+    tau = results.tau[chosen]
+    reasons, counts = np.unique(results.reason[chosen], return_counts=True)
+    return {
+        "epsilon": epsilon,
+        "runs": int(chosen.sum()),
+        "mean_tau": float(tau.mean()),
+        "standard_error": float(tau.std(ddof=1) / np.sqrt(len(tau))) if len(tau) > 1 else None,
+        "median_tau": float(np.median(tau)),
+        "wrong": results.failure_rate(epsilon),
+        "censored": float(results.censored[chosen].mean()),
+        "mean_regret": float(results.regret[chosen].mean()),
+        "reasons": dict(zip(reasons.tolist(), counts.tolist())),
+    }
+
+
+def _print(results: Any, lines: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    learner = results.settings["learner"]
+    console = Console()
+    table = Table(title=f"{learner['name']} on {results.settings['instance'] or 'this problem'}")
+    for column in ("epsilon", "runs", "mean tau", "median", "wrong", "censored", "mean regret", "stopped by"):
+        table.add_column(column, justify="right")
+    for line in lines:
+        table.add_row(
+            f"{line['epsilon']:g}",
+            str(line["runs"]),
+            f"{line['mean_tau']:,.1f}",
+            f"{line['median_tau']:,.0f}",
+            f"{line['wrong']:.2%}",
+            f"{line['censored']:.0%}",
+            f"{line['mean_regret']:.4g}",
+            ", ".join(f"{name} {count}" for name, count in line["reasons"].items()),
+        )
+    console.print(table)
+    shown = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list)}
+    console.print("settings: " + ", ".join(f"{k}={v}" for k, v in shown.items()), highlight=False)
+    if learner.get("widths") == "empirical":
+        console.print("empirical widths have no guarantee: delta is not a bound on the share of wrong answers")

@@ -1,0 +1,129 @@
+"""Rules written in Python: twenty lines, checked, and equal to the compiled ones when they say the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surepath import EPRL, check_rule, families, simulate
+from surepath.errors import SettingError
+from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule, View
+
+
+class Widest(SamplingRule):
+    """Max-diameter, written by a user: infinite widths become a number that outweighs all others."""
+
+    def choose(self, view: View) -> np.ndarray:
+        return view.best_path(np.where(np.isinf(view.widths), 1e6, view.widths))
+
+
+class Return(EliminationRule):
+    """Line 7 of Algorithm 1, written by a user."""
+
+    def eliminate(self, view: View) -> np.ndarray:
+        upper = np.where(np.isinf(view.upper), 1e6, view.upper)
+        floor = view.values(np.where(np.isinf(view.lower), -1e6, view.lower), only_active=False)[0]
+        return view.active & (view.through(upper) < floor)
+
+
+class Diameter(StoppingRule):
+    """Line 9 of Algorithm 1, first half, written by a user."""
+
+    def stop(self, view: View) -> bool:
+        return bool(2 * view.values(np.where(np.isinf(view.widths), 1e6, view.widths))[0] <= view.epsilon)
+
+
+@pytest.mark.parametrize("rule", [Widest(), Return(), Diameter()])
+def test_good_rules_pass_the_check(rule: object) -> None:
+    played = check_rule(rule, graphs=40)  # type: ignore[arg-type]
+    assert played["graphs"] == 40
+    assert played["episodes"] > 100
+
+
+def test_a_users_rules_decide_as_the_compiled_ones() -> None:
+    instance = families.paper_random(seed=6)
+    own = {"sampling": Widest(), "elimination": Return(), "stopping": Diameter()}
+    for part in (["sampling"], ["elimination"], ["sampling", "elimination", "stopping"]):
+        options = {"sampling": "max-diameter", **{name: own[name] for name in part}}
+        compiled = EPRL(instance.mdp, 4.0, 0.1, 1.0, sampling="max-diameter")
+        python = EPRL(instance.mdp, 4.0, 0.1, 1.0, **options)  # type: ignore[arg-type]
+        assert not python.compiled
+        rng = np.random.default_rng(1)
+        while not compiled.stopped and compiled.episodes < 300:
+            path = python.ask()
+            assert path.tolist() == compiled.ask().tolist()
+            rewards = instance.means[path] + rng.standard_normal(3)
+            compiled.tell(path, rewards)
+            python.tell(path, rewards)
+            assert python.active.tolist() == compiled.active.tolist()
+            assert python.stopped == compiled.stopped
+
+
+def test_a_users_rule_can_be_simulated() -> None:
+    instance = families.paper_random(seed=6)
+    python = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling=Widest()), instance, runs=2, seed=3)
+    compiled = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling="max-diameter"), instance, runs=2, seed=3)
+    assert python.to_dict() == compiled.to_dict()
+
+
+class NotAPath(SamplingRule):
+    def choose(self, view: View) -> np.ndarray:
+        return np.zeros(view.mdp.horizon, dtype=int)
+
+
+class Fickle(SamplingRule):
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+
+    def choose(self, view: View) -> np.ndarray:
+        return view.best_path(self.rng.random(view.mdp.n_arcs))
+
+
+class Meddler(SamplingRule):
+    def choose(self, view: View) -> np.ndarray:
+        view.visits[0] = 7
+        return view.best_path(view.means)
+
+
+class Hasty(EliminationRule):
+    def eliminate(self, view: View) -> np.ndarray:
+        return view.active & (view.through(view.means) < view.values(view.means)[0])
+
+
+class WrongShape(EliminationRule):
+    def eliminate(self, view: View) -> np.ndarray:
+        return np.zeros(1)
+
+
+class AtOnce(StoppingRule):
+    def stop(self, view: View) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (NotAPath(), "NotAPath: not a path: arc 0"),
+        (Fickle(), "Fickle: asked twice without news it gave two paths"),
+        (Meddler(), "Meddler: ValueError: assignment destination is read-only"),
+        (Hasty(), "of a best path while all intervals held"),
+        (WrongShape(), "WrongShape.eliminate must return bool"),
+        (AtOnce(), "AtOnce: it stopped on a path"),
+    ],
+)
+def test_bad_rules_are_found_out(rule: object, message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        check_rule(rule)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+    assert "(graph " in str(caught.value)
+
+
+def test_only_rules_are_checked() -> None:
+    with pytest.raises(SettingError, match="check_rule needs a SamplingRule, EliminationRule or StoppingRule, not str"):
+        check_rule("max-diameter")  # type: ignore[arg-type]
+
+
+def test_infinite_weights_are_refused() -> None:
+    learner = EPRL(families.paper_random().mdp, 0.1, 0.1)
+    with pytest.raises(SettingError, match=r"weights must be finite"):
+        View(learner).best_path(View(learner).widths)
