@@ -105,6 +105,8 @@ class NaiveLearner:
             return 0, float(self.undersampled(self.active)[path].sum())
         if rule in ("max-coverage", "static-max-coverage") and self.t % 2 == 0:
             return 0, float(self.undersampled(self.started)[path].sum())
+        if rule not in ("max-diameter", "max-coverage", "static-max-coverage"):
+            raise ValueError(f"no twin of {rule}")
         return self.pair(path, b)
 
     def candidates(self) -> np.ndarray:

@@ -60,6 +60,7 @@ COMMANDS = (
     "show",
     "schema",
     "bound",
+    "simulate",
     "experiment",
 )
 for _command in COMMANDS:

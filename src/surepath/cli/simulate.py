@@ -1,4 +1,4 @@
-"""surepath simulate: run a learner many times on a named instance or a problem file with reward laws."""
+"""`surepath simulate`: run a learner many times on a problem whose reward laws are given."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
+from surepath.cli._output import AsJson, print_json
 from surepath.cli.main import app
 
 
 @app.command()
 def simulate(
-    instance: Annotated[
-        str, typer.Argument(help='Id of an instance, such as "paper_random-v1/s2a2h3/seed7", or a problem file.')
-    ] = "paper_random-v1/s2a2h3/seed0",
+    problem: Annotated[str, typer.Argument(help="A problem file with means (.json, .csv) or the id of an instance.")],
     learner: Annotated[str, typer.Option(help="EPRL, BPIUCRL, Challenger, Uniform or WholePlan.")] = "EPRL",
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Accuracy; give it several times for several.", show_default="0.5")
+        list[float] | None,
+        typer.Option(
+            help="How far from the best the answer may be; may be given several times; what the file asks, or 0.5."
+        ),
     ] = None,
-    delta: Annotated[float, typer.Option(help="Allowed probability of a wrong answer.")] = 0.1,
+    delta: Annotated[
+        float | None, typer.Option(help="Allowed probability of a wrong answer; what the file asks, or 0.1.")
+    ] = None,
     sigma: Annotated[float | None, typer.Option(help="Sub-Gaussian factor; what the laws declare by default.")] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
@@ -28,43 +32,36 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Main seed; run i has a child of its own.")] = 0,
     budget: Annotated[int, typer.Option(help="Episodes after which a run is cut.")] = 10_000_000,
     workers: Annotated[int | None, typer.Option(help="Threads; one per core by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    as_json: AsJson = False,
     rows: Annotated[bool, typer.Option(help="With --json, also every run.")] = False,
     progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
 ) -> None:
     """Run a learner many times and say how many episodes it needs and how often it is wrong."""
+    from surepath.cli._problem import open_problem
+    from surepath.errors import ProblemError
     from surepath.learners.simulate import simulate as run_many
 
-    world = _instance(instance)
-    spec: dict[str, Any] = {"name": learner, "delta": delta, **_settings(setting or [])}
+    found = open_problem(problem)
+    if found.instance is None:
+        raise ProblemError(
+            f'a simulation needs reward laws, and {problem} gives none; give every edge a "mean" (your best guess will do)'
+        )
+    risk = delta if delta is not None else found.delta or 0.1
+    spec: dict[str, Any] = {"name": learner, "delta": risk, **_settings(setting or [])}
     if sigma is not None:
         spec["sigma"] = sigma
-    grid = epsilon or [0.5]
-    results = run_many(spec, world, runs, seed, grid, workers, budget=budget, progress=progress and not as_json)
+    grid = epsilon or [found.epsilon or 0.5]
+    results = run_many(
+        spec, found.instance, runs, seed, grid, workers, budget=budget, progress=progress and not as_json
+    )
     lines = [_summary(results, e) for e in dict.fromkeys(grid)]
     if as_json:
-        answer = {"settings": results.settings, "summary": lines}
+        answer: dict[str, Any] = {"settings": results.settings, "summary": lines}
         if rows:
             answer["rows"] = [row._asdict() for row in results]
-        typer.echo(json.dumps(answer, default=str))
+        print_json(answer)
         return
     _print(results, lines)
-
-
-def _instance(name: str) -> Any:
-    from pathlib import Path
-
-    from surepath.errors import ProblemError
-    from surepath.model import families
-
-    if Path(name).is_file():
-        from surepath.model.files import load_problem
-
-        problem = load_problem(name)
-        if problem.instance is None:
-            raise ProblemError(f"{name} holds a graph without reward laws; simulate needs an instance")
-        return problem.instance
-    return families.make(name)
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

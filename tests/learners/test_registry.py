@@ -1,0 +1,146 @@
+"""Every rule has a kernel in the dispatch, a twin and a line in the docs; every kernel has one signature."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from surepath import EPRL, Gaussian, Instance, families, simulate
+from surepath.engine.widths import WIDTHS
+from surepath.learners.registry import LEARNERS, build, learner_class, setting_names
+from surepath.rules import elimination, recommendation, sampling, stopping
+from surepath.rules.elimination import ELIMINATION, SCHEDULES
+from surepath.rules.recommendation import RECOMMENDATION
+from surepath.rules.sampling import SAMPLING
+from surepath.rules.stopping import STOPPING
+from tests.naive import learner as naive
+
+DOCS = Path(__file__).parents[2] / "docs" / "learners.md"
+FILES = {
+    "return": "elimination/return_gap.py",
+    "value": "elimination/value_gap.py",
+    "diameter": "stopping/diameter.py",
+    "optimal-gap": "stopping/optimal_gap.py",
+}
+
+
+@pytest.mark.parametrize("rule", SAMPLING)
+def test_every_sampling_rule_is_whole(rule: str) -> None:
+    module = rule.replace("-", "_")
+    assert f"plan.sampling == {module.upper()}" in inspect.getsource(sampling) or rule == SAMPLING[-1]
+    assert hasattr(getattr(sampling, module), "choose")
+    assert getattr(sampling, module).__doc__
+    assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
+    if rule != "uniform":  # it has no objective: its chances are tested by count
+        assert f'"{rule}"' in inspect.getsource(naive)
+
+
+@pytest.mark.parametrize("rule", RECOMMENDATION)
+def test_every_recommendation_rule_is_whole(rule: str) -> None:
+    assert getattr(recommendation, rule).__doc__
+    assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
+    assert f"_{rule}(graph" in inspect.getsource(recommendation)
+
+
+@pytest.mark.parametrize("rule", STOPPING)
+def test_every_stopping_rule_is_whole(rule: str) -> None:
+    assert getattr(stopping, rule.replace("-", "_")).__doc__
+    assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
+
+
+def test_every_elimination_rule_schedule_and_width_is_in_the_docs() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    for name in (*ELIMINATION, *SCHEDULES, *WIDTHS):
+        assert f"`{name}`" in text, name
+    for name in SCHEDULES[:-1]:
+        assert name.upper().replace("-", "_") in inspect.getsource(elimination)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "Challenger"])
+def test_every_learner_is_built_from_its_settings(name: str) -> None:
+    mdp = families.paper_random().mdp
+    learner = build({"name": name, "epsilon": 0.5, "delta": 0.1}, mdp)
+    assert learner.name == name == learner_class(name).__name__
+    assert set(learner.settings()) - {"name"} <= set(setting_names(name))
+    assert build(learner.settings(), mdp).settings() == learner.settings()
+    assert f"`{name}`" in DOCS.read_text(encoding="utf-8")
+
+
+def test_each_kernel_has_one_signature() -> None:
+    """In a process of its own: many problems, learners and laws, and still one signature a kernel."""
+    program = """
+import sys
+import numpy as np
+from surepath import Bernoulli, Gaussian, Instance, families, simulate
+from surepath.learners.registry import build
+instances = [families.paper_random(seed=s) for s in (0, 1)]
+instances.append(Instance(instances[0].mdp, Bernoulli(instances[0].means)))
+for instance in instances:
+    for spec in ({"name": "EPRL"}, {"name": "EPRL", "sampling": "static-max-coverage"}, {"name": "BPIUCRL"},
+                 {"name": "Uniform"}, {"name": "WholePlan"}, {"name": "EPRL", "preset": "experiment"}):
+        spec = {"epsilon": 3.0, "delta": 0.1, **spec}
+        simulate(spec, instance, runs=2, seed=0, epsilons=[3.0, 4.0])
+        learner = build(spec, instance.mdp)
+        path = learner.ask()
+        learner.tell(path, np.ones(3, dtype=np.float32))
+        learner.recommend(), learner.certified_gap()
+many = []
+for module in list(sys.modules.values()):
+    if module.__name__.startswith(("surepath.rules", "surepath.engine")):
+        for name, value in vars(module).items():
+            signatures = getattr(value, "nopython_signatures", None)
+            if signatures is not None and len(signatures) > 1:
+                many.append((module.__name__, name, len(signatures)))
+print(sorted(many))
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "[]"
+
+
+def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path: Path) -> None:
+    import os
+
+    program = (
+        "from surepath.engine.widths import fill_table; import numpy as np; fill_table(0, 1.0, 0.1, 1.0, np.zeros(4))"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    environment["SUREPATH_CACHE_DIR"] = str(tmp_path)
+    said = []
+    for _ in range(2):
+        result = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+        )
+        said.append(result.stderr.count("compiling kernels, once"))
+    assert said == [1, 0]
+
+
+def test_uniform_plays_every_action_alike() -> None:
+    instance = Instance(families.paper_random(seed=1).mdp, Gaussian(0.0, 1.0))
+    learner = build({"name": "Uniform", "epsilon": 0.0, "delta": 0.1, "seed": 5}, instance.mdp)
+    for _ in range(600):
+        path = learner.ask()
+        assert path.tolist() == learner.ask().tolist()
+        learner.tell(path, [0.0, 0.0, 0.0])
+    first = learner.visits[: instance.mdp.first[1]]
+    assert first.sum() == 600
+    assert abs(first[0] - 300) < 5 * (600 * 0.25) ** 0.5
+
+
+def test_uniform_runs_differ() -> None:
+    instance = families.paper_random(seed=1)
+    result = simulate({"name": "Uniform", "epsilon": 2.0, "delta": 0.1}, instance, runs=8, seed=0)
+    assert len(set(result.tau.tolist())) > 1
+    assert result.correct.all()
+
+
+def test_every_rule_file_says_what_it_does() -> None:
+    folder = Path(inspect.getfile(EPRL)).parents[1] / "rules"
+    for file in folder.rglob("*.py"):
+        assert file.read_text(encoding="utf-8").startswith('"""'), file
+    for path in FILES.values():
+        assert (folder / path).is_file()
