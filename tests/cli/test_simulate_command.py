@@ -49,5 +49,5 @@ def test_bad_settings_are_named() -> None:
 def test_a_graph_without_laws_is_refused(tmp_path) -> None:
     file = tmp_path / "graph.json"
     families.from_id(NAME).mdp.save(file)
-    with pytest.raises(ProblemError, match="a simulation needs reward laws, and .* gives none"):
+    with pytest.raises(ProblemError, match="a simulation needs reward laws"):
         run(str(file))

@@ -17,9 +17,7 @@ def simulate(
     learner: Annotated[str, typer.Option(help="EPRL, BPIUCRL, Challenger, Uniform or WholePlan.")] = "EPRL",
     epsilon: Annotated[
         list[float] | None,
-        typer.Option(
-            help="How far from the best the answer may be; may be given several times; what the file asks, or 0.5."
-        ),
+        typer.Option(help="How far from the best the answer may be; several times for several."),
     ] = None,
     delta: Annotated[
         float | None, typer.Option(help="Allowed probability of a wrong answer; what the file asks, or 0.1.")
@@ -44,7 +42,8 @@ def simulate(
     found = open_problem(problem)
     if found.instance is None:
         raise ProblemError(
-            f'a simulation needs reward laws, and {problem} gives none; give every edge a "mean" (your best guess will do)'
+            f"a simulation needs reward laws, and {problem} gives none; "
+            f'give every edge a "mean" (your best guess will do)'
         )
     risk = delta if delta is not None else found.delta or 0.1
     spec: dict[str, Any] = {"name": learner, "delta": risk, **_settings(setting or [])}
