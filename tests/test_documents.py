@@ -25,10 +25,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return found
 
 
-PYTHON = [(name, code) for name, code in blocks("python") if name != "README.md"]
-
-
-@pytest.mark.parametrize(("name", "code"), PYTHON, ids=[name for name, _ in PYTHON])
+@pytest.mark.parametrize(("name", "code"), blocks("python"), ids=[name for name, _ in blocks("python")])
 def test_python_in_documents_runs(name: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(code, name, "exec"), {"__name__": name})

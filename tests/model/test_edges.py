@@ -97,6 +97,22 @@ def test_only_ways_to_the_target_count() -> None:
     assert read_edges(rows, source="home", target="work").arc_of_row.tolist()[3:] == [-1, -1, -1]
 
 
+def test_what_lies_beyond_the_target_is_no_way_to_it() -> None:
+    rows = [*ROUTES, ("work", "lunch", "cafe"), ("cafe", "back", "work")]
+    assert MDP.from_edges(rows, source="home", target="work") == MDP.from_edges(ROUTES)
+
+
+def test_rows_that_no_plan_reaches_are_left_out_whatever_they_say() -> None:
+    rows = [(0, "s", "x", "a"), (1, "a", "x", "b"), (1, "lost", "x", "nowhere"), (2, "b", "x", None)]
+    assert read_edges(rows).arc_of_row.tolist() == [0, 1, -1, 2]
+
+
+def test_listed_names_need_not_name_our_waiting_nodes() -> None:
+    table = read_edges(ROUTES, states=["park", "home"], actions=["walk", "bus"])
+    assert table.mdp.state_labels == ("park", "home", "(end)")
+    assert table.mdp.action_labels == ("walk", "bus", "(pass)")
+
+
 def test_numbers_of_rows_reach_their_arcs() -> None:
     table = read_edges(
         [

@@ -26,8 +26,9 @@ class EdgeTable(NamedTuple):
 class _Numbering:
     """Labels to numbers: as listed, as they are when all are plain whole numbers, or in the order they are met."""
 
-    def __init__(self, what: str, given: Sequence[str] | None, used: Iterable[str]) -> None:
-        names = dict.fromkeys(used)
+    def __init__(self, what: str, given: Sequence[str] | None, used: Iterable[tuple[str, bool]]) -> None:
+        """`used` holds (name, whether it is ours): names of waiting nodes need not be listed."""
+        names = dict(used)
         self.open = False
         self.labels: tuple[str, ...] | None = None
         if given is not None:
@@ -35,10 +36,12 @@ class _Numbering:
             if len(self.ids) < len(given):
                 twice = next(name for i, name in enumerate(given) if self.ids[name] != i)
                 raise ProblemError(f"the list of {what}s names {twice!r} twice")
-            for name in names:
+            for name, ours in names.items():
                 if name not in self.ids:
-                    raise ProblemError(f"{what} {name!r} is not in the list of {what}s{suggest(name, given)}")
-            self.labels = tuple(given)
+                    if not ours:
+                        raise ProblemError(f"{what} {name!r} is not in the list of {what}s{suggest(name, given)}")
+                    self.ids[name] = len(self.ids)
+            self.labels = tuple(self.ids)
         elif all(_is_plain(name) for name in names):
             self.ids = {name: int(name) for name in names}
         else:
@@ -71,8 +74,8 @@ def assemble(
 ) -> EdgeTable:
     """Number nodes and arcs stage by stage and fill the arrays."""
     horizon = 1 + max(step.stage for step in steps)
-    state_ids = _Numbering("state", states, (step.state for step in steps))
-    action_ids = _Numbering("action", actions, (step.action for step in steps))
+    state_ids = _Numbering("state", states, ((step.state, step.row < 0) for step in steps))
+    action_ids = _Numbering("action", actions, ((step.action, step.row < 0) for step in steps))
     table: list[dict[str, list[Step]]] = [{} for _ in range(horizon)]
     for step in steps:
         table[step.stage].setdefault(step.state, []).append(step)

@@ -86,8 +86,6 @@ def from_gymnasium(
         here = list(ahead.values())
     padded = any(stage < horizon - 1 and ahead_of is None for stage, _, _, ahead_of in rows)
     actions = [str(int(space.start) + i) for i in range(int(space.n))]
-    if padded:
-        actions.append(PASS)
     plain = not padded and int(space.start) == 0
     names = None if plain else actions
     return read_edges(rows, source=rows[0][1], horizon=horizon, direction=direction, actions=names).mdp
