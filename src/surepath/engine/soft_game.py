@@ -37,7 +37,7 @@ def spread(graph: Graph, share: FloatArray, weight: FloatArray) -> None:
     mass[0] = 1.0
     for i in range(n):
         for e in range(first[i], first[i + 1]):
-            weight[e] = max(mass[i] * share[e], 1e-290)
+            weight[e] = max(mass[i] * share[e], 1e-140)
             mass[target[e]] += weight[e]
 
 
@@ -59,12 +59,13 @@ def softmin(
         for e in range(first[i], first[i + 1]):
             share[e] /= total
     spread(graph, share, weight)
+    noise = game.variance / weight
     sums, height = np.empty(count), np.empty(count)
     least = np.inf
     for q in range(count):
         total = 0.0
         for j in range(game.first[q], game.first[q + 1]):
-            total += game.variance[game.arc[j]] / weight[game.arc[j]]
+            total += noise[game.arc[j]]
         sums[q] = total
         height[q] = np.log(game.half[q]) - np.log(total)
         least = min(least, height[q])
@@ -75,10 +76,10 @@ def softmin(
     slope = np.zeros(len(logits))
     for q in range(count):
         mix = height[q] / mass / sums[q]
-        if mix > 0.0:
+        if height[q] > 1e-30:
             for j in range(game.first[q], game.first[q + 1]):
-                e = game.arc[j]
-                slope[e] += mix * game.variance[e] / weight[e] / weight[e]
+                slope[game.arc[j]] += mix
+    slope *= noise / weight  # d log f_q / d w_e = variance_e / w_e^2 / sum
     value = np.zeros(n + 1)
     for i in range(n - 1, -1, -1):
         total = 0.0
