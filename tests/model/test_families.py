@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import Instance, families
+from surepath import Instance, families, theory
 from surepath.errors import ProblemError
 from tests.naive.flows import least_episodes
 from tests.naive.paths import all_paths
@@ -129,6 +129,8 @@ def test_cover_gap_needs_m_plus_one_paths_with_the_shortcut_and_2m_without(m: in
     capacity = np.full(mdp.n_arcs, np.inf)
     capacity[shortcut] = 0
     assert least_episodes(mdp, demand, capacity) == pytest.approx(2 * m)
+    assert theory.minimum_flow(mdp, demand, integer=True).value == m + 1
+    assert theory.minimum_flow(mdp, demand, capacity, integer=True).value == 2 * m
 
 
 def test_support_tickets_is_the_embedded_example() -> None:

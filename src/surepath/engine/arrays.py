@@ -37,7 +37,7 @@ class Reality(NamedTuple):
     sign: float
 
 
-def own(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], dtype: type) -> np.ndarray:  # type: ignore[type-arg]
+def own(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], dtype: type) -> np.ndarray:
     """A writable C-contiguous copy of the given type."""
     return np.array(array, dtype=dtype, order="C", copy=True)
 
