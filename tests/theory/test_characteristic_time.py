@@ -62,7 +62,7 @@ def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
     allocation._settle(1e-6, 10**6)
     exact = naive.hardness(mdp, means, sigma, allocation.weight) * allocation.unit
     assert allocation.below == pytest.approx(exact, rel=1e-5)
-    assert allocation.below <= exact * (1 + 1e-12)
+    assert allocation.below <= exact * (1 + 1e-9)  # a small gap is a difference of rounded returns
 
 
 def test_two_arms() -> None:
