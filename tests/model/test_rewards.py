@@ -14,6 +14,8 @@ from surepath.engine.draw import draw
 from surepath.errors import ProblemError, SettingError
 from surepath.model.rewards import Law
 
+pytestmark = pytest.mark.pure
+
 TWO = MDP.from_arrays([[[0, 0]]])
 KNOWN = MDP.from_edges([{"state": "s", "action": "x"}, {"state": "s", "action": "toll", "known": -7.0}])
 
