@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance
-from surepath.engine.arrays import reality_of
+from surepath.engine._jit import bare_kernel
+from surepath.engine.arrays import Reality, reality_of
 from surepath.engine.draw import draw
 from surepath.errors import ProblemError, SettingError
 from surepath.model.rewards import Law
@@ -31,15 +32,27 @@ LAWS: dict[str, tuple[Law, list[float], list[float]]] = {
 }
 
 
+@bare_kernel
+def fill(reality: Reality, arc: int, rng: np.random.Generator, out: np.ndarray) -> None:
+    """Draws as a compiled run makes them; `draw` itself is for kernels only."""
+    for i in range(len(out)):
+        out[i] = draw(reality, arc, rng)
+
+
+def sample_of(instance: Instance, arc: int, count: int = 4000) -> np.ndarray:
+    out = np.empty(count)
+    fill(reality_of(instance), arc, np.random.default_rng(7), out)
+    return out
+
+
 @pytest.mark.parametrize("name", LAWS)
 def test_a_law_knows_its_means_and_factors_and_draws_accordingly(name: str) -> None:
     law, means, sigma = LAWS[name]
     instance = Instance(TWO, law)
     assert instance.means.tolist() == pytest.approx(means)
     assert instance.sigma.tolist() == pytest.approx(sigma)
-    reality, rng = reality_of(instance), np.random.default_rng(7)
     for arc in (0, 1):
-        sample = np.array([draw(reality, arc, rng) for _ in range(4000)])
+        sample = sample_of(instance, arc)
         assert sample.mean() == pytest.approx(means[arc], abs=5 * sigma[arc] / np.sqrt(4000) + 1e-12)
         assert sample.min() >= instance.law.low[arc]
         assert sample.max() <= instance.law.high[arc]
@@ -58,7 +71,7 @@ def test_a_known_reward_overrules_every_law() -> None:
         instance = Instance(KNOWN, law)
         assert instance.means[1] == -7.0
         assert instance.sigma[1] == 0.0
-        assert draw(reality_of(instance), 1, np.random.default_rng(0)) == -7.0
+        assert sample_of(instance, 1, 1) == [-7.0]
 
 
 def test_costs_are_turned_inside_and_only_there() -> None:
@@ -67,7 +80,7 @@ def test_costs_are_turned_inside_and_only_there() -> None:
     assert instance.optimal_return == 3.0
     assert instance.gains.tolist() == [-3.0, -5.0]
     assert instance.regret_of([1]) == 2.0
-    assert draw(reality_of(instance), 0, np.random.default_rng(0)) == -3.0
+    assert sample_of(instance, 0, 1) == [-3.0]
 
 
 def test_means_as_a_table_of_stages_states_and_actions() -> None:
