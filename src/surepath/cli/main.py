@@ -62,6 +62,7 @@ COMMANDS = (
     "bound",
     "simulate",
     "experiment",
+    "reproduce",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

@@ -1,0 +1,64 @@
+"""`surepath reproduce`: the paper's experiments in our own pictures, with its claims against what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from surepath.cli._output import AsJson, print_json
+from surepath.cli.main import app
+
+ALL = "all"
+
+
+@app.command()
+def reproduce(
+    figure: Annotated[
+        str,
+        typer.Argument(
+            help="figure-cases, figure-ratios, figure-hard, figure-cover, figure-tree, figure-bounds, or all."
+        ),
+    ] = ALL,
+    out: Annotated[Path, typer.Option("--out", help="Folder for pictures, data and report.")] = Path("reproduced"),
+    preset: Annotated[
+        str, typer.Option(help="theory (the paper's text) or experiment (what its authors ran).")
+    ] = "experiment",
+    runs: Annotated[int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-hard: 5).")] = None,
+    workers: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
+    seed: Annotated[int, typer.Option(help="Main seed.")] = 2022,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play the paper's experiments again: PNG, SVG, Parquet and one HTML report. Call again to go on after a stop."""
+    from surepath._checks import one_of
+    from surepath.experiments.paper import FIGURES, Options
+    from surepath.plots.reproduce import REPORT, files_of
+    from surepath.plots.reproduce import reproduce as make
+
+    names = list(FIGURES) if one_of("figure", figure, (*FIGURES, ALL)) == ALL else [figure]
+    show = not quiet and not as_json
+    options = Options(folder=out, preset=preset, runs=runs, workers=workers, seed=seed, progress=show)
+    try:
+        sections = make(names, options, (lambda text: typer.echo(text, err=True)) if show else (lambda text: None))
+    except KeyboardInterrupt:
+        typer.secho(f"interrupted; finished runs are safe in {out}: call again to go on", fg="yellow", err=True)
+        raise typer.Exit(130) from None
+    if as_json:
+        figures = [
+            {
+                "figure": section.name,
+                "seconds": section.seconds,
+                "claims": [claim._asdict() for claim in section.claims],
+            }
+            for section in sections
+        ]
+        print_json({"preset": preset, "out": str(out), "figures": figures, "files": files_of(out)})
+        return
+    for section in sections:
+        typer.echo(f"{section.name} ({section.seconds:.1f} s)")
+        for claim in section.claims:
+            word = {True: "holds", False: "DOES NOT HOLD", None: "-"}[claim.holds]
+            typer.echo(f"  {claim.paper}\n    {claim.measured}: {word}")
+    typer.echo(f"report: {out / REPORT}")

@@ -1,0 +1,61 @@
+"""figure-cases: which learner is cheapest depends on the instance."""
+
+from __future__ import annotations
+
+from surepath.experiments.paper.common import (
+    CHALLENGER,
+    DELTA,
+    NOISE,
+    OF_THE_PAPER,
+    Claim,
+    Found,
+    Options,
+    error_claim,
+    learners,
+    mean_episodes,
+    play,
+)
+
+TITLE = "Stopping times on three instances"
+READING = (
+    "One panel per instance, one dot per run, a bar at the mean; lower is better, the scale is logarithmic. Look at "
+    "which of the paper's three learners (left) has the lowest bar: it is not the same in every panel."
+)
+# Chosen among the seeds 0 to 399, on other runs than those shown, so that with the authors' settings each of the
+# paper's three learners is the cheapest once, as in the paper's own figure. Instances on which max-coverage wins are
+# rare (28 of the 400) and it wins by a few per cent: ten runs do not always show it.
+SEEDS = (25, 317, 3)
+
+
+def make(options: Options) -> Found:
+    """Ten runs of every learner on three instances at epsilon = 1.5 Delta_min."""
+    values = {
+        "runs": options.runs or 10,
+        "deltas": [DELTA],
+        "epsilons_per_gap": [1.5],
+        "budget": 100_000_000,
+        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": NOISE[options.preset]}],
+        "learners": learners(options.preset),
+    }
+    rows, spec = play(options, "cases", values)
+    means = mean_episodes(rows)
+    winners, factors = [], []
+    for source in spec.instances:
+        part = means.filter(instance=source["id"])
+        paper = {label: part.filter(learner=label)["mean"][0] for label in OF_THE_PAPER}
+        winners.append(min(paper, key=paper.__getitem__))
+        factors.append(min(paper.values()) / part.filter(learner=CHALLENGER)["mean"][0])
+    claims = [
+        Claim(
+            "depending on the MDP, the best performing algorithm can be different",
+            "cheapest of the paper's three, panel by panel: " + ", ".join(winners),
+            len(set(winners)) > 1,
+        ),
+        Claim(
+            "(ours) Challenger needs fewer episodes than the best of the three",
+            "fewer by " + ", ".join(f"{factor:.1f}x" for factor in factors),
+            min(factors) > 1,
+        ),
+        error_claim(rows, options.preset),
+    ]
+    return Found({"runs": rows, "means": means}, claims, spec.to_dict())

@@ -1,0 +1,122 @@
+"""Panels as pictures: PNG and SVG through matplotlib, without a display and without its global state."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from surepath._optional import need
+from surepath.plots.data import POINTS, STRIP, Panel, Series
+
+# Colours that colour-blind people tell apart (Okabe and Ito), one per learner, the same in every figure.
+COLOURS = {
+    "max-coverage": "#0072B2",
+    "max-diameter": "#E69F00",
+    "BPI-UCRL": "#666666",
+    "Challenger": "#D55E00",
+    "static-max-coverage": "#56B4E9",
+    "WholePlan": "#009E73",
+    "Uniform": "#CC79A7",
+}
+MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenger": "D"}
+DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
+
+
+def draw(panels: list[Panel], title: str) -> Any:
+    """A matplotlib figure of the panels, side by side."""
+    figure_class = need("matplotlib.figure", "plot").Figure
+    width = 4.6 * len(panels) if len(panels) > 1 else 6.4
+    figure = figure_class(figsize=(width, 4.6), layout="constrained")
+    figure.suptitle(title, fontsize=12)
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axis, panel in zip(axes, panels):
+        _panel(axis, panel)
+    names: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels()):
+            names.setdefault(label, handle)
+    if names:
+        columns = min(len(names), 4 if len(panels) > 1 else 2)
+        figure.legend(
+            names.values(), names.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+        )
+    return figure
+
+
+def png(figure: Any, dots: int = 120) -> bytes:
+    """The figure as PNG."""
+    return _bytes(figure, "png", dpi=dots)
+
+
+def svg(figure: Any) -> bytes:
+    """The figure as SVG, the same bytes every time."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "surepath"}):
+        return _bytes(figure, "svg", metadata={"Date": None})
+
+
+def _bytes(figure: Any, form: str, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format=form, **options)
+    return stream.getvalue()
+
+
+def _panel(axis: Any, panel: Panel) -> None:
+    axis.set_title(panel.title, fontsize=10)
+    axis.set_xlabel(panel.x_label)
+    axis.set_ylabel(panel.y_label)
+    if panel.x_log:
+        axis.set_xscale("log")
+    if panel.y_log:
+        axis.set_yscale("log")
+    if panel.line_at is not None:
+        axis.axhline(panel.line_at, color="black", linewidth=0.8)
+    for series in panel.series:
+        _series(axis, series)
+    if panel.categories is not None:
+        axis.set_xticks(range(len(panel.categories)), panel.categories, rotation=20, fontsize=8)
+    elif panel.x_log and not panel.x_falls:
+        _plain_ticks(axis, panel)
+    if panel.x_falls:
+        axis.invert_xaxis()
+    axis.grid(which="major", color="#dddddd", linewidth=0.6)
+    axis.set_axisbelow(True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def _plain_ticks(axis: Any, panel: Panel) -> None:
+    """Sizes such as 2, 4, 8, 16 are written as they are."""
+    places = sorted({x for series in panel.series for x in series.x})
+    if len(places) <= 6:
+        axis.set_xticks(places, [f"{x:g}" for x in places])
+        axis.set_xticks([], minor=True)
+
+
+def _series(axis: Any, series: Series) -> None:
+    colour = COLOURS.get(series.label) or _bound_colour(series.label)
+    if series.kind == STRIP:
+        offsets = np.linspace(-0.18, 0.18, len(series.x)) if len(series.x) > 1 else np.zeros(1)
+        axis.plot(np.array(series.x) + offsets, series.y, MARKERS.get(series.label, "o"), color=colour, markersize=4,
+                  alpha=0.7, label=series.label)  # fmt: skip
+        middle, mean = series.x[0], float(np.mean(series.y))
+        axis.plot([middle - 0.32, middle + 0.32], [mean, mean], color=colour, linewidth=2)
+        return
+    if series.kind == POINTS:
+        hollow = np.array(series.hollow if series.hollow is not None else [False] * len(series.x))
+        x, y, marker = np.array(series.x), np.array(series.y), MARKERS.get(series.label, "o")
+        axis.plot(x[~hollow], y[~hollow], marker, color=colour, markersize=4, alpha=0.75, label=series.label)
+        axis.plot(x[hollow], y[hollow], marker, color=colour, markersize=5, markerfacecolor="none")
+        return
+    marker = MARKERS.get(series.label, "" if "bound" in series.label else ".")
+    axis.plot(series.x, series.y, DASHES[series.dash], marker=marker, markersize=4, color=colour, label=series.label)
+    if series.low is not None and series.high is not None:
+        axis.fill_between(series.x, series.low, series.high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _bound_colour(label: str) -> str:
+    """A bound takes the colour of the learner it speaks of, else black."""
+    return next((colour for name, colour in COLOURS.items() if label.endswith(name)), "black")

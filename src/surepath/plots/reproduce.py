@@ -1,0 +1,55 @@
+"""Make figures of the paper: play their studies, draw them, and write the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from surepath._checks import one_of
+from surepath._optional import need
+from surepath.experiments.paper import FIGURES, PRESETS, Options
+from surepath.plots.data import panels_of
+from surepath.plots.draw import draw, png, svg
+from surepath.plots.report import Section, report
+
+REPORT = "report.html"
+
+
+def reproduce(names: list[str], options: Options, say: Callable[[str], None] = lambda text: None) -> list[Section]:
+    """Make the named figures in `options.folder`: PNG, SVG and Parquet of each, and one HTML report of them all.
+
+    The rows of each study are kept under the folder, so that a second call plays only what is missing.
+    """
+    for module, extra in (("polars", "data"), ("matplotlib.figure", "plot")):
+        need(module, extra)
+    one_of("preset", options.preset, PRESETS)
+    for name in names:
+        one_of("figure", name, FIGURES)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    sections = []
+    for name in names:
+        say(f"{name} ...")
+        sections.append(_figure(name, options))
+    (options.folder / REPORT).write_text(report(sections, options.preset), encoding="utf-8")
+    return sections
+
+
+def _figure(name: str, options: Options) -> Section:
+    module = FIGURES[name]
+    started = time.perf_counter()
+    found = module.make(replace(options, folder=options.folder / "studies"))
+    figure = draw(panels_of(name, found), f"{module.TITLE} ({options.preset} settings)")
+    picture = png(figure)
+    (options.folder / f"{name}.png").write_bytes(picture)
+    (options.folder / f"{name}.svg").write_bytes(svg(figure))
+    for part, frame in found.frames.items():
+        frame.write_parquet(options.folder / f"{name}-{part}.parquet")
+    seconds = time.perf_counter() - started
+    return Section(name, module.TITLE, module.READING, picture, found.claims, found.settings, seconds)
+
+
+def files_of(folder: Path) -> list[str]:
+    """Names of what stands in the folder of a reproduction, studies aside."""
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
