@@ -152,7 +152,7 @@ def tree(frames: Frames) -> list[Panel]:
         one = part.unique("epsilon", maintain_order=True)
         x = one["epsilon_per_gap"].to_list()
         series.append(Series("lower bound, tree", x, one["tree_lower"].to_list()))
-        series.append(Series("lower bound", x, one["lower"].to_list()))
+        series.append(Series("lower bound", x, one["lower"].to_list(), dash="dotted"))
         for label in ("max-coverage", "max-diameter"):
             series.append(Series(f"upper bound, tree, {label}", x, one[f"tree_upper {label}"].to_list(), dash="dashed"))
             series.append(Series(f"upper bound, {label}", x, one[f"upper {label}"].to_list(), dash="dotted"))

@@ -34,7 +34,9 @@ def draw(panels: list[Panel], title: str) -> Any:
     for axis, panel in zip(axes, panels):
         _panel(axis, panel)
     names: dict[str, Any] = {}
-    for axis in axes:
+    for axis, panel in zip(axes, panels):
+        if panel.categories is not None:  # the axis names them already
+            continue
         for handle, label in zip(*axis.get_legend_handles_labels()):
             names.setdefault(label, handle)
     if names:
