@@ -162,15 +162,18 @@ def tree(frames: Frames) -> list[Panel]:
 
 def bounds(frames: Frames) -> list[Panel]:
     """Distance to the two limits as delta falls."""
-    data = frames["ratios"].sort("delta")
     panels = []
-    for column, title in (("over_lower", "the paper's lower bound"), ("over_limit", "T* kl(delta, 1 - delta)")):
+    for name, title in (
+        ("lower", "epsilon = Delta_min / 2: over the paper's lower bound"),
+        ("limit", "epsilon = 0: over T* kl(delta, 1 - delta)"),
+    ):
+        data = frames[name].sort("delta")
         series = []
         for label in _learners(data):
             one = data.filter(learner=label)
-            low, high = one[f"{column}_low"].to_list(), one[f"{column}_high"].to_list()
-            series.append(Series(label, one["delta"].to_list(), one[column].to_list(), low, high))
-        panels.append(Panel(f"over {title}", "delta", "mean episodes / limit", series, line_at=1.0, x_falls=True))
+            band = one["low"].to_list(), one["high"].to_list()
+            series.append(Series(label, one["delta"].to_list(), one["ratio"].to_list(), *band))
+        panels.append(Panel(title, "delta", "mean episodes / limit", series, line_at=1.0, x_falls=True))
     return panels
 
 
