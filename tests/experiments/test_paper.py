@@ -1,0 +1,130 @@
+"""The paper's figures: the grid, the claims, and small versions of the whole way to the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from surepath.cli.main import app
+from surepath.errors import SettingError
+from surepath.experiments.paper import FIGURES, PRESETS, Options, cover, ratios
+from surepath.experiments.paper.common import BPI, LABELS, Claim, error_claim, learners
+from surepath.experiments.spec import Spec
+from surepath.learners.registry import build
+from surepath.model import families
+
+pl = pytest.importorskip("polars")
+pytest.importorskip("matplotlib")
+
+
+def test_the_grid_is_the_authors() -> None:
+    assert len(ratios.GRID) == 28
+    assert ratios.GRID[:2] == (0.05, 0.15)
+    assert ratios.GRID[-4:] == (2.45, 2.5, 5.0, 10.0)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_four_learners_take_the_preset(preset: str) -> None:
+    found = [dict(learner) for learner in learners(preset)]
+    assert tuple(learner.pop("label") for learner in found) == LABELS
+    mdp = families.paper_random().mdp
+    built = [build({**learner, "epsilon": 0.1, "delta": 0.1}, mdp) for learner in found]
+    assert [learner.settings().get("preset") for learner in built] == [preset, preset, preset, None]
+    assert built[0].settings()["widths"] == ("paper" if preset == "theory" else "empirical")
+
+
+def test_covers_are_exact(tmp_path: Path) -> None:
+    found = cover.make(Options(folder=tmp_path))
+    assert all(claim.holds for claim in found.claims)
+    assert found.frames["covers"].columns == ["m", "open", "closed", "cover"]
+
+
+def rows(tau: dict[str, list[int]], censored: bool = False) -> pl.DataFrame:
+    """Rows of one instance at the smallest and the largest epsilon, two runs each."""
+    data = [
+        {"instance": f"i{i}", "learner": label, "delta": 0.1, "epsilon": eps, "epsilon_per_gap": eps, "run": run,
+         "tau": tau[label][k] + run, "correct": True, "censored": censored and label == BPI}
+        for i in range(2) for label in LABELS for k, eps in enumerate((0.05, 10.0)) for run in (0, 1)
+    ]  # fmt: skip
+    return pl.DataFrame(data)
+
+
+def test_claims_follow_the_numbers() -> None:
+    like_paper = {"max-coverage": [90, 27], "max-diameter": [80, 18], "BPI-UCRL": [99_000, 9], "Challenger": [9, 3]}
+    claims = ratios._claims(ratios.ratios(rows(like_paper)))
+    # Every claim holds but the one that instances differ, since here they are twins.
+    assert [claim.holds for claim in claims] == [True, True, True, True, False, True, True]
+    assert "ratios 1.95 to 1.95" in claims[0].measured
+    other = {"max-coverage": [90, 29], "max-diameter": [95, 8], "BPI-UCRL": [99, 9], "Challenger": [900, 30]}
+    claims = ratios._claims(ratios.ratios(rows(other)))
+    assert [claim.holds for claim in claims] == [False, False, False, False, False, True, False]
+
+
+def test_ratios_divide_means_and_mark_cut_baselines() -> None:
+    tau = {"max-coverage": [90, 20], "max-diameter": [45, 10], "BPI-UCRL": [900, 5], "Challenger": [9, 3]}
+    found = ratios.ratios(rows(tau, censored=True))
+    one = found.row(by_predicate=(pl.col("instance") == "i0") & (pl.col("learner") == "max-diameter")
+                    & (pl.col("epsilon") == 0.05), named=True)  # fmt: skip
+    assert one["ratio_to_bpi"] == pytest.approx(45.5 / 900.5)
+    assert one["ratio_to_coverage"] == pytest.approx(45.5 / 90.5)
+    assert one["bound"]
+
+
+def test_too_many_errors_break_the_guarantee() -> None:
+    frame = rows({label: [5, 5] for label in LABELS})
+    assert error_claim(frame, "theory").holds
+    bad = frame.with_columns(correct=pl.col("run") == 0)
+    assert error_claim(bad, "theory") == Claim(
+        "EPRL is (epsilon, delta)-PAC with the widths of the text", "16 wrong answers in 32 rows (50.00%)", False
+    )
+
+
+@pytest.mark.parametrize("name", ["figure-cases", "figure-hard", "figure-bounds", "figure-tree"])
+@pytest.mark.slow
+def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = FIGURES[name]
+    for attribute, value in {
+        "GRID": (3.0, 10.0),
+        "SEEDS": (25, 3),
+        "DELTAS": (0.1, 0.01),
+        "TREES": ((2, 3, 4),),
+        "SWEEPS": {"states": [(2, 2, 6), (4, 2, 6)], "actions": [(2, 2, 6)], "horizon": [(2, 2, 6)]},
+    }.items():
+        if hasattr(module, attribute):
+            monkeypatch.setattr(module, attribute, value)
+    command = ["reproduce", name, "--out", str(tmp_path), "--runs", "2", "--workers", "1", "--json"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert [figure["figure"] for figure in told["figures"]] == [name]
+    assert {f"{name}.png", f"{name}.svg", "report.html"} < set(told["files"])
+    assert any(file.startswith(f"{name}-") and file.endswith(".parquet") for file in told["files"])
+    assert f'<h2 id="{name}">' in (tmp_path / "report.html").read_text()
+    assert all(isinstance(claim["holds"], bool) for claim in told["figures"][0]["claims"])
+    again = CliRunner().invoke(app, command)  # nothing is played twice
+    assert json.loads(again.stdout)["figures"][0]["claims"] == told["figures"][0]["claims"]
+
+
+def test_an_unknown_figure_is_named(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["reproduce", "figure-ratio", "--out", str(tmp_path / "x")])
+    assert isinstance(result.exception, SettingError)
+    assert "figure 'figure-ratio' is not known (did you mean \"figure-ratios\"?)" in str(result.exception)
+    result = CliRunner().invoke(app, ["reproduce", "figure-cover", "--preset", "x", "--out", str(tmp_path / "x")])
+    assert "preset 'x' is not known" in str(result.exception)
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_whole_sweep_is_one_spec() -> None:
+    spec = Spec.from_dict(
+        {
+            "runs": 10,
+            "deltas": [0.1],
+            "epsilons_per_gap": list(ratios.GRID),
+            "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": 0.5}],
+            "learners": learners("experiment"),
+        }
+    )
+    assert len(spec.cells()) == 10 * 4
