@@ -27,7 +27,8 @@ import numpy as np
 from surepath._checks import BoolArray, IntArray
 from surepath.engine._jit import kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.push_relabel import Residual, fill_deficits, measure, residual_of
+from surepath.engine.push_relabel import fill_deficits, measure
+from surepath.engine.residual import Residual, residual_of
 
 
 @kernel
