@@ -20,7 +20,7 @@ PROBLEM = "paper_random-v1/s2a2h3/seed1"
 def test_json_holds_every_bound() -> None:
     answer = run.invoke(app, ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05", "--json"])
     assert answer.exit_code == 0, answer.output
-    data = json.loads(answer.output)
+    data = json.loads(answer.stdout)
     values = {row["name"]: row["value"] for row in data["bounds"]}
     expected = theory.lower_bound(families.from_id(PROBLEM), 0.1, 0.05)
     assert values["Theorem 1"] == pytest.approx(expected.value)
@@ -33,7 +33,7 @@ def test_json_holds_every_bound() -> None:
 
 def test_sigma_replaces_the_noise() -> None:
     common = ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05", "--no-time", "--json"]
-    one, two = (json.loads(run.invoke(app, [*common, "--sigma", s]).output)["bounds"][0]["value"] for s in ("1", "2"))
+    one, two = (json.loads(run.invoke(app, [*common, "--sigma", s]).stdout)["bounds"][0]["value"] for s in ("1", "2"))
     assert two == pytest.approx(4 * one)
 
 
@@ -52,7 +52,7 @@ def test_infinite_bounds_are_said() -> None:
     assert "infinite" in answer.output
     assert "several plans are best" in answer.output
     data = json.loads(
-        run.invoke(app, ["bound", "cover_gap-v1/m3", "--epsilon", "0", "--delta", "0.1", "--json"]).output
+        run.invoke(app, ["bound", "cover_gap-v1/m3", "--epsilon", "0", "--delta", "0.1", "--json"]).stdout
     )
     assert data["bounds"][0]["infinite"]
 
@@ -63,7 +63,7 @@ def test_the_file_may_say_epsilon_and_delta(tmp_path: Path) -> None:
     save_problem(file, instance.mdp, instance, epsilon=0.1, delta=0.05)
     answer = run.invoke(app, ["bound", str(file), "--json", "--no-time"])
     assert answer.exit_code == 0, answer.output
-    assert json.loads(answer.output)["epsilon"] == 0.1
+    assert json.loads(answer.stdout)["epsilon"] == 0.1
     missing = run.invoke(app, ["bound", PROBLEM, "--delta", "0.05"])
     assert missing.exit_code == 2
     assert "give --epsilon" in missing.output
