@@ -186,3 +186,14 @@ def test_a_killed_process_is_resumed(ending: signal.Signals, tmp_path: Path) -> 
     assert frame.select("cell", "run").is_unique().all()
     run(spec, tmp_path / "whole", workers=2)
     assert read(tmp_path / "whole").equals(frame)
+
+
+def test_multiples_of_the_gap_are_kept_as_they_were_written(tmp_path: Path) -> None:
+    values = small(epsilons_per_gap=[10.0, 8.35, 9.15], runs=2)
+    del values["epsilons"]
+    run(Spec.from_dict(values), tmp_path, workers=1)
+    frame = read(tmp_path)
+    assert frame["epsilon_per_gap"].unique().sort().to_list() == [8.35, 9.15, 10.0]
+    for part in frame.partition_by("instance"):
+        ratio = part["epsilon"] / part["epsilon_per_gap"]
+        assert ratio.max() == pytest.approx(ratio.min())

@@ -62,7 +62,7 @@ def test_a_file_becomes_cells_with_names(tmp_path: Path) -> None:
     first = spec.cells()[0]
     gap = families.paper_min_gap("paper_random-v1/s2a2h3/seed2")
     assert first.epsilons == (1.5 * gap, 5 * gap)
-    assert first.min_gap == gap
+    assert first.multiples == (1.5, 5.0)
 
 
 def test_a_spec_is_rebuilt_from_its_own_data(tmp_path: Path) -> None:

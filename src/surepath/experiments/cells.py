@@ -31,7 +31,7 @@ class Cell:
         label: The learner's label.
         delta: Allowed probability of a wrong answer.
         epsilons: Absolute tolerances; one run at the smallest serves all.
-        min_gap: Delta_min when the spec gave epsilons in its units, else None.
+        multiples: The same in units of Delta_min when the spec gave them so, else None.
         seed: Seed of all runs on this instance, the same for all learners.
         budget: Episodes after which a run is cut.
     """
@@ -42,7 +42,7 @@ class Cell:
     label: str
     delta: float
     epsilons: tuple[float, ...]
-    min_gap: float | None
+    multiples: tuple[float, ...] | None
     seed: int
     budget: int
 
@@ -104,7 +104,7 @@ def cells_of(spec: Spec, source: Source, min_gap: float | None) -> list[Cell]:
                     label=learner.label,
                     delta=delta,
                     epsilons=tuple(scale * epsilon for epsilon in group),
-                    min_gap=min_gap,
+                    multiples=group if spec.per_gap else None,
                     seed=instance_seed(spec.seed, name),
                     budget=spec.budget,
                 )

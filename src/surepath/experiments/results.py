@@ -164,8 +164,7 @@ def _frame(task: Task, columns: Columns, spec_name: str) -> polars.DataFrame:
     """One row per (run, epsilon), with everything that made it."""
     pl = need("polars", "data")
     cell, size = task.cell, len(columns["tau"])
-    epsilon = np.asarray(columns["epsilon"])
-    per_gap = None if cell.min_gap is None else epsilon / cell.min_gap
+    per_gap = None if cell.multiples is None else np.tile(cell.multiples, task.count)
     head = {
         "study": spec_name,
         "cell": cell.id,

@@ -13,7 +13,7 @@ from surepath.experiments.paper.common import (
     Found,
     Options,
     ends,
-    error_claim,
+    error_claims,
     learners,
     mean_episodes,
     play,
@@ -67,7 +67,7 @@ def make(options: Options) -> Found:
             f"mean over limit, delta 0.1 -> 1e-12: {'; '.join(falls)}",
             float(last) < 3,
         ),
-        error_claim(near.vstack(best), options.preset),
+        *error_claims(near.vstack(best), options.preset),
     ]
     frames = {**spread, "means": means[0].vstack(means[1])}
     return Found(frames, claims, {**spec.to_dict(), "and_at_epsilon_0": [learner["label"] for learner in exact]})

@@ -12,7 +12,7 @@ from surepath.experiments.paper.common import (
     Found,
     Options,
     ends,
-    error_claim,
+    error_claims,
     learners,
     mean_episodes,
     play,
@@ -92,6 +92,6 @@ def make(options: Options) -> Found:
             f"largest run over bound: {share:.2g}",
             share <= 1,
         ),
-        error_claim(rows, options.preset),
+        *error_claims(rows, options.preset),
     ]
     return Found({"sizes": data}, claims, spec.to_dict())

@@ -12,7 +12,7 @@ from surepath.experiments.paper.common import (
     Found,
     Options,
     ends,
-    error_claim,
+    error_claims,
     learners,
     mean_episodes,
     play,
@@ -89,6 +89,6 @@ def make(options: Options) -> Found:
             f"general over tree bound: {saved[0]:.1f}x to {saved[1]:.1f}x",
             saved[0] >= 1,
         ),
-        error_claim(rows, options.preset),
+        *error_claims(rows, options.preset),
     ]
     return Found({"means": data}, claims, spec.to_dict())
