@@ -71,8 +71,8 @@ def conjugate(table: Conjugate, y: float, log_y: float) -> float:
     """h*(y) or a little above it; log_y must be the logarithm of y."""
     place = (log_y - table.log_low) * table.per_log
     if place < 0.0:
-        return table.value[0] + table.log_low - log_y
+        return float(table.value[0] + table.log_low - log_y)
     i = int(place)
     if i >= len(table.y) - 1:
         return 0.5 * y * y
-    return table.value[i] + table.rise[i] * (y - table.y[i])
+    return float(table.value[i] + table.rise[i] * (y - table.y[i]))

@@ -32,6 +32,7 @@ class Pairs(NamedTuple):
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
     c: FloatArray  # [J, N] precision of each arc's prior, entry by entry
+    scale: FloatArray  # [J] mean of c over the arcs, larger first
     prior: IntArray  # [J] UNIFORM or DETOUR
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     sides: int  # ONE_SIDED, TWO_SIDED, or PER_ARC (CLUCB: a width for each arc, differences of paths)

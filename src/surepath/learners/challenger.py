@@ -115,12 +115,13 @@ class Challenger(Learner):
             sigma=self.sigma.copy(),
             is_known=self.mdp.is_known.copy(),
             c=np.ascontiguousarray(np.repeat(c, len(kinds), axis=0)),
+            scale=np.repeat(c.mean(axis=1), len(kinds)),
             prior=np.tile(np.array(kinds, dtype=np.int64), len(weight)),
             cost=np.ascontiguousarray(cost),
             sides=WIDTHS[self.widths],
             log_paths=self.mdp.log_paths,
             rho=0.4,
-            ratio=1.25,
+            ratio=1.2,
             conjugate=conjugate_table(),
         )
 

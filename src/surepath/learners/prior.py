@@ -4,8 +4,9 @@ The bound is tightest on an arc when its c is about a tenth to a half of the vis
 Any choice keeps the guarantee, so this one is a guess, made of two parts:
 
 - how many visits a typical arc will need: n = 6 H sigma^2 (log(2/delta) + log P) / epsilon^2 covers plans that tie with
-  the best; plans of an instance usually need a tenth of that, easy ones a hundredth. Two entries, n / 12 (weight 3/4)
-  and n / 100 (weight 1/4). With epsilon = 0 there is no such scale: 100, 1600 and 25600.
+  the best; plans of an instance usually need a tenth of that, and far less where epsilon is small beside the gaps.
+  Entries n / 14, n / 150 and n / 2000, the first with most of the weight. With epsilon = 0 there is no such scale:
+  25600, 1600 and 100.
 - how the visits spread: an arc of a wide stage is visited less often than one of a narrow stage. c is proportional to
   the arc's share of the visits when every state picks its actions evenly, with mean 1 over the arcs.
 """
@@ -17,8 +18,10 @@ import numpy as np
 from surepath._checks import FloatArray
 from surepath.model.mdp import MDP
 
-DIVISORS, WEIGHTS = (12.0, 100.0), (0.75, 0.25)
-EXACT, EXACT_WEIGHTS = (100.0, 1600.0, 25600.0), (0.55, 0.35, 0.10)
+DIVISORS = (14.0, 150.0, 2000.0)
+WEIGHTS: tuple[float, ...] = (0.75, 0.15, 0.1)
+EXACT = (25600.0, 1600.0, 100.0)
+EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
 
 
 def even_shares(mdp: MDP) -> FloatArray:

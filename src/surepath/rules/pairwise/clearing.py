@@ -102,11 +102,32 @@ def left(work: Work) -> int:
 
 
 @inner_kernel
+def planning_scale(pairs: Pairs, seen: Evidence) -> float:
+    """The scale of the entry to plan with: the largest not above eight times the mean visits so far.
+
+    An entry of small c bounds best while visits are few; what it would have played separates the plans that are
+    closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
+    """
+    total, count, chosen = 0.0, 0, np.inf
+    for e in range(len(seen.visits)):
+        if seen.alive[e] and not pairs.is_known[e]:
+            total += seen.visits[e]
+            count += 1
+    for j in range(len(pairs.scale)):
+        chosen = min(chosen, pairs.scale[j])
+    for j in range(len(pairs.scale)):
+        if pairs.scale[j] * count <= 8.0 * total:
+            chosen = max(chosen, pairs.scale[j])
+    return chosen
+
+
+@inner_kernel
 def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, eliminate: bool) -> int:
     """The full check of the incumbent, which must be set: sweeps over the whole grid until nothing more is cleared.
 
-    Returns the row with the least largest z in the last sweep, or -1 when everything is cleared. With `eliminate`, a
-    first sweep judges all remaining paths and drops nothing but what is eliminated for good.
+    Returns the row, among those of the planning scale, with the least largest z in the last sweep, or -1 when
+    everything is cleared. With `eliminate`, a first sweep judges all remaining paths and drops nothing but what is
+    eliminated for good.
     """
     for e in range(len(seen.alive)):
         work.live[e] = seen.alive[e]
@@ -117,15 +138,17 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float
             judge(graph, pairs, seen, work, row, epsilon, False)
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e] and not work.cleared[e]
+    scale = planning_scale(pairs, seen)
     count, before, best = left(work), -1, -1
     while count > 0 and count != before:
         before, best, least = count, -1, np.inf
         for row in range(rows):
             top = judge(graph, pairs, seen, work, row, epsilon, True)
-            if top < least:
+            own = pairs.scale[int(work.grid[row, 0])] == scale and work.grid[row, 1] > TINY
+            if own and top < least:
                 best, least = row, top
         count = left(work)
-    return -1 if count == 0 else best
+    return -1 if count == 0 else max(best, 0)
 
 
 @inner_kernel

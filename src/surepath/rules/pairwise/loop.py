@@ -54,12 +54,12 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, memo: FloatArra
 
 
 @inner_kernel
-def again(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> None:
-    """Another path for another worker from the same marks, what is pending counted."""
-    for e in range(len(work.mark)):
-        if work.mark[e] > 0.0 and seen.visits[e] > 0:
-            s = pairs.sigma[e]
-            work.mark[e] = s * s / (seen.visits[e] + seen.pending[e])
+def again(graph: Graph, seen: Evidence, work: Work) -> None:
+    """Another path for another worker from the same marks; the last one, in work.path, has just become pending."""
+    for h in range(len(work.path)):
+        e = work.path[h]
+        n = seen.visits[e] + seen.pending[e]
+        work.mark[e] *= (n - 1.0) / n if n > 1 else 1.0
     heaviest(graph, seen, work.mark, work.ahead, work.path)
 
 
@@ -99,7 +99,7 @@ def act(
     if task == PLAN:
         return 1.0 if plan(graph, pairs, seen, work, memo, epsilon) else 0.0
     if task == AGAIN:
-        again(graph, pairs, seen, work)
+        again(graph, seen, work)
         return 0.0
     if task == TELL:
         for h in range(len(work.path)):

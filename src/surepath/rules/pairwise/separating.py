@@ -1,8 +1,9 @@
 """What to play next. The guarantee holds whatever is played; these rules only decide how soon the check passes.
 
 separating    Weigh the arcs that tell the incumbent from its strongest challengers, at the row of the grid with the
-              least largest z and its two neighbours, by sigma^2 / n, and play the heaviest path. Challengers from one
-              slope alone would starve rarely visited arcs (the relaxation mixes them with well visited ones).
+              least largest z and its two neighbours, by sigma^2 / n for each challenger they separate, and play the
+              heaviest path. Challengers from one slope alone would starve rarely visited arcs (the relaxation mixes
+              them with well visited ones).
 max-diameter  EPRL's: the path of largest total width over the arcs that are left.
 coverage      The path through most arcs that have the fewest visits.
 
@@ -38,10 +39,10 @@ def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> bool:
 
 @inner_kernel
 def note(pairs: Pairs, seen: Evidence, work: Work, e: int) -> None:
-    """Weigh one separating arc."""
+    """Weigh one separating arc; an arc that separates several challengers weighs for each."""
     if not pairs.is_known[e]:
         s = pairs.sigma[e]
-        work.mark[e] = s * s / (seen.visits[e] + seen.pending[e])
+        work.mark[e] += s * s / (seen.visits[e] + seen.pending[e])
 
 
 @inner_kernel
