@@ -35,7 +35,7 @@ def even_shares(mdp: MDP) -> FloatArray:
         source = mdp.source[arcs]
         share[arcs] = at_node[source] / degree[source]
         np.add.at(at_node, mdp.target[arcs], share[arcs])
-    return share / share.mean()
+    return np.asarray(share / share.mean())
 
 
 def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
