@@ -1,0 +1,99 @@
+"""Studies: overhead over bare simulation, threads, shared epsilons, memory over runs, and figure-ratios.
+
+The paper's sweep (10 instances, 28 epsilons, 10 runs, 3 learners) took its authors 48 hours on 32 processors. Here its
+costliest part, BPI-UCRL at 0.05 Delta_min, is played once per instance, and the rest of the sweep in full.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+SWEEP: dict[str, Any] = {
+    "seed": 1,
+    "deltas": [0.1],
+    "epsilons_per_gap": [1.5, 2.5, 5.0, 10.0],
+    "instances": [{"family": "paper_random", "seeds": "0..3", "sigma": 0.5}],
+}
+MAX_DIAMETER = {"name": "EPRL", "label": "max-diameter", "sampling": "max-diameter", "preset": "experiment"}
+BPI = {"name": "BPIUCRL", "label": "BPI-UCRL", "preset": "experiment"}
+
+
+def timed(spec: Any, workers: int) -> float:
+    """Seconds of a whole study, rows on disk included."""
+    from surepath.experiments.runner import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        return run(spec, folder, workers=workers).seconds
+
+
+def study(**changes: Any) -> Any:
+    """A study over the small sweep."""
+    from surepath.experiments.spec import Spec
+
+    return Spec.from_dict({**SWEEP, "runs": 100, "learners": [MAX_DIAMETER, BPI], **changes})
+
+
+def bare(spec: Any) -> float:
+    """Seconds of the same runs by `simulate` alone, on one thread."""
+    from surepath import simulate
+    from surepath.experiments.sources import instance_of
+
+    begun = time.perf_counter()
+    for cell in spec.cells():
+        learner = {**cell.learner, "delta": cell.delta}
+        simulate(learner, instance_of(cell.source), spec.runs, cell.seed, cell.epsilons, 1)
+    return time.perf_counter() - begun
+
+
+def peak(runs: int) -> dict[str, float]:
+    """Peak memory of a process that plays this many runs of each cell."""
+    spec = study(runs=runs, epsilons_per_gap=[5.0], chunk=100)
+    seconds = timed(spec, 2)
+    return {"seconds": seconds, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def ratios_seconds(workers: int) -> tuple[float, float]:
+    """Seconds of the paper's sweep: of one run per cell with BPI-UCRL, and of ten without it."""
+    from surepath.experiments.paper.common import learners
+    from surepath.experiments.paper.ratios import BUDGET, GRID
+
+    whole = {**SWEEP, "epsilons_per_gap": list(GRID), "budget": BUDGET["experiment"]}
+    whole["instances"] = [{"family": "paper_random", "seeds": "0..9", "sigma": 0.5}]
+    others = [learner for learner in learners("experiment") if learner["name"] != "BPIUCRL"]
+    long = timed(study(**whole, runs=1, learners=[BPI]), workers)
+    return long, timed(study(**whole, runs=10, learners=others), workers)
+
+
+def main() -> None:
+    """Print the table."""
+    cores = os.cpu_count() or 1
+    timed(study(runs=1), 1)  # compile
+    spec = study()
+    alone, one, many = bare(spec), timed(spec, 1), timed(spec, cores)
+    apart = timed(study(learners=[{**BPI, "share": False}]), 1)
+    shared = timed(study(learners=[BPI]), 1)
+    print(f"{'a study of 800 runs over bare simulate, one thread':<60} {one / alone:>8.2f}")
+    print(f"{f'one thread over {cores}':<60} {one / many:>8.2f}")
+    print(f"{'a run per epsilon over one run for four':<60} {apart / shared:>8.2f}")
+    rows = {}
+    for runs in (200, 2_000):
+        command = [sys.executable, "-c", f"from benchmarks.bench_experiments import *; print(json.dumps(peak({runs})))"]
+        rows[runs] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    growth = rows[2_000]["mib"] / rows[200]["mib"]
+    print(f"{'peak memory, 16,000 runs over 1,600':<60} {growth:>8.2f}   ({rows[2_000]['mib']:.0f} MiB)")
+    print(f"{'runs a second, 16,000 short runs with their rows':<60} {16_000 / rows[2_000]['seconds']:>8,.0f}")
+    long, rest = ratios_seconds(cores)
+    sweep = 10 * long + rest
+    print(f"{f'figure-ratios, 10 runs, {cores} cores, in seconds':<60} {sweep:>8.0f}")
+    print(f"{'the authors: 48 h on 32 processors, per processor':<60} {48 * 3600 * 32 / (sweep * cores):>8,.0f}")
+
+
+if __name__ == "__main__":
+    main()
