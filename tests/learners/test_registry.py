@@ -108,7 +108,7 @@ def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path: Path) ->
     program = """
 import numpy as np
 from surepath.engine.widths import fill_table
-fill_table(0, 1.0, 0.1, 1.0, np.zeros(4))
+fill_table(0, 1.0, 0.1, 1.0, 0, np.zeros(4))
 """
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     environment["SUREPATH_CACHE_DIR"] = str(tmp_path)

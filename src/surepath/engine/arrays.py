@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from surepath._checks import FloatArray, IntArray
 from surepath.model.instance import Instance
@@ -22,6 +23,13 @@ class Graph(NamedTuple):
     target: IntArray  # [N] node each arc leads to
     source: IntArray  # [N] node each arc leaves
     stage_node: IntArray  # [H + 1] first node of each stage
+
+
+class Layers(NamedTuple):
+    """The graph for the tight loops of the learners: half the memory, and unsigned, so no index can be negative."""
+
+    first: NDArray[np.uint32]  # [n_nodes + 1]
+    target: NDArray[np.uint32]  # [N]
 
 
 class Reality(NamedTuple):
@@ -50,6 +58,11 @@ def graph_of(mdp: MDP) -> Graph:
         own(mdp.source, np.int64),
         own(mdp.stage_node, np.int64),
     )
+
+
+def layers_of(mdp: MDP) -> Layers:
+    """The compact kernel view of an MDP; 2**32 - 1 arcs are enough for everybody."""
+    return Layers(own(mdp.first, np.uint32), own(mdp.target, np.uint32))
 
 
 def no_reality() -> Reality:

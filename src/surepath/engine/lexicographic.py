@@ -11,7 +11,7 @@ import numpy as np
 
 from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import hot_kernel, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 
 NO_WAY = -np.inf
 
@@ -30,7 +30,7 @@ def pair(weight: float, infinite: int, sign: float, value: float, count: float) 
 
 @inner_kernel
 def backward_counted(
-    graph: Graph, weight: FloatArray, infinite: IntArray, sign: float, value: FloatArray, count: FloatArray
+    graph: Layers, weight: FloatArray, infinite: IntArray, sign: float, value: FloatArray, count: FloatArray
 ) -> None:
     """(count[i], value[i]) = largest pair of a path from node i to the sink."""
     first, target = graph.first, graph.target
@@ -49,7 +49,7 @@ def backward_counted(
 
 @inner_kernel
 def walk_counted(
-    graph: Graph,
+    graph: Layers,
     weight: FloatArray,
     infinite: IntArray,
     sign: float,
@@ -61,7 +61,7 @@ def walk_counted(
 ) -> None:
     """Follow the largest pair from the start; ties go to the lowest arc, or to the least played one."""
     first, target = graph.first, graph.target
-    node = 0
+    node = np.uint32(0)
     for h in range(len(path)):
         chosen = first[node]
         best, most = pair(weight[chosen], infinite[chosen], sign, value[target[chosen]], count[target[chosen]])

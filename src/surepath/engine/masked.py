@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray
-from surepath.engine._jit import hot_kernel, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine._jit import hot_kernel
+from surepath.engine.arrays import Layers
 
 
 @hot_kernel
-def backward_masked(graph: Graph, weight: FloatArray, value: FloatArray) -> None:
+def backward_masked(graph: Layers, weight: FloatArray, value: FloatArray) -> None:
     """value[i] = largest weight of a path from node i to the sink, -inf if there is none; value is [n_nodes + 1]."""
     first, target = graph.first, graph.target
     sink = len(first) - 1
@@ -27,37 +27,26 @@ def backward_masked(graph: Graph, weight: FloatArray, value: FloatArray) -> None
         stop = start
 
 
-@inner_kernel
-def forward_masked(graph: Graph, weight: FloatArray, value: FloatArray) -> None:
-    """value[i] = largest weight of a path from the start to node i, -inf if there is none; value is [n_nodes + 1]."""
-    first, target = graph.first, graph.target
-    sink = len(first) - 1
-    for i in range(1, sink + 1):
-        value[i] = -np.inf
-    value[0] = 0.0
-    for i in range(sink):
-        here = value[i]
-        if here == -np.inf:
-            continue
-        for e in range(first[i], first[i + 1]):
-            x = here + weight[e]
-            if x > value[target[e]]:
-                value[target[e]] = x
-
-
 @hot_kernel
 def walk_masked(
-    graph: Graph, weight: FloatArray, value: FloatArray, visits: IntArray, least_played: int, path: IntArray
+    graph: Layers, weight: FloatArray, value: FloatArray, visits: IntArray, least_played: int, path: IntArray
 ) -> None:
-    """Follow the largest weight from the start; ties go to the lowest arc, or to the least played one."""
+    """Follow the largest weight from the start; ties go to the lowest arc, or to the least played one.
+
+    The choice is written to the path at once, inside the branch: a store keeps the compiler from turning the branch
+    into a conditional move, so the processor runs ahead on the likely path instead of waiting for each sum.
+    """
     first, target = graph.first, graph.target
-    node = 0
+    node = np.uint32(0)
     for h in range(len(path)):
-        chosen = first[node]
-        best = weight[chosen] + value[target[chosen]]
-        for e in range(chosen + 1, first[node + 1]):
+        start = first[node]
+        path[h] = start
+        best = weight[start] + value[target[start]]
+        for e in range(start + 1, first[node + 1]):
             x = weight[e] + value[target[e]]
-            if x > best or (least_played == 1 and x == best and visits[e] < visits[chosen]):
-                best, chosen = x, e
-        path[h] = chosen
-        node = target[chosen]
+            if x > best:
+                best = x
+                path[h] = e
+            elif least_played == 1 and x == best and visits[e] < visits[path[h]]:
+                path[h] = e
+        node = target[np.uint64(path[h])]

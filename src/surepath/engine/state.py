@@ -16,14 +16,14 @@ import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.engine._jit import inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 
 BIG = 2.0**1000
 HALF_BIG = 2.0**999
 
-# Rows of State.arc, float [9, N].
-SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, BONUS = range(9)
-# WIDTH and UPPER: -inf where no active policy passes; BONUS and TOP: the same everywhere.  LOWER: -inf where unvisited.
+# Rows of State.arc, float [8, N].
+SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN = range(8)
+# WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
 # TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see rules/elimination/slack.py).
 
 # Rows of State.number, int [3, N].
@@ -61,7 +61,9 @@ CHECKED = 12  # 1 when the stopping rule is due after this episode
 COVER_LEFT = 13  # paths of this period's cover still to play
 COVER_STALE = 14  # 1 when the period's cover is still to be found
 SETTLED = 15  # how many epsilons are settled
-N_TALLY = 16
+MEASURED = 16  # episode after which slack was last measured
+EAGER = 17  # until this episode arcs are judged every time, without measuring
+N_TALLY = 18
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -103,7 +105,7 @@ class Plan(NamedTuple):
 class State(NamedTuple):
     """All arrays of one run; rows and places are named above."""
 
-    arc: FloatArray  # [9, N]
+    arc: FloatArray  # [8, N]
     number: IntArray  # [3, N]
     flag: BoolArray  # [5, N]
     node: FloatArray  # [7, n_nodes + 1]
@@ -116,17 +118,17 @@ class State(NamedTuple):
 
 
 def new_state(
-    graph: Graph,
-    plan: Plan,
+    graph: Layers,
+    horizon: int,
     sigma: FloatArray,
     known: BoolArray,
     known_gain: FloatArray,
     table: FloatArray,
 ) -> State:
     """A state before `set_up`."""
-    n, nodes, horizon = len(graph.target), len(graph.first) - 1, len(graph.stage_node) - 1
+    n, nodes = len(graph.target), len(graph.first) - 1
     state = State(
-        arc=np.zeros((9, n)),
+        arc=np.zeros((8, n)),
         number=np.zeros((3, n), dtype=np.int64),
         flag=np.zeros((5, n), dtype=np.bool_),
         node=np.zeros((7, nodes + 1)),
@@ -144,9 +146,9 @@ def new_state(
 
 
 @inner_kernel
-def set_up(graph: Graph, plan: Plan, state: State) -> None:
+def set_up(graph: Layers, plan: Plan, state: State) -> None:
     """Fill the arrays of a run that has seen nothing; LOWER already holds the gains of known arcs."""
-    nodes, horizon = len(graph.first) - 1, len(graph.stage_node) - 1
+    nodes, horizon = len(graph.first) - 1, state.path.shape[1]
     arc, flag, tally = state.arc, state.flag, state.tally
     unseen = 0
     for e in range(len(graph.target)):
@@ -160,13 +162,11 @@ def set_up(graph: Graph, plan: Plan, state: State) -> None:
         unseen += 1
         if plan.cap < np.inf:
             arc[WIDTH, e] = plan.cap
-            arc[BONUS, e] = plan.cap
             arc[UPPER, e] = plan.cap
             arc[TOP, e] = plan.cap
             arc[LOWER, e] = -plan.cap
         else:
             arc[WIDTH, e] = BIG
-            arc[BONUS, e] = BIG
             arc[UPPER, e] = BIG
             arc[TOP, e] = BIG
             arc[LOWER, e] = -np.inf

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import hot_kernel, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.lexicographic import backward_counted, walk_counted
 from surepath.engine.masked import backward_masked, walk_masked
 from surepath.engine.state import (
     BEST,
+    BIG,
     FLOOR,
     FRESH_BEST,
     FRESH_FLOOR,
     FRESH_SPREAD,
     INFINITE,
+    KNOWN,
     LOWER,
     PASSABLE_INFINITE,
     SCRATCH,
     SCRATCH_TIE,
+    SIGMA,
     SPREAD,
     UPPER,
     VISITS,
@@ -25,10 +30,32 @@ from surepath.engine.state import (
     Plan,
     State,
 )
+from surepath.engine.widths import base_width
 
 
 @hot_kernel
-def floor_values(graph: Graph, state: State) -> None:
+def visited_width(plan: Plan, state: State, e: int | np.uint64, n: int) -> float:
+    """Width of arc e after n >= 1 visits."""
+    if n < len(state.table):
+        base = state.table[n]
+    else:
+        base = base_width(plan.widths, float(n), plan.arcs, plan.delta, plan.prior)
+    return float(min(state.arc[SIGMA, e] * base, plan.cap))
+
+
+@inner_kernel
+def width_of(plan: Plan, state: State, e: int) -> float:
+    """Width of arc e, BIG where it is infinite."""
+    if state.flag[KNOWN, e]:
+        return 0.0
+    n = state.number[VISITS, e]
+    if n > 0:
+        return visited_width(plan, state, e, n)
+    return BIG if plan.cap == np.inf else plan.cap
+
+
+@hot_kernel
+def floor_values(graph: Layers, state: State) -> None:
     """FLOOR = largest lower value over ALL policies; -inf where every path has an unvisited arc."""
     if state.tally[FRESH_FLOOR] == 0:
         backward_masked(graph, state.arc[LOWER], state.node[FLOOR])
@@ -36,7 +63,7 @@ def floor_values(graph: Graph, state: State) -> None:
 
 
 @hot_kernel
-def best_values(graph: Graph, state: State) -> None:
+def best_values(graph: Layers, state: State) -> None:
     """BEST = largest upper value over active policies; BIG or more where an infinity is in it."""
     if state.tally[FRESH_BEST] == 0:
         backward_masked(graph, state.arc[UPPER], state.node[BEST])
@@ -44,7 +71,7 @@ def best_values(graph: Graph, state: State) -> None:
 
 
 @hot_kernel
-def spread_values(graph: Graph, state: State) -> None:
+def spread_values(graph: Layers, state: State) -> None:
     """SPREAD = largest sum of widths over active policies; twice that of the start is the diameter."""
     if state.tally[FRESH_SPREAD] == 0:
         backward_masked(graph, state.arc[WIDTH], state.node[SPREAD])
@@ -52,7 +79,7 @@ def spread_values(graph: Graph, state: State) -> None:
 
 
 @inner_kernel
-def walk_infinite(graph: Graph, plan: Plan, state: State, weight: FloatArray, out: IntArray) -> None:
+def walk_infinite(graph: Layers, plan: Plan, state: State, weight: FloatArray, out: IntArray) -> None:
     """Walk an active policy of largest weight (UPPER or WIDTH) while some passable arc is infinite."""
     infinite, value, count = state.number[INFINITE], state.node[SCRATCH], state.node[SCRATCH_TIE]
     backward_counted(graph, weight, infinite, 1.0, value, count)
@@ -60,7 +87,7 @@ def walk_infinite(graph: Graph, plan: Plan, state: State, weight: FloatArray, ou
 
 
 @hot_kernel
-def walk_best(graph: Graph, plan: Plan, state: State, out: IntArray) -> None:
+def walk_best(graph: Layers, plan: Plan, state: State, out: IntArray) -> None:
     """Write an active policy of largest upper value into `out`."""
     if state.tally[PASSABLE_INFINITE] > 0:
         walk_infinite(graph, plan, state, state.arc[UPPER], out)
@@ -70,7 +97,7 @@ def walk_best(graph: Graph, plan: Plan, state: State, out: IntArray) -> None:
 
 
 @hot_kernel
-def walk_spread(graph: Graph, plan: Plan, state: State, out: IntArray) -> None:
+def walk_spread(graph: Layers, plan: Plan, state: State, out: IntArray) -> None:
     """Write an active policy of largest diameter into `out`."""
     if state.tally[PASSABLE_INFINITE] > 0:
         walk_infinite(graph, plan, state, state.arc[WIDTH], out)

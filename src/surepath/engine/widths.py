@@ -41,8 +41,8 @@ def base_width(kind: int, n: float, arcs: float, delta: float, prior: float) -> 
 
 
 @bare_kernel
-def fill_table(kind: int, arcs: float, delta: float, prior: float, table: FloatArray) -> None:
-    """table[n] = base width after n visits; entry 0 is not used."""
-    table[0] = np.inf
-    for n in range(1, len(table)):
-        table[n] = base_width(kind, float(n), arcs, delta, prior)
+def fill_table(kind: int, arcs: float, delta: float, prior: float, start: int, table: FloatArray) -> None:
+    """table[i] = base width after start + i visits; infinite after none."""
+    for i in range(len(table)):
+        n = start + i
+        table[i] = base_width(kind, float(n), arcs, delta, prior) if n > 0 else np.inf

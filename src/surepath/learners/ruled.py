@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.engine.arrays import Reality, no_reality
+from surepath.engine.arrays import Reality, layers_of, no_reality
 from surepath.engine.state import (
     ACTIVE,
     ADVICE,
-    BIG,
-    BONUS,
     EPISODES,
     GAIN,
     MARKED,
@@ -62,6 +61,7 @@ class RuleLearner(Learner):
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         self.compiled = not (self.sampling_rule or self.elimination_rule or self.stopping_rule)
+        self.layers = layers_of(mdp)
         self.plan = self._plan()
         self._table = self._new_table(1024)
         self._state = self._new_state()
@@ -77,10 +77,9 @@ class RuleLearner(Learner):
 
     # Arrays ----------------------------------------------------------------------------------------------------
 
-    def _new_table(self, size: int) -> FloatArray:
-        table = np.zeros(size)
-        plan = self.plan
-        fill_table(plan.widths, plan.arcs, plan.delta, plan.prior, table)
+    def _new_table(self, size: int, start: int = 0) -> FloatArray:
+        table, plan = np.zeros(size), self.plan
+        fill_table(plan.widths, plan.arcs, plan.delta, plan.prior, start, table)
         return table
 
     def _table_for(self, episodes: int) -> FloatArray:
@@ -92,19 +91,19 @@ class RuleLearner(Learner):
         return table
 
     def _new_state(self) -> State:
-        return new_state(self.graph, self.plan, self.sigma, self.mdp.is_known, self.known_gain, self._table)
+        return new_state(self.layers, self.mdp.horizon, self.sigma, self.mdp.is_known, self.known_gain, self._table)
 
     @property
     def _player(self) -> Callable[..., float]:
         if self.plan.sampling == STATIC_MAX_COVERAGE:
             from surepath.rules.covered import play_covered
 
-            return play_covered
+            return partial(play_covered, self.graph)
         return play
 
     def _serve(self, task: int) -> float:
         rng, reality, record = _IDLE_RNG, _NO_REALITY, self._no_record
-        return self._player(self.graph, self.plan, self._state, reality, rng, task, 0, self._epsilons, record)
+        return self._player(self.layers, self.plan, self._state, reality, rng, task, 0, self._epsilons, record)
 
     # The contract ----------------------------------------------------------------------------------------------
 
@@ -131,8 +130,14 @@ class RuleLearner(Learner):
 
     def widths_now(self) -> FloatArray:
         """Half the confidence interval of each arc, infinite where unvisited, float [N]."""
-        width = self._state.arc[BONUS].copy()
-        width[width >= BIG] = np.inf
+        plan, known = self.plan, self.mdp.is_known
+        table = self._table_for(int(self.visits.max()))
+        with np.errstate(invalid="ignore"):  # 0 times infinity on known arcs
+            width = np.minimum(self.sigma * table[np.minimum(self.visits, len(table) - 1)], plan.cap)
+        for arc in np.flatnonzero(self.visits >= len(table)).tolist():
+            width[arc] = min(self.sigma[arc] * self._new_table(1, int(self.visits[arc]))[0], plan.cap)
+        width[(self.visits == 0) & ~known] = plan.cap
+        width[known] = 0.0
         return cast(FloatArray, width)
 
     def passable_now(self) -> BoolArray:
@@ -171,7 +176,7 @@ class RuleLearner(Learner):
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
-        graph, plan, state = self.graph, self._plan_for(rng), self._new_state()
+        graph, plan, state = self.layers, self._plan_for(rng), self._new_state()
         record = new_record(len(falling), self.mdp.horizon)
         step = max(1000, _CHUNK // self.mdp.n_arcs)
         limit = min(budget, 1000)

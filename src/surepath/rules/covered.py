@@ -6,7 +6,7 @@ import numpy as np
 
 from surepath._checks import FloatArray
 from surepath.engine._jit import kernel
-from surepath.engine.arrays import Graph, Reality
+from surepath.engine.arrays import Graph, Layers, Reality
 from surepath.engine.state import Plan, State
 from surepath.rules.loop import NEEDS_COVER, Record, play
 from surepath.rules.sampling.static_max_coverage import renew
@@ -14,7 +14,8 @@ from surepath.rules.sampling.static_max_coverage import renew
 
 @kernel
 def play_covered(
-    graph: Graph,
+    full: Graph,
+    graph: Layers,
     plan: Plan,
     state: State,
     reality: Reality,
@@ -27,6 +28,6 @@ def play_covered(
     """`play`, with a new cover as often as it asks for one."""
     answer = play(graph, plan, state, reality, rng, task, limit, epsilons, record)
     while answer == NEEDS_COVER:
-        renew(graph, state)
+        renew(full, state)
         answer = play(graph, plan, state, reality, rng, task, limit, epsilons, record)
     return answer

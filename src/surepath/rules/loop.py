@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import bare_kernel, inner_kernel
-from surepath.engine.arrays import Graph, Reality
+from surepath.engine.arrays import Layers, Reality
 from surepath.engine.draw import draw
 from surepath.engine.state import (
     ADVICE,
@@ -61,7 +61,7 @@ def new_record(epsilons: int, horizon: int) -> Record:
 
 
 @inner_kernel
-def settle(graph: Graph, plan: Plan, state: State, record: Record, reason: np.int64) -> None:
+def settle(graph: Layers, plan: Plan, state: State, record: Record, reason: np.int64) -> None:
     """Note the answer for the next epsilon."""
     at = state.tally[SETTLED]
     proven = certified_gap(graph, plan, state)
@@ -76,7 +76,7 @@ def settle(graph: Graph, plan: Plan, state: State, record: Record, reason: np.in
 
 @bare_kernel
 def play(
-    graph: Graph,
+    graph: Layers,
     plan: Plan,
     state: State,
     reality: Reality,

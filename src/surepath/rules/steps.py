@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from surepath.engine._jit import hot_kernel, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import (
     ACTIVE,
-    BONUS,
     CHECKED,
     COVER_LEFT,
     COVER_STALE,
@@ -23,7 +24,6 @@ from surepath.engine.state import (
     PASSABLE_INFINITE,
     PATH,
     PERIOD,
-    SIGMA,
     STARTED,
     SUMS,
     TOP,
@@ -35,7 +35,7 @@ from surepath.engine.state import (
     Plan,
     State,
 )
-from surepath.engine.widths import base_width
+from surepath.engine.views import visited_width
 from surepath.rules.elimination import eliminate, is_due, mark
 from surepath.rules.elimination.slack import note
 from surepath.rules.sampling import STATIC_MAX_COVERAGE, static_max_coverage
@@ -44,54 +44,45 @@ _spend = static_max_coverage.spend
 
 
 @hot_kernel
-def count_visits(state: State) -> None:
-    """Count the row PATH as played and add its rewards to the sums."""
-    tally, visits, flag = state.tally, state.number[VISITS], state.flag
-    tally[EPISODES] += 1
+def take_in(plan: Plan, state: State) -> None:
+    """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1)."""
+    tally, arc, flag, number = state.tally, state.arc, state.flag, state.number
     for h in range(state.path.shape[1]):
-        e = state.path[PATH, h]
-        visits[e] += 1
+        e = np.uint64(state.path[PATH, h])
+        n = number[VISITS, e] + 1
+        number[VISITS, e] = n
         if flag[KNOWN, e]:
             continue
-        n = visits[e]
-        state.arc[SUMS, e] += state.stage[GAIN, h]
-        if n == 1:
-            tally[UNSEEN] -= 1
-            if flag[ACTIVE, e]:
-                tally[UNSEEN_ACTIVE] -= 1
-        if n == tally[PERIOD] and flag[ACTIVE, e]:
-            tally[LOW] -= 1
-
-
-@hot_kernel
-def update_bounds(plan: Plan, state: State) -> None:
-    """Mean, width and interval of the arcs just played (line 6 of Algorithm 1)."""
-    tally, table, arc = state.tally, state.table, state.arc
-    for h in range(state.path.shape[1]):
-        e = state.path[PATH, h]
-        if state.flag[KNOWN, e]:
-            continue
-        n = state.number[VISITS, e]
-        if n < len(table):
-            base = table[n]
-        else:
-            base = base_width(plan.widths, float(n), plan.arcs, plan.delta, plan.prior)
-        width = min(arc[SIGMA, e] * base, plan.cap)
-        mean = arc[SUMS, e] / n
-        arc[BONUS, e] = width
+        total = arc[SUMS, e] + state.stage[GAIN, h]
+        arc[SUMS, e] = total
+        width = visited_width(plan, state, e, n)
+        mean = total / n
         arc[TOP, e] = mean + width
         arc[LOWER, e] = mean - width
-        if state.flag[PASSABLE, e]:
+        if flag[PASSABLE, e]:
             arc[WIDTH, e] = width
             arc[UPPER, e] = mean + width
-        if state.number[INFINITE, e] > 0:
-            state.number[INFINITE, e] = 0
-            if state.flag[PASSABLE, e]:
-                tally[PASSABLE_INFINITE] -= 1
-        note(state, h, e)
+        if n == 1:
+            first_visit(state, e)
+        if n == tally[PERIOD] and flag[ACTIVE, e]:
+            tally[LOW] -= 1
+        note(state, h, e, mean + width, mean - width)
     tally[FRESH_FLOOR] = 0
     tally[FRESH_BEST] = 0
     tally[FRESH_SPREAD] = 0
+
+
+@inner_kernel
+def first_visit(state: State, e: np.uint64) -> None:
+    """The arc's width is finite from now on."""
+    tally = state.tally
+    tally[UNSEEN] -= 1
+    if state.flag[ACTIVE, e]:
+        tally[UNSEEN_ACTIVE] -= 1
+    if state.number[INFINITE, e] > 0:
+        state.number[INFINITE, e] = 0
+        if state.flag[PASSABLE, e]:
+            tally[PASSABLE_INFINITE] -= 1
 
 
 @inner_kernel
@@ -115,12 +106,12 @@ def roll_period(state: State) -> None:
 
 
 @hot_kernel
-def absorb(graph: Graph, plan: Plan, state: State) -> None:
+def absorb(graph: Layers, plan: Plan, state: State) -> None:
     """Lines 6 to 8 of Algorithm 1 for the episode in the rows PATH and GAIN."""
-    count_visits(state)
+    state.tally[EPISODES] += 1
     due = is_due(plan, state)
     marked = due and mark(graph, plan, state)  # with the quantities of the previous episode
-    update_bounds(plan, state)
+    take_in(plan, state)
     if due:
         eliminate(graph, plan, state, marked)
     if plan.sampling == STATIC_MAX_COVERAGE and state.tally[EPISODES] % 2 == 1 and state.tally[COVER_LEFT] > 0:

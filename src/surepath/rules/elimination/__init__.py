@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 
 from surepath.engine._jit import hot_kernel, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import (
+    ACTIVE,
     EPISODES,
+    KNOWN,
     LOW,
     NEXT_TIME,
+    PATH,
+    PERIOD,
     RETURN_SLACK,
     UNSEEN_ACTIVE,
     VALUE_SLACK,
+    VISITS,
     Plan,
     State,
 )
@@ -27,9 +32,21 @@ EVERY_EPISODE, EVERY_SA, END_OF_PERIOD, GEOMETRIC = range(4)
 _mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.eliminate
 
 
+@inner_kernel
+def ends_period(state: State) -> bool:
+    """Whether the path about to be taken in brings the last active arc to k visits."""
+    low = state.tally[LOW]
+    for h in range(state.path.shape[1]):
+        e = state.path[PATH, h]
+        reaches = state.number[VISITS, e] + 1 == state.tally[PERIOD]
+        if reaches and state.flag[ACTIVE, e] and not state.flag[KNOWN, e]:
+            low -= 1
+    return bool(low == 0)
+
+
 @hot_kernel
 def is_due(plan: Plan, state: State) -> bool:
-    """Whether this episode ends with a look at the active sets; visits are already counted."""
+    """Whether this episode, counted but not taken in yet, ends with a look at the active sets."""
     tally = state.tally
     t = tally[EPISODES]
     if plan.schedule == EVERY_EPISODE:
@@ -37,7 +54,7 @@ def is_due(plan: Plan, state: State) -> bool:
     elif plan.schedule == EVERY_SA:
         due = t % plan.every == 0
     elif plan.schedule == END_OF_PERIOD:
-        due = tally[LOW] == 0
+        due = ends_period(state)
     else:
         due = t >= tally[NEXT_TIME]
         if due:
@@ -46,24 +63,23 @@ def is_due(plan: Plan, state: State) -> bool:
 
 
 @inner_kernel
-def drop_marked(graph: Graph, plan: Plan, state: State) -> None:
+def drop_marked(graph: Layers, plan: Plan, state: State) -> None:
     """Take out the arcs that a rule written in Python has marked."""
     if _by_value(graph, plan, state) > 0:
-        refresh_passable(graph, state)
+        refresh_passable(graph, plan, state)
         state.real[RETURN_SLACK] = -1.0
 
 
 @hot_kernel
-def mark(graph: Graph, plan: Plan, state: State) -> bool:
+def mark(graph: Layers, plan: Plan, state: State) -> bool:
     """The value rule on the statistics before this episode; whether there may be something to take out."""
     if plan.by_value == 0 or is_idle(state, state.real[VALUE_SLACK]):
         return False
-    _mark(graph, state)
-    return bool(state.real[VALUE_SLACK] < 0.0)
+    return _mark(graph, state)
 
 
 @hot_kernel
-def eliminate(graph: Graph, plan: Plan, state: State, marked: bool) -> None:
+def eliminate(graph: Layers, plan: Plan, state: State, marked: bool) -> None:
     """Apply the rules that are on; both are judged on the active policies of the previous episode."""
     if plan.wait == 1 and state.tally[UNSEEN_ACTIVE] > 0:
         return
@@ -73,8 +89,8 @@ def eliminate(graph: Graph, plan: Plan, state: State, marked: bool) -> None:
         if gone > 0:
             state.real[RETURN_SLACK] = -1.0
             if plan.sequential == 1:
-                refresh_passable(graph, state)
+                refresh_passable(graph, plan, state)
     if plan.by_return == 1 and not is_idle(state, state.real[RETURN_SLACK]):
         gone += _by_return(graph, plan, state)
     if gone > 0:
-        refresh_passable(graph, state)
+        refresh_passable(graph, plan, state)

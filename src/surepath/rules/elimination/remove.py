@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.engine._jit import inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import (
     ACTIVE,
-    BONUS,
     CROWDED,
     FRESH_BEST,
     FRESH_SPREAD,
@@ -28,6 +27,7 @@ from surepath.engine.state import (
     Plan,
     State,
 )
+from surepath.engine.views import width_of
 
 
 @inner_kernel
@@ -52,7 +52,7 @@ def remove(plan: Plan, state: State, node: int, e: int) -> int:
 
 
 @inner_kernel
-def refresh_passable(graph: Graph, state: State) -> None:
+def refresh_passable(graph: Layers, plan: Plan, state: State) -> None:
     """PASSABLE = arcs on a path of some active policy: active arcs, or all arcs of a state where none is active."""
     first, target, reached = graph.first, graph.target, state.node[SCRATCH]
     arc, nodes, infinite = state.arc, len(first) - 1, 0
@@ -69,7 +69,7 @@ def refresh_passable(graph: Graph, state: State) -> None:
                 arc[UPPER, e] = -np.inf
             elif ok and not state.flag[PASSABLE, e]:
                 arc[UPPER, e] = arc[TOP, e]
-                arc[WIDTH, e] = arc[BONUS, e]
+                arc[WIDTH, e] = width_of(plan, state, e)
             state.flag[PASSABLE, e] = ok
             if ok and state.number[INFINITE, e] > 0:
                 infinite += 1

@@ -16,31 +16,36 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.engine._jit import inner_kernel
-from surepath.engine.arrays import Graph
-from surepath.engine.masked import forward_masked
+from surepath.engine.arrays import Layers
 from surepath.engine.state import ACTIVE, BEST, FLOOR, REACH, RETURN_SLACK, UPPER, Plan, State
 from surepath.engine.views import best_values, floor_values
 from surepath.rules.elimination.remove import remove
-from surepath.rules.elimination.slack import start_over
+from surepath.rules.elimination.slack import measure
 
 
 @inner_kernel
-def eliminate(graph: Graph, plan: Plan, state: State) -> int:
+def eliminate(graph: Layers, plan: Plan, state: State) -> int:
     """Take out what the rule rules out; how many arcs went."""
     floor_values(graph, state)
     best_values(graph, state)
     upper, reach, best = state.arc[UPPER], state.node[REACH], state.node[BEST]
-    forward_masked(graph, upper, reach)
     floor, gone, slack = state.node[FLOOR, 0], 0, np.inf
-    for i in range(len(graph.first) - 1):
+    for i in range(1, len(graph.first)):
+        reach[i] = -np.inf
+    reach[0] = 0.0
+    for i in range(len(graph.first) - 1):  # the forward pass; what reaches node i is final when its turn comes
+        here = reach[i]
         for e in range(graph.first[i], graph.first[i + 1]):
-            if not state.flag[ACTIVE, e]:
-                continue
-            through = reach[i] + upper[e] + best[graph.target[e]]
-            if through < floor or through == -np.inf:
-                gone += remove(plan, state, i, e)
-            else:
-                slack = min(slack, through - floor)
-    start_over(state)
-    state.real[RETURN_SLACK] = -1.0 if gone > 0 else slack
+            j = graph.target[e]
+            so_far = here + upper[e]
+            if so_far > reach[j]:
+                reach[j] = so_far
+            if state.flag[ACTIVE, e]:
+                through = so_far + best[j]
+                if through < floor or through == -np.inf:
+                    gone += remove(plan, state, i, e)
+                else:
+                    slack = min(slack, through - floor)
+    measured = measure(state)
+    state.real[RETURN_SLACK] = slack if measured and gone == 0 else -1.0
     return gone

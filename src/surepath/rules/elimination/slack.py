@@ -9,8 +9,12 @@ in every episode, bit for bit: a guard far above the rounding of the sums keeps 
 
 from __future__ import annotations
 
+import numpy as np
+
 from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.state import (
+    EAGER,
+    EPISODES,
     FALLEN,
     FLOOR_SEEN,
     GUARD,
@@ -18,6 +22,7 @@ from surepath.engine.state import (
     LIFTED,
     LOWER,
     LOWER_SEEN,
+    MEASURED,
     RETURN_SLACK,
     RISEN,
     TOP,
@@ -29,14 +34,14 @@ from surepath.engine.state import (
 
 
 @hot_kernel
-def note(state: State, h: int, e: int) -> None:
-    """Account for new bounds of arc e at stage h."""
+def note(state: State, h: int, e: np.uint64, top: float, lower: float) -> None:
+    """Account for the new bounds of arc e at stage h."""
     stage, real = state.stage, state.real
-    fall = state.arc[TOP_SEEN, e] - state.arc[TOP, e] - stage[FALLEN, h]
+    fall = state.arc[TOP_SEEN, e] - top - stage[FALLEN, h]
     if fall > 0.0:
         stage[FALLEN, h] += fall
         real[USED] += fall
-    rise = state.arc[LOWER, e] - state.arc[LOWER_SEEN, e] - stage[RISEN, h]
+    rise = lower - state.arc[LOWER_SEEN, e] - stage[RISEN, h]
     if rise > 0.0:
         stage[RISEN, h] += rise
         real[USED] += rise
@@ -47,6 +52,21 @@ def note(state: State, h: int, e: int) -> None:
 def is_idle(state: State, slack: float) -> bool:
     """Whether judging by the rule with this slack would remove nothing."""
     return bool(state.real[USED] + state.real[GUARD] < slack)
+
+
+@inner_kernel
+def measure(state: State) -> bool:
+    """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
+    tally = state.tally
+    t = tally[EPISODES]
+    if t < tally[EAGER]:
+        return False
+    if tally[MEASURED] == t - 1:  # the slack measured one episode ago did not last
+        tally[EAGER] = t + 16
+        return False
+    tally[MEASURED] = t
+    start_over(state)
+    return True
 
 
 @inner_kernel

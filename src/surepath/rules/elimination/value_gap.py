@@ -13,34 +13,36 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.engine._jit import inner_kernel
-from surepath.engine.arrays import Graph
-from surepath.engine.masked import backward_masked
+from surepath.engine.arrays import Layers
 from surepath.engine.state import ACTIVE, FLOOR, HIGHEST, MARKED, TOP, VALUE_SLACK, Plan, State
 from surepath.engine.views import floor_values
 from surepath.rules.elimination.remove import remove
-from surepath.rules.elimination.slack import start_over
+from surepath.rules.elimination.slack import measure
 
 
 @inner_kernel
-def mark(graph: Graph, state: State) -> None:
-    """Note which active arcs the statistics so far rule out; the slack is negative when there are any."""
+def mark(graph: Layers, state: State) -> bool:
+    """Note which active arcs the statistics so far rule out; whether there are any."""
     floor_values(graph, state)
-    top, highest = state.arc[TOP], state.node[HIGHEST]
-    backward_masked(graph, top, highest)
-    slack = np.inf
-    for i in range(len(graph.first) - 1):
-        floor = state.node[FLOOR, i]
+    top, highest, slack = state.arc[TOP], state.node[HIGHEST], np.inf
+    sink = len(graph.first) - 1
+    highest[sink] = 0.0
+    for i in range(sink - 1, -1, -1):  # the backward pass over all policies
+        floor, best = state.node[FLOOR, i], -np.inf
         for e in range(graph.first[i], graph.first[i + 1]):
+            value = top[e] + highest[graph.target[e]]
+            best = max(best, value)
             if state.flag[ACTIVE, e]:
-                value = top[e] + highest[graph.target[e]]
                 state.flag[MARKED, e] = value < floor
                 slack = min(slack, value - floor)
-    start_over(state)
-    state.real[VALUE_SLACK] = slack
+        highest[i] = best
+    measured = measure(state)
+    state.real[VALUE_SLACK] = slack if measured else -1.0
+    return bool(slack < 0.0)
 
 
 @inner_kernel
-def eliminate(graph: Graph, plan: Plan, state: State) -> int:
+def eliminate(graph: Layers, plan: Plan, state: State) -> int:
     """Take out what was marked; how many arcs went."""
     gone = 0
     for i in range(len(graph.first) - 1):

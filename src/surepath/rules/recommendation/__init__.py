@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.engine._jit import inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import ADVICE, BEST, HALF_BIG, INFINITE, LOWER, Plan, State
 from surepath.engine.views import best_values
 from surepath.rules.recommendation import cautious, optimistic
@@ -17,7 +17,7 @@ _optimistic, _cautious = optimistic.recommend, cautious.recommend
 
 
 @inner_kernel
-def certified_gap(graph: Graph, plan: Plan, state: State) -> float:
+def certified_gap(graph: Layers, plan: Plan, state: State) -> float:
     """Largest upper value over active policies minus the lower value of the recommended path, left in ADVICE.
 
     While all widths hold the best path is active, so its value is at most the first and the recommended one's at

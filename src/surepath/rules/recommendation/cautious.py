@@ -7,13 +7,13 @@ arc.
 from __future__ import annotations
 
 from surepath.engine._jit import inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.lexicographic import backward_counted, walk_counted
 from surepath.engine.state import ADVICE, INFINITE, LOWER, SCRATCH, SCRATCH_TIE, VISITS, Plan, State
 
 
 @inner_kernel
-def recommend(graph: Graph, plan: Plan, state: State) -> None:
+def recommend(graph: Layers, plan: Plan, state: State) -> None:
     """Write the recommended path into the row ADVICE."""
     lower, infinite, visits = state.arc[LOWER], state.number[INFINITE], state.number[VISITS]
     value, count = state.node[SCRATCH], state.node[SCRATCH_TIE]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from surepath.engine._jit import hot_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import Plan, State
 from surepath.rules.sampling import (
     coverage,
@@ -22,7 +22,7 @@ _optimistic, _uniform, _static = optimistic.choose, uniform.choose, static_max_c
 
 
 @hot_kernel
-def choose(graph: Graph, plan: Plan, state: State) -> None:
+def choose(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH."""
     if plan.sampling == MAX_DIAMETER:
         _max_diameter(graph, plan, state)

@@ -9,9 +9,11 @@ with a known reward are never undersampled. Ties: lowest arc.
 
 from __future__ import annotations
 
+import numpy as np
+
 from surepath._checks import BoolArray
 from surepath.engine._jit import hot_kernel, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import ACTIVE, KNOWN, PATH, PERIOD, SCRATCH, VISITS, Plan, State
 
 
@@ -23,7 +25,7 @@ def lacks(state: State, judged: BoolArray, e: int) -> float:
 
 
 @inner_kernel
-def cover(graph: Graph, state: State, judged: BoolArray) -> None:
+def cover(graph: Layers, state: State, judged: BoolArray) -> None:
     """Write a path with most undersampled arcs, judged on these active sets, into the row PATH."""
     first, target, value = graph.first, graph.target, state.node[SCRATCH]
     sink = len(first) - 1
@@ -33,7 +35,7 @@ def cover(graph: Graph, state: State, judged: BoolArray) -> None:
         for e in range(first[i], first[i + 1]):
             best = max(best, lacks(state, judged, e) + value[target[e]])
         value[i] = best
-    node = 0
+    node = np.uint32(0)
     for h in range(state.path.shape[1]):
         best, chosen = -1.0, first[node]
         for e in range(first[node], first[node + 1]):
@@ -45,6 +47,6 @@ def cover(graph: Graph, state: State, judged: BoolArray) -> None:
 
 
 @hot_kernel
-def choose(graph: Graph, plan: Plan, state: State) -> None:
+def choose(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH."""
     cover(graph, state, state.flag[ACTIVE])

@@ -11,7 +11,7 @@ falls and may jump. Eliminated arcs may be played to cover faster. Ties: lowest 
 from __future__ import annotations
 
 from surepath.engine._jit import hot_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import EPISODES, STARTED, Plan, State
 from surepath.rules.sampling import coverage, max_diameter
 
@@ -19,7 +19,7 @@ _cover, _widest = coverage.cover, max_diameter.choose
 
 
 @hot_kernel
-def choose(graph: Graph, plan: Plan, state: State) -> None:
+def choose(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH; the episode about to be played is number EPISODES + 1."""
     if state.tally[EPISODES] % 2 == 0:
         _cover(graph, state, state.flag[STARTED])

@@ -10,12 +10,12 @@ the `experiment` preset).
 from __future__ import annotations
 
 from surepath.engine._jit import hot_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import PATH, Plan, State
 from surepath.engine.views import walk_spread
 
 
 @hot_kernel
-def choose(graph: Graph, plan: Plan, state: State) -> None:
+def choose(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH."""
     walk_spread(graph, plan, state, state.path[PATH])

@@ -10,7 +10,7 @@ An unvisited arc has an infinite upper value: the path with most of them wins, t
 from __future__ import annotations
 
 from surepath.engine._jit import hot_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import PATH, UNSEEN, Plan, State
 from surepath.engine.views import walk_best
 from surepath.rules.sampling import max_diameter
@@ -19,7 +19,7 @@ _widest = max_diameter.choose
 
 
 @hot_kernel
-def choose(graph: Graph, plan: Plan, state: State) -> None:
+def choose(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH."""
     if plan.widths_first == 1 and state.tally[UNSEEN] > 0:
         _widest(graph, plan, state)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.engine._jit import hot_kernel, inner_kernel, kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Graph, Layers
 from surepath.engine.flow import minimum_flow
 from surepath.engine.state import (
     COVER_LEFT,
@@ -47,9 +47,9 @@ def renew(graph: Graph, state: State) -> None:
 
 
 @inner_kernel
-def next_of_cover(graph: Graph, state: State) -> None:
+def next_of_cover(graph: Layers, state: State) -> None:
     """Write the next path of the cover into the row PATH."""
-    left, node = state.number[LEFT], 0
+    left, node = state.number[LEFT], np.uint32(0)
     for h in range(state.path.shape[1]):
         chosen = graph.first[node]
         for e in range(chosen + 1, graph.first[node + 1]):
@@ -60,7 +60,7 @@ def next_of_cover(graph: Graph, state: State) -> None:
 
 
 @hot_kernel
-def choose(graph: Graph, plan: Plan, state: State) -> None:
+def choose(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH."""
     if state.tally[EPISODES] % 2 == 1:
         _widest(graph, plan, state)
@@ -71,9 +71,9 @@ def choose(graph: Graph, plan: Plan, state: State) -> None:
 
 
 @inner_kernel
-def spend(graph: Graph, state: State) -> None:
+def spend(graph: Layers, state: State) -> None:
     """After an odd episode: if it played the next path of the cover, that path is used up."""
-    left, node = state.number[LEFT], 0
+    left, node = state.number[LEFT], np.uint32(0)
     for h in range(state.path.shape[1]):
         chosen = graph.first[node]
         for e in range(chosen + 1, graph.first[node + 1]):

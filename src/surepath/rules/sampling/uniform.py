@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.engine._jit import hot_kernel, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import EPISODES, PATH, Plan, State
 
 
@@ -23,13 +23,13 @@ def mix(key: np.int64) -> np.uint64:
 
 
 @inner_kernel
-def choose(graph: Graph, plan: Plan, state: State) -> None:
+def choose(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH."""
-    node = 0
+    node = np.uint32(0)
     key = mix(np.int64(plan.seed)) ^ mix(state.tally[EPISODES] + 1)
     for h in range(state.path.shape[1]):
-        degree = graph.first[node + 1] - graph.first[node]
+        degree = np.int64(graph.first[node + 1]) - np.int64(graph.first[node])
         draw = mix(np.int64(key >> np.uint64(1)) + h * 7919)
-        chosen = graph.first[node] + np.int64((draw >> np.uint64(1)) % np.uint64(degree))
+        chosen = np.int64(graph.first[node]) + np.int64((draw >> np.uint64(1)) % np.uint64(degree))
         state.path[PATH, h] = chosen
         node = graph.target[chosen]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from surepath.engine._jit import hot_kernel
-from surepath.engine.arrays import Graph
+from surepath.engine.arrays import Layers
 from surepath.engine.state import CHECKED, CROWDED, Plan, State
 from surepath.rules.stopping import diameter, optimal_gap
 
@@ -17,7 +17,7 @@ _diameter, _optimal = diameter.gap, optimal_gap.gap
 
 
 @hot_kernel
-def verdict(graph: Graph, plan: Plan, state: State, epsilon: float) -> int:
+def verdict(graph: Layers, plan: Plan, state: State, epsilon: float) -> int:
     """Line 9 of Algorithm 1 after an episode: GAP, SINGLE (one action at most in every state) or GO_ON."""
     if state.tally[CHECKED] == 0:
         return GO_ON

@@ -9,14 +9,18 @@ Stop when every active policy's confidence interval is at most epsilon long,
 
 from __future__ import annotations
 
+import numpy as np
+
 from surepath.engine._jit import hot_kernel
-from surepath.engine.arrays import Graph
-from surepath.engine.state import SPREAD, State
+from surepath.engine.arrays import Layers
+from surepath.engine.state import PASSABLE_INFINITE, SPREAD, State
 from surepath.engine.views import spread_values
 
 
 @hot_kernel
-def gap(graph: Graph, state: State, epsilon: float) -> float:
-    """What is compared with epsilon; BIG or more stands for infinity."""
+def gap(graph: Layers, state: State, epsilon: float) -> float:
+    """What is compared with epsilon."""
+    if state.tally[PASSABLE_INFINITE] > 0:  # a passable arc lies on some active policy's path
+        return np.inf
     spread_values(graph, state)
     return float(2.0 * state.node[SPREAD, 0])

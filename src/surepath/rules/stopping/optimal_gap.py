@@ -11,15 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.engine._jit import hot_kernel
-from surepath.engine.arrays import Graph
-from surepath.engine.state import BEST, FLOOR, FLOOR_SEEN, GUARD, LIFTED, State
+from surepath.engine.arrays import Layers
+from surepath.engine.state import BEST, FLOOR, FLOOR_SEEN, GUARD, LIFTED, PASSABLE_INFINITE, State
 from surepath.engine.views import best_values, floor_values
 from surepath.rules.elimination.slack import start_over
 
 
 @hot_kernel
-def gap(graph: Graph, state: State, epsilon: float) -> float:
+def gap(graph: Layers, state: State, epsilon: float) -> float:
     """What is compared with epsilon, or infinity when it is above epsilon for sure."""
+    if state.tally[PASSABLE_INFINITE] > 0:
+        return np.inf
     best_values(graph, state)
     real, best = state.real, state.node[BEST, 0]
     if best - real[FLOOR_SEEN] - real[LIFTED] > epsilon + real[GUARD]:

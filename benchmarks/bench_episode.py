@@ -1,0 +1,221 @@
+"""One episode: the compiled loops beside C++ -O3, beside the naive twin, as N grows, and over two workers.
+
+The C++ program (episode.cpp, compiled here) and the kernels play the same rewards, drawn beforehand, so the comparison
+is of the loop and both must stop after the same episode.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
+from surepath.engine._jit import bare_kernel
+from surepath.engine.arrays import Layers, reality_of
+from surepath.engine.state import EPISODES, GAIN, PATH, Plan, State, set_up
+from surepath.learners.ruled import RuleLearner
+from surepath.rules import sampling, steps, stopping
+
+_choose, _absorb, _verdict, _set_up = sampling.choose, steps.absorb, stopping.verdict, set_up
+GO_ON = stopping.GO_ON
+NOISE = 1 << 12
+LIMIT = 150_000
+
+
+@bare_kernel
+def run_drawn(
+    graph: Layers, plan: Plan, state: State, mean: np.ndarray, noise: np.ndarray, epsilon: float, limit: int
+) -> int:
+    """The loop of `rules.loop.play` on rewards drawn beforehand."""
+    _set_up(graph, plan, state)
+    tally, mask, horizon = state.tally, len(noise) - 1, state.path.shape[1]
+    while tally[EPISODES] < limit:
+        _choose(graph, plan, state)
+        at = tally[EPISODES] * horizon
+        for h in range(horizon):
+            state.stage[GAIN, h] = mean[state.path[PATH, h]] + noise[(at + h) & mask]
+        _absorb(graph, plan, state)
+        if _verdict(graph, plan, state, epsilon) != GO_ON:
+            break
+    return int(tally[EPISODES])
+
+
+def python_loop(learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int) -> tuple[int, float]:
+    """Stopping time and nanoseconds an episode of the compiled Python loop."""
+    learner._table_for(LIMIT)
+    least, tau = np.inf, 0
+    for _ in range(repeats):
+        state = learner._new_state()
+        begun = time.thread_time()
+        tau = run_drawn(learner.layers, learner.plan, state, mean, noise, learner.epsilon, LIMIT)
+        least = min(least, 1e9 * (time.thread_time() - begun) / tau)
+    return tau, least
+
+
+def cpp_program(folder: Path) -> Path | None:
+    """The C++ program, compiled, or None where there is no compiler."""
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        return None
+    program = folder / "episode"
+    source = Path(__file__).with_name("episode.cpp")
+    flags = ["-std=c++17", "-O3", "-march=native", "-ffp-contract=off"]
+    subprocess.run([compiler, *flags, str(source), "-o", str(program)], check=True)
+    return program
+
+
+def cpp_loop(
+    program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int
+) -> tuple[int, float]:
+    """The same from the C++ program."""
+    table = learner._table_for(LIMIT) * learner.sigma[0]
+    mdp = learner.mdp
+    head = np.array([mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table)], dtype=np.int64)
+    data = program.with_suffix(".bin")
+    data.write_bytes(b"".join(x.tobytes() for x in (head, mdp.first, mdp.target, mean, noise, table)))
+    name = "bpi" if isinstance(learner, BPIUCRL) else "eprl"
+    words = [str(program), str(data), name, repr(learner.epsilon), str(LIMIT), str(repeats)]
+    answer = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    return int(answer[0]), float(answer[1])
+
+
+def beside_cpp() -> None:
+    """S = A = 2, H = 3: nanoseconds an episode, ours and C++'s, in turns."""
+    print(f"{'S=A=2 H=3':>26}{'episodes':>10}{'ours, ns':>10}{'C++, ns':>10}{'ratio':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        program = cpp_program(Path(folder))
+        if program is None:
+            print("no C++ compiler here: nothing to compare with")
+            return
+        for seed in (1, 3):
+            instance = families.paper_random(seed=seed)
+            noise = np.random.default_rng(0).standard_normal(NOISE)
+            mean = np.array(instance.means)
+            learners: list[tuple[str, RuleLearner]] = [
+                ("max-diameter", EPRL(instance.mdp, 1e-6, 0.1, 1.0, sampling="max-diameter")),
+                ("BPI-UCRL", BPIUCRL(instance.mdp, 1e-6, 0.1, 1.0)),
+            ]
+            for name, learner in learners:
+                ours, theirs = (0, np.inf), (0, np.inf)
+                for _ in range(8):
+                    ours = min(ours, python_loop(learner, mean, noise, 3), key=lambda x: x[1])
+                    theirs = min(theirs, cpp_loop(program, learner, mean, noise, 3), key=lambda x: x[1])
+                same = "" if ours[0] == theirs[0] else f"  (stopping times differ: {theirs[0]})"
+                ratio = ours[1] / theirs[1]
+                print(f"{f'{name} seed {seed}':>26}{ours[0]:>10,}{ours[1]:>10.1f}{theirs[1]:>10.1f}{ratio:>8.2f}{same}")
+
+
+def beside_the_twin() -> None:
+    """The naive Python twin of the tests, episode for episode, and what the authors' code takes."""
+    from tests.naive.learner import Choices, NaiveLearner
+
+    instance = families.paper_random(seed=1)
+    twin = NaiveLearner(instance.mdp, Choices(sampling="max-diameter"), 1e-6, 0.1, np.ones(instance.mdp.n_arcs))
+    rng = np.random.default_rng(0)
+    begun, episodes = time.thread_time(), 60
+    for _ in range(episodes):
+        path = max(twin.candidates(), key=twin.objective)
+        twin.tell(path, instance.means[path] + rng.standard_normal(len(path)))
+    naive = (time.thread_time() - begun) / episodes
+    ours = fused(instance, {"name": "EPRL", "sampling": "max-diameter"})
+    print(
+        f"\nnaive twin {1e6 * naive:,.0f} us an episode, ours with its draws {1e9 * ours:.0f} ns: {naive / ours:,.0f}x"
+    )
+
+
+def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> float:
+    """Seconds an episode of a whole run, draws included."""
+    from surepath.learners.registry import build
+
+    learner = build({"epsilon": 1e-9, "delta": 0.1, **spec}, instance.mdp)
+    reality, least = reality_of(instance), np.inf
+    for _ in range(5):
+        begun = time.thread_time()
+        record = learner._run(reality, np.random.default_rng(0), episodes, np.array([1e-9]))
+        least = min(least, (time.thread_time() - begun) / int(record.tau[0]))
+    return least
+
+
+def as_n_grows() -> None:
+    """Random graphs of N arcs: microseconds an episode once all arcs are visited, and while some are not."""
+    print(f"\n{'N':>9}{'max-diameter, us':>18}{'max-coverage, us':>18}{'BPI-UCRL, us':>14}{'first episodes, us':>20}")
+    for states, actions, horizon in ((5, 2, 10), (25, 4, 10), (100, 10, 10), (100, 10, 100)):
+        rng = np.random.default_rng(0)
+        mdp = MDP.from_arrays(rng.integers(states, size=(horizon, states, actions)))
+        instance = Instance(mdp, Gaussian(rng.random(mdp.n_arcs), 1.0))
+        cover, few = 4 * mdp.n_arcs, max(300, 2_000_000 // mdp.n_arcs)
+        row = []
+        for spec in ({"sampling": "max-diameter", "elimination": "both"}, {"elimination": "both"}, {"name": "BPIUCRL"}):
+            row.append(1e6 * _later(instance, {"name": "EPRL", **spec}, cover // horizon, few))
+        early = 1e6 * fused(instance, {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"}, few)
+        print(f"{mdp.n_arcs:>9,}{row[0]:>18.2f}{row[1]:>18.2f}{row[2]:>14.2f}{early:>20.2f}")
+
+
+def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -> float:
+    """Seconds an episode after the first `skip`."""
+    from surepath.learners.registry import build
+    from surepath.rules.loop import RUN, new_record, play
+
+    learner: Any = build({"epsilon": 1e-9, "delta": 0.1, **spec}, instance.mdp)
+    learner._table_for(skip + 4 * episodes)
+    state, record = learner._new_state(), new_record(1, instance.mdp.horizon)
+    rest = (learner.layers, learner.plan, state, reality_of(instance), np.random.default_rng(0), RUN)
+    play(*rest, skip, np.array([1e-9]), record)
+    least = np.inf
+    for part in range(1, 4):
+        begun = time.thread_time()
+        play(*rest, skip + part * episodes, np.array([1e-9]), record)
+        least = min(least, (time.thread_time() - begun) / episodes)
+    return least
+
+
+def over_workers() -> None:
+    """The same runs on one worker and on two, in turns."""
+    instance = families.paper_random(seed=1)
+    spec = {"name": "EPRL", "epsilon": 0.05, "delta": 0.1, "sampling": "max-diameter", "elimination": "both"}
+    best = {1: np.inf, 2: np.inf}
+    for _ in range(3):
+        for workers in best:
+            begun = time.perf_counter()
+            simulate(spec, instance, runs=64, seed=0, workers=workers)
+            best[workers] = min(best[workers], time.perf_counter() - begun)
+    print(f"\ntwo workers: {best[1] / best[2]:.2f}x ({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")
+
+
+def compilation() -> None:
+    """From an empty cache: seconds until the first simulated run is done, and again with a warm cache."""
+    program = (
+        "import time; t = time.thread_time(); from surepath import families, simulate\n"
+        "simulate({'name': 'EPRL', 'epsilon': 2.0, 'delta': 0.1}, families.paper_random(), runs=1, seed=0)\n"
+        "print(time.thread_time() - t, time.process_time())"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+        environment["SUREPATH_CACHE_DIR"] = folder
+        words = [sys.executable, "-W", "ignore", "-c", program]
+        cold, warm = (
+            subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout.split()
+            for _ in range(2)
+        )
+    print(f"first run, cold cache {float(cold[0]):.1f} s ({float(cold[1]):.1f} s of CPU), warm {float(warm[0]):.2f} s")
+
+
+def main() -> None:
+    """Print every table."""
+    beside_cpp()
+    beside_the_twin()
+    as_n_grows()
+    over_workers()
+    compilation()
+
+
+if __name__ == "__main__":
+    main()
