@@ -10,7 +10,7 @@ import pytest
 from surepath.errors import SettingError
 from surepath.experiments.cells import instance_seed
 from surepath.experiments.sources import min_gap_of, name_of
-from surepath.experiments.spec import Spec
+from surepath.experiments.spec import FIELDS, Spec
 from surepath.model import families
 from surepath.model.files import save_problem
 from tests.experiments.specs import small
@@ -183,3 +183,13 @@ def test_what_is_not_a_spec_is_refused(tmp_path: Path) -> None:
         Spec.from_dict(3)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="there is no file"):
         Spec.load(tmp_path / "none.toml")
+
+
+def test_the_spec_of_the_documents_works(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    text = page.split("```toml\n")[1].split("```")[0]
+    instance = families.chain(3, 2, seed=1)
+    save_problem(tmp_path / "problem.json", instance.mdp, instance)
+    spec = load(text, tmp_path)
+    assert len(spec.cells()) == 12 * 3
+    assert {field for field in FIELDS if field in text} == set(FIELDS)

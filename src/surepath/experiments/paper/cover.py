@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath import families, theory
+from surepath import theory
 from surepath.experiments.paper.common import Claim, Found, Options
+from surepath.model import families
 
 TITLE = "Covers with and without the eliminated shortcut"
 READING = (
