@@ -9,6 +9,10 @@ prior, k > 0 the slope of the Fenchel inequality, a = sigma sqrt(n + c) / n. On 
 
 With weight rhat - w on the incumbent and rhat + w off it, what q shares with p cancels, so the longest path over these
 weights IS the largest G. Everything here is one pass over the arcs; nothing allocates.
+
+Paths that differ in arcs without noise only need no margin: the limit k -> 0, where every noisy arc of K adds infinity.
+In numbers that is a quiet row: k = 0, and each noisy arc of K adds a wall, higher than twice any difference of values
+but no higher, since what q shares with p must cancel to the last digits.
 """
 
 from __future__ import annotations
@@ -67,7 +71,7 @@ class Work(NamedTuple):
     mark: FloatArray  # [N] sampling weights
     incumbent: IntArray  # [H]
     path: IntArray  # [H]
-    grid: FloatArray  # [rows, 2] entry and slope
+    grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row
 
 
 @inner_kernel
@@ -92,6 +96,8 @@ def width(pairs: Pairs, seen: Evidence, j: int, k: float, log_k: float, e: int) 
     a = seen.a[j, e]
     if a == 0.0:
         return 0.0
+    if k < 0.0:
+        return -k
     if pairs.sides == ONE_SIDED:
         return float(k * (conjugate(pairs.conjugate, a / k, seen.log_a[j, e] - log_k) + seen.extra[j, e]))
     if pairs.sides == TWO_SIDED:
@@ -146,10 +152,11 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int) 
     first, target, stage_node = graph.first, graph.target, graph.stage_node
     sink = len(first) - 1
     j, k = int(work.grid[row, 0]), work.grid[row, 1]
-    log_k = np.log(k)
-    detour = pairs.prior[j] == DETOUR and pairs.sides != PER_ARC
+    quiet = k < 0.0
+    log_k = 0.0 if quiet else np.log(k)
+    detour = not quiet and pairs.prior[j] == DETOUR and pairs.sides != PER_ARC
     constant = 0.0
-    if pairs.sides != PER_ARC:
+    if pairs.sides != PER_ARC and not quiet:
         constant = k * pairs.cost[j]
         if not detour:
             constant += k * pairs.log_paths

@@ -164,7 +164,7 @@ class Challenger(Learner):
         """The path to play next, int [H]; with n, that many paths for parallel workers, int [n, H].
 
         Paths given with n count as pending until they are told or cancelled, so that workers spread. A plain ask()
-        is not counted, and gives the same path until something is told.
+        is not counted, and gives the same path until something is told or more is asked for with n.
         """
         if n is None:
             return super().ask()
@@ -178,14 +178,12 @@ class Challenger(Learner):
             np.add.at(self._seen.pending, paths[i], 1)
             covering = bool((self._work.mark[(self._seen.visits == 0) & ~self.pairs.is_known] > 0).any())
             self._act(PLAN if covering else AGAIN)
-        self._planned = False
         return paths
 
     def cancel(self, path: ArrayLike) -> None:
         """A path from ask(n) that will never be told: it no longer counts as pending."""
         arcs = self.mdp.check_path(path)
         self._seen.pending[arcs] = np.maximum(self._seen.pending[arcs] - 1, 0)
-        self._planned = False
 
     @property
     def active(self) -> BoolArray:
@@ -204,12 +202,13 @@ class Challenger(Learner):
         A bound once proven for a path stays proven, so the least one found for this incumbent is given.
         """
         self._settle()
+        planned = self._work.path.copy()
         gap = max(0.0, self._act(CERTIFY))
+        self._work.path[:] = planned
         key = self._work.incumbent.tobytes()
         if self.stopped:
             gap = min(gap, self.epsilon)
         self._proven[key] = min(gap, self._proven.get(key, np.inf))
-        self._planned = False
         return self._proven[key]
 
     def explain(self, challengers: int = 3) -> Explanation:

@@ -20,7 +20,6 @@ from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.pairs import PER_ARC, Evidence, Pairs, Work, challenge, set_incumbent
 
-TINY = 1e-100
 ROUNDING = 1e-12  # of the returns' scale, the same allowance as for gaps
 
 
@@ -29,18 +28,18 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Work) -> int:
     """Rows (entry, slope): per entry a geometric range of slopes from one well visited pair to all rarest arcs."""
     rows, horizon = 0, len(work.incumbent)
     for j in range(pairs.c.shape[0]):
-        low, high, extra, quiet = np.inf, 0.0, 0.0, False
+        low, high, extra, quiet, size = np.inf, 0.0, 0.0, False, 0.0
         for e in range(len(seen.visits)):
             a = seen.a[j, e]
             if seen.alive[e]:
+                size = max(size, abs(seen.mean[e]))
                 if a > 0.0:
                     low, high = min(low, a), max(high, a)
                     extra = max(extra, seen.extra[j, e])
                 else:
                     quiet = True
         if quiet and j == 0:
-            # Paths that differ in noise-free arcs only need no margin: the limit k -> 0.
-            work.grid[rows, 0], work.grid[rows, 1] = 0, TINY
+            work.grid[rows, 0], work.grid[rows, 1] = 0, -(1.0 + 8.0 * horizon * size)
             rows += 1
         if high == 0.0:
             break
@@ -68,8 +67,9 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsi
     top, where = -np.inf, -1
     value = 0.0
     for h in range(len(work.incumbent)):
-        value += seen.mean[work.incumbent[h]]
-    limit = epsilon + ROUNDING * (1.0 + abs(value))
+        value += abs(seen.mean[work.incumbent[h]])
+    rounding = ROUNDING * (1.0 + value)
+    wall = -work.grid[row, 1]
     for i in range(len(first) - 1):
         here = work.behind[i] + constant
         for e in range(first[i], first[i + 1]):
@@ -78,12 +78,14 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsi
             z = -np.inf
             if here > -np.inf and work.ahead[target[e]] > -np.inf:
                 z = here + work.weight[e] + work.ahead[target[e]]
+                if wall > 0.0 and z > 0.5 * wall:
+                    z = np.inf
             if z > top:
                 top, where = z, e
-            if z < 0.0 and not dropping:
+            if z < -rounding and not dropping:
                 seen.alive[e] = False
                 work.live[e] = False
-            elif z <= limit:
+            elif z <= epsilon + rounding:
                 work.cleared[e] = True
                 if dropping:
                     work.live[e] = False
@@ -144,7 +146,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float
         before, best, least = count, -1, np.inf
         for row in range(rows):
             top = judge(graph, pairs, seen, work, row, epsilon, True)
-            own = pairs.scale[int(work.grid[row, 0])] == scale and work.grid[row, 1] > TINY
+            own = pairs.scale[int(work.grid[row, 0])] == scale and work.grid[row, 1] > 0.0
             if own and top < least:
                 best, least = row, top
         count = left(work)

@@ -13,12 +13,12 @@ from surepath._checks import FloatArray
 from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Graph, Reality
 from surepath.engine.draw import draw
-from surepath.engine.pairs import Evidence, Pairs, Work, heaviest, refresh, set_incumbent
+from surepath.engine.pairs import Evidence, Pairs, Work, challenge, heaviest, refresh, set_incumbent
 from surepath.rules.pairwise.clearing import certify, check
-from surepath.rules.pairwise.separating import SEPARATING, cover, separate, weigh
+from surepath.rules.pairwise.separating import MAX_DIAMETER, SEPARATING, cover, marked, separate, weigh
 
 # What `act` can be asked for.
-PLAN, AGAIN, TELL, RUN, CERTIFY, CHECK = range(6)
+PLAN, AGAIN, TELL, RUN, CERTIFY, CHECK, ROW = range(7)
 
 # Places in the memo, float.
 EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, SAMPLING, REPEAT, PATIENCE, N_MEMO = range(9)
@@ -47,6 +47,8 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, memo: FloatArra
     if int(memo[SAMPLING]) == SEPARATING:
         if separate(graph, pairs, seen, work, row, epsilon):
             return True
+        if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
+            weigh(graph, pairs, seen, work, MAX_DIAMETER)
     else:
         weigh(graph, pairs, seen, work, int(memo[SAMPLING]))
     heaviest(graph, seen, work.mark, work.ahead, work.path)
@@ -94,7 +96,8 @@ def act(
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
     same plan. TELL takes in visits and sums already added for the arcs in work.path. RUN plays until the check passes
     (1) or `limit` episodes are played (0). CERTIFY returns the certified gap of the incumbent. CHECK runs the full
-    check without eliminating; 1 when it passes.
+    check without eliminating; 1 when it passes. ROW makes the passes of the row that work.grid[0] holds over all arcs
+    that are left and returns the constant of `challenge`.
     """
     if task == PLAN:
         return 1.0 if plan(graph, pairs, seen, work, memo, epsilon) else 0.0
@@ -110,6 +113,11 @@ def act(
     if task == CHECK:
         set_incumbent(graph, seen, work)
         return 1.0 if check(graph, pairs, seen, work, epsilon, False) < 0 else 0.0
+    if task == ROW:
+        set_incumbent(graph, seen, work)
+        for e in range(len(seen.alive)):
+            work.live[e] = seen.alive[e]
+        return float(challenge(graph, pairs, seen, work, 0))
     while True:
         if plan(graph, pairs, seen, work, memo, epsilon):
             return 1.0

@@ -74,6 +74,15 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, e
 
 
 @inner_kernel
+def marked(work: Work) -> bool:
+    """Whether any arc has a sampling weight."""
+    for e in range(len(work.mark)):
+        if work.mark[e] > 0.0:
+            return True
+    return False
+
+
+@inner_kernel
 def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, sampling: int) -> None:
     """Marks of the rules that do not look at challengers."""
     least = np.iinfo(np.int64).max
