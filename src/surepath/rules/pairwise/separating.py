@@ -76,10 +76,10 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, e
 @inner_kernel
 def marked(work: Work) -> bool:
     """Whether any arc has a sampling weight."""
+    heaviest_mark = 0.0
     for e in range(len(work.mark)):
-        if work.mark[e] > 0.0:
-            return True
-    return False
+        heaviest_mark = max(heaviest_mark, work.mark[e])
+    return heaviest_mark > 0.0
 
 
 @inner_kernel
