@@ -76,8 +76,8 @@ def _panel(axis: Any, panel: Panel) -> None:
         axis.set_yscale("log")
     if panel.line_at is not None:
         axis.axhline(panel.line_at, color="black", linewidth=0.8)
-    for series in panel.series:
-        _series(axis, series)
+    for number, series in enumerate(panel.series):
+        _series(axis, series, _colour(series.label, number))
     if panel.categories is not None:
         axis.set_xticks(range(len(panel.categories)), panel.categories, rotation=20, fontsize=8)
     elif panel.x_log and not panel.x_falls:
@@ -98,8 +98,7 @@ def _plain_ticks(axis: Any, panel: Panel) -> None:
         axis.set_xticks([], minor=True)
 
 
-def _series(axis: Any, series: Series) -> None:
-    colour = COLOURS.get(series.label) or _bound_colour(series.label)
+def _series(axis: Any, series: Series, colour: str) -> None:
     if series.kind == STRIP:
         offsets = np.linspace(-0.18, 0.18, len(series.x)) if len(series.x) > 1 else np.zeros(1)
         axis.plot(np.array(series.x) + offsets, series.y, MARKERS.get(series.label, "o"), color=colour, markersize=4,
@@ -119,6 +118,8 @@ def _series(axis: Any, series: Series) -> None:
         axis.fill_between(series.x, series.low, series.high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _bound_colour(label: str) -> str:
-    """A bound takes the colour of the learner it speaks of, else black."""
-    return next((colour for name, colour in COLOURS.items() if label.endswith(name)), "black")
+def _colour(label: str, number: int) -> str:
+    """Of the learner; a bound takes that of the learner it speaks of, else black; others one after another."""
+    if "bound" in label:
+        return next((colour for name, colour in COLOURS.items() if label.endswith(name)), "black")
+    return COLOURS.get(label) or list(COLOURS.values())[number % len(COLOURS)]
