@@ -1,4 +1,4 @@
-"""new, show, schema, demo: what they print, in words and as JSON, and how they fail."""
+"""new, show, schema: what they print, in words and as JSON, and how they fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from surepath import families
 from surepath._version import __version__
 from surepath.cli.main import COMMANDS, app
 from surepath.model.files import load_problem, problem_schema
@@ -126,13 +125,6 @@ def test_show_draws(tmp_path: Path, suffix: str) -> None:
 
 def test_schema_is_the_schema() -> None:
     assert json.loads(call("schema")) == call_json("schema") == problem_schema()
-
-
-def test_demo_shows_the_embedded_example() -> None:
-    facts = call_json("demo")
-    assert facts["arcs"] == families.support_tickets().mdp.n_arcs
-    assert facts["simulated"] is True
-    assert "simulated" in call("demo")
 
 
 @pytest.mark.parametrize(

@@ -1,53 +1,159 @@
-"""`surepath demo`: the embedded support-ticket workflow, its picture and its numbers."""
+"""`surepath demo`: the embedded support-ticket workflow solved before your eyes, and what it cost."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.main import app
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from surepath.learners.challenger import Challenger
+    from surepath.model.instance import Instance
+
 
 @app.command()
 def demo(
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated scores.")] = 0,
+    fast: Annotated[bool, typer.Option("--fast", help="No pauses between trials.")] = False,
     draw: Annotated[
         Path | None, typer.Option("--draw", help="Write a picture of the graph: .png, .svg or .pdf.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the embedded example: an LLM workflow that answers support tickets."""
-    import numpy as np
+    """Solve the embedded example, an LLM workflow that answers support tickets, and show what it cost."""
+    from rich.console import Console
 
-    from surepath.cli._describe import lines, overview, plan_in_words, summary
+    from surepath.cli._demo_costs import DELTA, EPSILON, Costs
+    from surepath.learners.challenger import Challenger
     from surepath.model.families import support_tickets
-    from surepath.model.files import Problem
 
     instance = support_tickets()
-    mdp, node, greedy = instance.mdp, 0, []
-    for _ in range(mdp.horizon):
-        arcs = np.arange(mdp.first[node], mdp.first[node + 1])
-        greedy.append(int(arcs[np.argmax(instance.gains[arcs])]))
-        node = int(mdp.target[greedy[-1]])
-    about = ("Scores are simulated from a table in the package; no model was run.",)
-    problem = Problem(mdp, instance, epsilon=0.3, delta=0.1, name="support tickets", about=about)
     if draw is not None:
         from surepath.plots.graph import draw_graph
 
-        draw_graph(mdp, draw, best=instance.best_path())
-    alone: dict[str, Any] = {
-        "plan": [{"state": state, "action": action} for state, action in mdp.path_labels(greedy)],
-        "return": instance.value_of(greedy),
-        "short_of_best": instance.regret_of(greedy),
-    }
+        draw_graph(instance.mdp, draw, best=instance.best_path())
+    console = Console(highlight=False, quiet=as_json)
+    with Costs(seed) as costs:
+        console.print(_opening(instance))
+        learner = Challenger(instance.mdp, EPSILON, DELTA)
+        gaps = _solve(learner, instance, seed, console, pause=not fast)
+        if console.is_terminal and not as_json:
+            with console.status("simulating the other methods"):
+                cost = costs.read()
+        else:
+            cost = costs.read()
+    cost["challenger"] = learner.episodes
+    facts = _facts(learner, instance, cost, gaps, seed)
     if as_json:
-        print_json({**summary(problem), "step_by_step": alone, "simulated": True})
+        print_json(facts)
         return
-    text = [*lines(problem), "", *overview(mdp, instance.best_path().tolist()), ""]
-    text.append(f"choosing the best option of each step in turn ends {alone['short_of_best']:.3f} below the best plan:")
-    text.append("       " + plan_in_words([step["action"] for step in alone["plan"]]))
+    _closing(console, facts, cost)
     if draw is not None:
-        text.append(f"drawn in {draw}")
-    typer.echo("\n".join(text))
+        console.print(f"drawn in {draw}", markup=False)
+
+
+def _solve(learner: Challenger, instance: Instance, seed: int, console: Console, *, pause: bool) -> list[float]:
+    """Ask, draw scores, tell, until the learner stops; returns the certified gap after each trial."""
+    import numpy as np
+
+    from surepath.cli._demo_view import View
+
+    rng, gaps = np.random.default_rng(seed), []
+    with View(console, learner, pause=pause) as view:
+        while not learner.stopped:
+            plan = learner.ask()
+            learner.tell(plan, instance.means[plan] + instance.sigma[plan] * rng.standard_normal(len(plan)))
+            gaps.append(learner.certified_gap())
+            view.show(gaps[-1])
+    return gaps
+
+
+def _step_by_step(instance: Instance) -> list[int]:
+    """The plan of somebody who takes the best option of each step in turn."""
+    import numpy as np
+
+    mdp, node, path = instance.mdp, 0, []
+    for _ in range(mdp.horizon):
+        arcs = np.arange(mdp.first[node], mdp.first[node + 1])
+        path.append(int(arcs[np.argmax(instance.gains[arcs])]))
+        node = int(mdp.target[path[-1]])
+    return path
+
+
+def _facts(
+    learner: Challenger, instance: Instance, cost: dict[str, Any], gaps: list[float], seed: int
+) -> dict[str, Any]:
+    from surepath._version import __version__
+    from surepath.cli._describe import summary
+    from surepath.model.files import Problem
+
+    about = ("Scores are simulated from a table in the package; no model was run.",)
+    problem = Problem(instance.mdp, instance, learner.epsilon, learner.delta, name="support tickets", about=about)
+
+    def judged(path: Any) -> dict[str, Any]:
+        steps = [{"state": state, "action": action} for state, action in instance.mdp.path_labels(path)]
+        return {"plan": steps, "return": instance.value_of(path), "short_of_best": instance.regret_of(path)}
+
+    answer = learner.recommend()
+    regret = instance.regret_of(answer)
+    return {
+        **summary(problem),
+        "simulated": True,
+        "seed": seed,
+        "version": __version__,
+        "learner": learner.settings(),
+        "trials": cost,
+        "answer": {**judged(answer), "certified_gap": gaps[-1], "correct": regret <= learner.epsilon + 1e-12},
+        "gap_after_each_trial": gaps,
+        "step_by_step": judged(_step_by_step(instance)),
+    }
+
+
+def _opening(instance: Instance) -> str:
+    mdp = instance.mdp
+    return (
+        "[bold]An LLM workflow that answers support tickets[/bold]\n"
+        "[yellow]Scores are simulated from a table in the package; no model was run.[/yellow]\n"
+        f"{mdp.horizon} steps with 4 options each make {mdp.n_paths:,} plans. An option's score depends on the "
+        f"option before it, so there are {mdp.n_arcs} scores to learn. A trial runs one plan and scores every step, "
+        "with noise (sigma 0.1).\n"
+        "Wanted: a plan within 0.3 of the best, wrong with probability at most 0.1.\n"
+    )
+
+
+def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> None:
+    from surepath.cli._demo_view import cost_table
+
+    answer, alone, trials = facts["answer"], facts["step_by_step"], cost["challenger"]
+    if not console.is_terminal:
+        console.print("\nchosen: " + " > ".join(step["action"] for step in answer["plan"]), soft_wrap=True)
+    console.print(
+        f"\n[bold]Certificate.[/bold] After {trials} trials this plan is proven within {answer['certified_gap']:.3f} "
+        f"of the best of all {facts['plans']:,}, with probability at least 0.9 whatever the true scores are."
+    )
+    verdict = "[green]right[/green]" if answer["correct"] else "[red]wrong, as 1 run in 10 may be[/red]"
+    short = "the best there is" if answer["short_of_best"] < 1e-9 else f"{answer['short_of_best']:.3f} below the best"
+    console.print(
+        f"[bold]Check.[/bold] By the table, which the learner never saw, that is {verdict}: the plan's true score is "
+        f"{answer['return']:.3f}, {short}. Taking the best option of each step in turn would end "
+        f"{alone['short_of_best']:.3f} below it.\n"
+    )
+    each = cost["whole_plans"] / facts["plans"]
+    rows = [
+        ("whole plans, one by one", cost["whole_plans"], f"{each:.1f} trials a plan"),
+        ("EPRL, the paper's", cost["eprl"], "bounds each score alone"),
+        ("Challenger, this run", float(trials), "bounds plan differences"),
+        ("limit, the best itself", cost["limit_of_the_best"], "any method, epsilon 0"),
+        ("limit, within 0.3", cost["limit"], "any method"),
+    ]
+    console.print("[bold]What this guarantee costs[/bold] (simulated; bars on a logarithmic scale)")
+    console.print(cost_table(rows, float(trials)))
+    console.print("\n[bold]Your own problem:[/bold]")
+    console.print("  surepath new problem.json       writes a file to fill in")
+    console.print("  surepath estimate problem.json  says how many trials to expect")
