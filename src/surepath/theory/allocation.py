@@ -17,8 +17,8 @@ from surepath.theory.bounds import Setting
 
 STEP = 0.03  # of the grid of k, in logarithm; a step off by half of it costs (STEP / 2)^2 of the bound
 STEPS = 500  # quasi-Newton steps a turn
+STIR = (0.0, 0.02, 0.001)  # shares of the start that are moved, by turn
 SHARPEST = 3000.0  # of the smooth minimum: its error is log(challengers) / sharpness
-SMOOTH = 300.0  # sharpness of that minimum
 LP_ARCS = 40_000  # above this many arcs the mixture of gradients is the smooth minimum's own
 
 
@@ -64,7 +64,7 @@ class Allocation:
         heaviest = np.empty(mdp.n_nodes + 1)
         backward(self.graph, self.cost, np.ones(mdp.n_arcs, dtype=np.bool_), heaviest)
         self.longest = float(heaviest[0])  # largest gap of a path
-        self.weight = self.uniform()
+        self.weight = self.even = self.pointed = self.uniform()
         demand = np.where(
             self.variance > 0, self.variance / np.maximum(at.gaps.deterministic_return / least, 1) ** 2, 0
         )
@@ -93,7 +93,7 @@ class Allocation:
             return
         for turn in range(rounds):
             known, before = len(self.rows), best
-            ahead = self._improve(SHARPEST * min(1.0, 4.0 ** (turn - 4)))
+            ahead = self._improve(SHARPEST * min(1.0, 4.0 ** (turn - 4)), STIR[turn % len(STIR)])
             for part in (1.0, 0.6, 0.3, 0.1, 0.03):
                 weight = (1 - part) * self.weight + part * ahead
                 least = self._look(weight).least
@@ -103,6 +103,8 @@ class Allocation:
             if turn < 2:
                 continue
             self._certify(ahead)
+            if best < (1 - 0.8 * tolerance) * self.above:
+                self._certify(self.weight)
             stuck = len(self.rows) == known and best <= before * (1 + tolerance / 100)
             if stuck or best >= (1 - 0.8 * tolerance) * self.above:
                 best = self._settle(tolerance, limit)
@@ -173,10 +175,15 @@ class Allocation:
         first = np.concatenate([[0], np.cumsum([len(row) for row in self.rows])]).astype(np.int64)
         return Challengers(first, np.concatenate(self.rows), np.array(self.gaps) ** 2 / 2, self.variance)
 
-    def _improve(self, sharpness: float) -> FloatArray:
-        """The weights that do best against the challengers kept, from the present ones on."""
+    def _improve(self, sharpness: float, stir: float) -> FloatArray:
+        """The weights that do best against the challengers kept, from the present ones on.
+
+        An arc whose share has come near 0 would stay there, so the start is stirred: a part of it is spread evenly,
+        as much again follows the flow that the last certificate points to.
+        """
         weight = np.empty(self.mdp.n_arcs)
-        logits = np.log(np.maximum(self.weight, 1e-12))
+        start = (1 - 2 * stir) * self.weight + stir * self.even + stir * self.pointed
+        logits = np.log(np.maximum(start, 1e-12))
         game = self._challengers()
         for softer in (64.0, 16.0, 4.0, 1.0):  # a sharp minimum is followed from a soft one, not from afar
             if sharpness / softer >= 5:
@@ -205,12 +212,13 @@ class Allocation:
         close = np.flatnonzero(height <= height.min() * 1.25)
         slopes = slopes[close]
         n, mdp = len(close), self.mdp
+        raw = np.exp(-SHARPEST * np.log(height[close] / height.min())) / height[close]
+        self._bound_by(slopes, raw / raw.sum())
         if mdp.n_arcs > LP_ARCS:
-            raw = np.exp(-SMOOTH * np.log(height[close] / height.min())) / height[close]
-            self._bound_by(slopes, raw / raw.sum())
             return
-        # Unknowns are scaled so that each challenger's largest gradient is 1.
-        scale = slopes.max(axis=1).toarray().ravel()
+        # Scaled so that the answer is near 1 and each challenger's largest coefficient is 1.
+        largest = slopes.max(axis=1).toarray().ravel()
+        share = largest / height.min()
         inner = mdp.target < mdp.n_nodes
         arcs = np.arange(mdp.n_arcs)
         potentials = coo_array(
@@ -220,17 +228,19 @@ class Allocation:
             ),
             shape=(mdp.n_arcs, mdp.n_nodes),
         )
-        table = hstack([(slopes.multiply(1 / scale[:, None])).T, potentials]).tocsr()
+        table = hstack([(slopes.multiply(1 / largest[:, None])).T, potentials]).tocsr()
         cost = np.zeros(n + mdp.n_nodes)
         cost[n] = 1.0
         once = np.zeros((1, n + mdp.n_nodes))
-        once[0, :n] = scale.min() / scale
+        once[0, :n] = share.min() / share
         limits = [(0, None)] * n + [(None, None)] * mdp.n_nodes
-        answer = linprog(cost, table, np.zeros(mdp.n_arcs), once, [1.0], limits, method="highs")
+        answer = linprog(cost, table, np.zeros(mdp.n_arcs), once, [share.min()], limits, method="highs")
         if answer.status != 0:
             return
-        mixture = np.maximum(answer.x[:n], 0.0) / scale
+        mixture = np.maximum(answer.x[:n], 0.0) / largest
         self._bound_by(slopes, mixture / mixture.sum())
+        flow = np.maximum(-answer.ineqlin.marginals, 0.0)  # the best flow for the linear model
+        self.pointed = flow / flow[: mdp.first[1]].sum()
 
     def _bound_by(self, slopes: csr_array, mixture: FloatArray) -> None:
         """1 / T* is at most the heaviest path under a mixture of gradients."""
