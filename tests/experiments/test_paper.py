@@ -61,6 +61,9 @@ def test_claims_follow_the_numbers() -> None:
     other = {"max-coverage": [90, 29], "max-diameter": [95, 8], "BPI-UCRL": [99, 9], "Challenger": [900, 30]}
     claims = ratios._claims(ratios.ratios(rows(other)))
     assert [claim.holds for claim in claims] == [False, False, False, False, False, True, False]
+    claims = ratios._claims(ratios.ratios(rows(other, censored=True)))
+    assert [claim.holds for claim in claims[2:4]] == [None, None]
+    assert claims[2].measured == "at 0.05: ratios 0.96 to 0.96, at most: BPI-UCRL was cut by the budget"
 
 
 def test_ratios_divide_means_and_mark_cut_baselines() -> None:

@@ -104,6 +104,7 @@ def test_the_report_stands_alone_and_escapes() -> None:
     assert "How to read this.</b> Look here." in page
     assert '<td>a &lt; b</td><td>1 &amp; 2</td><td class="yes">yes</td>' in page
     assert '<td class="no">no</td>' in page
+    assert "<td>not settled</td>" in page
     assert "preset <b>theory</b>" in page
     assert not re.search(r"(src|href)=\"(?!data:)", page)
     assert "http" not in page

@@ -59,6 +59,6 @@ def reproduce(
     for section in sections:
         typer.echo(f"{section.name} ({section.seconds:.1f} s)")
         for claim in section.claims:
-            word = {True: "holds", False: "DOES NOT HOLD", None: "-"}[claim.holds]
+            word = {True: "holds", False: "DOES NOT HOLD", None: "not settled"}[claim.holds]
             typer.echo(f"  {claim.paper}\n    {claim.measured}: {word}")
     typer.echo(f"report: {out / REPORT}")

@@ -58,7 +58,9 @@ def report(sections: list[Section], preset: str) -> str:
 
 
 def _row(title: str, claim: Claim) -> str:
-    word = {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: "<td>-</td>"}[claim.holds]
+    word = {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: "<td>not settled</td>"}[
+        claim.holds
+    ]
     return f"<tr><td>{escape(title)}</td><td>{escape(claim.paper)}</td><td>{escape(claim.measured)}</td>{word}</tr>"
 
 

@@ -25,7 +25,7 @@ NOISE = {"theory": 1.0, "experiment": 0.5}
 
 
 class Claim(NamedTuple):
-    """One line of the table "claim / measured / holds?"; `holds` is None where the paper claims nothing."""
+    """One line of the table "claim / measured / holds?"; `holds` is None where the runs do not settle it."""
 
     paper: str
     measured: str
