@@ -22,9 +22,11 @@ from surepath.engine._jit import bare_kernel
 from surepath.engine.arrays import Layers, reality_of
 from surepath.engine.state import EPISODES, GAIN, PATH, Plan, State, set_up
 from surepath.learners.ruled import RuleLearner
+from surepath.rules import quick as quick_way
 from surepath.rules import sampling, steps, stopping
 
 _choose, _absorb, _verdict, _set_up = sampling.choose, steps.absorb, stopping.verdict, set_up
+_can_be_quick, _is_quick, _walk_quick = quick_way.can_be_quick, quick_way.is_quick, quick_way.walk_quick
 GO_ON = stopping.GO_ON
 NOISE = 1 << 12
 LIMIT = 150_000
@@ -37,13 +39,17 @@ def run_drawn(
     """The loop of `rules.loop.play` on rewards drawn beforehand."""
     _set_up(graph, plan, state)
     tally, mask, horizon = state.tally, len(noise) - 1, state.path.shape[1]
+    able = _can_be_quick(plan)
     while tally[EPISODES] < limit:
-        _choose(graph, plan, state)
+        quick = able and _is_quick(plan, state)
+        if quick:
+            _walk_quick(graph, plan, state)
+        else:
+            _choose(graph, plan, state)
         at = tally[EPISODES] * horizon
         for h in range(horizon):
             state.stage[GAIN, h] = mean[state.path[PATH, h]] + noise[(at + h) & mask]
-        _absorb(graph, plan, state)
-        if _verdict(graph, plan, state, epsilon) != GO_ON:
+        if _absorb(graph, plan, state, quick, epsilon) and _verdict(graph, plan, state, epsilon) != GO_ON:
             break
     return int(tally[EPISODES])
 

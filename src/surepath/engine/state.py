@@ -46,7 +46,7 @@ GAIN, FALLEN, RISEN = range(3)  # reward; most that an upper bound fell, a lower
 
 # Places in State.tally, int.
 EPISODES = 0  # t, episodes absorbed
-PERIOD = 1  # k of the current period
+PERIOD = 1  # k of the current period; 0 before `set_up`, -1 when nobody needs it
 LOW = 2  # active arcs to learn with fewer than k visits
 UNSEEN = 3  # arcs to learn that were never visited
 UNSEEN_ACTIVE = 4  # of these, the active ones
@@ -100,6 +100,7 @@ class Plan(NamedTuple):
     prior: float  # c of the mixture width
     cap: float  # largest width, finite for the empirical one
     seed: int  # key of the uniform rule
+    periods: int  # 1: the sampling rule or the schedule needs to know the period
 
 
 class State(NamedTuple):
@@ -172,8 +173,8 @@ def set_up(graph: Layers, plan: Plan, state: State) -> None:
             arc[LOWER, e] = -np.inf
             state.number[INFINITE, e] = horizon + 1
             tally[PASSABLE_INFINITE] += 1
-    tally[PERIOD] = 1
-    tally[LOW] = unseen
+    tally[PERIOD] = 1 if plan.periods == 1 else -1  # nothing is below -1 visits: then no period ever ends
+    tally[LOW] = unseen if plan.periods == 1 else 1
     tally[UNSEEN] = unseen
     tally[UNSEEN_ACTIVE] = unseen
     tally[N_ACTIVE] = len(graph.target)

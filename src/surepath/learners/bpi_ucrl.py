@@ -90,6 +90,7 @@ class BPIUCRL(RuleLearner):
             widths_first=int(authors),
             least_played=int(authors),
             seed=0,
+            periods=0,
             **self._width_settings(self.widths, self.prior),
         )
 

@@ -132,6 +132,7 @@ class EPRL(RuleLearner):
             widths_first=0,
             least_played=int(authors and sampling == "max-diameter"),
             seed=0,
+            periods=int(sampling != "max-diameter" or schedule == "end-of-period"),
             **self._width_settings(self.widths, self.prior),
         )
 

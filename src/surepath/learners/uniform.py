@@ -82,6 +82,7 @@ class Uniform(RuleLearner):
             widths_first=0,
             least_played=0,
             seed=self.seed % (1 << 62),
+            periods=0,
             **self._width_settings(self.widths, self.prior),
         )
 

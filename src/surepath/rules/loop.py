@@ -25,6 +25,7 @@ from surepath.engine.state import (
 )
 from surepath.rules import sampling
 from surepath.rules.elimination import drop_marked
+from surepath.rules.quick import can_be_quick, is_quick, walk_quick
 from surepath.rules.recommendation import certified_gap
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
 from surepath.rules.steps import absorb
@@ -107,17 +108,22 @@ def play(
     if task == DROP:
         drop_marked(graph, plan, state)
         return 0.0
+    able = task >= RUN and can_be_quick(plan)
     while task <= TEST or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
-        if task != TELL and task != TEST:
+        quick = able and is_quick(plan, state)
+        if quick:
+            walk_quick(graph, plan, state)
+        elif task != TELL and task != TEST:
             if plan.sampling == STATIC_MAX_COVERAGE and tally[COVER_STALE] == 1:
                 return NEEDS_COVER
             _choose(graph, plan, state)
-            if task == ASK:
-                return 0.0
+        if task == ASK:
+            return 0.0
+        if task >= RUN:
             for h in range(state.path.shape[1]):
                 state.stage[GAIN, h] = draw(reality, state.path[PATH, h], rng)
-        if task != TEST:
-            absorb(graph, plan, state)
+        if task != TEST and not absorb(graph, plan, state, quick, epsilons[tally[SETTLED]]):
+            continue
         while True:
             reason = verdict(graph, plan, state, epsilons[tally[SETTLED]])
             if task <= TEST:

@@ -38,6 +38,7 @@ from surepath.engine.state import (
 from surepath.engine.views import visited_width
 from surepath.rules.elimination import eliminate, is_due, mark
 from surepath.rules.elimination.slack import note
+from surepath.rules.quick import goes_on
 from surepath.rules.sampling import STATIC_MAX_COVERAGE, static_max_coverage
 
 _spend = static_max_coverage.spend
@@ -105,13 +106,16 @@ def roll_period(state: State) -> None:
     tally[LOW] = low
 
 
-@hot_kernel
-def absorb(graph: Layers, plan: Plan, state: State) -> None:
-    """Lines 6 to 8 of Algorithm 1 for the episode in the rows PATH and GAIN."""
-    state.tally[EPISODES] += 1
+@inner_kernel
+def prepare(graph: Layers, plan: Plan, state: State) -> tuple[bool, bool]:
+    """Before an episode is taken in: whether eliminations are due after it, and whether the value rule marked arcs."""
     due = is_due(plan, state)
-    marked = due and mark(graph, plan, state)  # with the quantities of the previous episode
-    take_in(plan, state)
+    return due, due and mark(graph, plan, state)  # with the quantities of the previous episode
+
+
+@inner_kernel
+def conclude(graph: Layers, plan: Plan, state: State, due: bool, marked: bool) -> None:
+    """After an episode is taken in: eliminate (line 7 of Algorithm 1), use up the cover, begin the next period."""
     if due:
         eliminate(graph, plan, state, marked)
     if plan.sampling == STATIC_MAX_COVERAGE and state.tally[EPISODES] % 2 == 1 and state.tally[COVER_LEFT] > 0:
@@ -119,3 +123,20 @@ def absorb(graph: Layers, plan: Plan, state: State) -> None:
     if state.tally[LOW] == 0:
         roll_period(state)
     state.tally[CHECKED] = 1 if due or plan.at_eliminations == 0 else 0
+
+
+@hot_kernel
+def absorb(graph: Layers, plan: Plan, state: State, quick: bool, epsilon: float) -> bool:
+    """Lines 6 to 9 of Algorithm 1 for the episode in the rows PATH and GAIN; False when it is clear to go on.
+
+    A quick episode (see `quick.py`) has its eliminations done in `goes_on` and mostly ends there.
+    """
+    state.tally[EPISODES] += 1
+    due, marked = False, False
+    if not quick:
+        due, marked = prepare(graph, plan, state)
+    take_in(plan, state)
+    if quick and goes_on(graph, plan, state, epsilon):
+        return False
+    conclude(graph, plan, state, due, marked)
+    return True

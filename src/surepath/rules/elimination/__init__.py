@@ -70,7 +70,7 @@ def drop_marked(graph: Layers, plan: Plan, state: State) -> None:
         state.real[RETURN_SLACK] = -1.0
 
 
-@hot_kernel
+@inner_kernel
 def mark(graph: Layers, plan: Plan, state: State) -> bool:
     """The value rule on the statistics before this episode; whether there may be something to take out."""
     if plan.by_value == 0 or is_idle(state, state.real[VALUE_SLACK]):
@@ -78,7 +78,7 @@ def mark(graph: Layers, plan: Plan, state: State) -> bool:
     return _mark(graph, state)
 
 
-@hot_kernel
+@inner_kernel
 def eliminate(graph: Layers, plan: Plan, state: State, marked: bool) -> None:
     """Apply the rules that are on; both are judged on the active policies of the previous episode."""
     if plan.wait == 1 and state.tally[UNSEEN_ACTIVE] > 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surepath.engine._jit import hot_kernel
+from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import Plan, State
 from surepath.rules.sampling import (
@@ -21,7 +21,7 @@ _max_coverage, _max_diameter, _coverage = max_coverage.choose, max_diameter.choo
 _optimistic, _uniform, _static = optimistic.choose, uniform.choose, static_max_coverage.choose
 
 
-@hot_kernel
+@inner_kernel
 def choose(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH."""
     if plan.sampling == MAX_DIAMETER:

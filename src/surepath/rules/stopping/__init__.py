@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surepath.engine._jit import hot_kernel
+from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import CHECKED, CROWDED, Plan, State
 from surepath.rules.stopping import diameter, optimal_gap
@@ -16,7 +16,7 @@ GO_ON, BUDGET, GAP, SINGLE = range(-1, 3)
 _diameter, _optimal = diameter.gap, optimal_gap.gap
 
 
-@hot_kernel
+@inner_kernel
 def verdict(graph: Layers, plan: Plan, state: State, epsilon: float) -> int:
     """Line 9 of Algorithm 1 after an episode: GAP, SINGLE (one action at most in every state) or GO_ON."""
     if state.tally[CHECKED] == 0:

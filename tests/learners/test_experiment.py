@@ -1,0 +1,49 @@
+"""The `experiment` preset on fresh instances of the paper's family: the figures' claims, in kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surepath import families, simulate, theory
+
+RULES = {
+    "bpi": {"name": "BPIUCRL"},
+    "diameter": {"name": "EPRL", "sampling": "max-diameter"},
+    "coverage": {"name": "EPRL", "sampling": "max-coverage"},
+}
+
+
+@pytest.mark.slow
+def test_learners_relate_as_the_paper_says() -> None:
+    """Large epsilon: BPI-UCRL is cheapest, by about 2x and 3x at most; small epsilon: EPRL wins by far."""
+    large: dict[str, list[float]] = {name: [] for name in RULES}
+    small: dict[str, list[float]] = {name: [] for name in RULES}
+    for seed in range(5):
+        instance = families.paper_random(seed=seed, sigma=0.5)
+        gaps = theory.gaps(instance).value
+        least = float(gaps[gaps > 1e-9].min())
+        for name, rule in RULES.items():
+            spec = {**rule, "delta": 0.1, "preset": "experiment", "sigma": 0.5}
+            result = simulate(spec, instance, 10, seed, epsilons=[10 * least, 0.05 * least], budget=250_000)
+            large[name].append(result.mean_tau(10 * least))
+            small[name].append(result.mean_tau(0.05 * least))
+            if name == "bpi":
+                assert result.censored[result.at(0.05 * least)].all()
+    for at in range(5):
+        assert large["bpi"][at] < large["diameter"][at] < 2.3 * large["bpi"][at]
+        assert large["bpi"][at] < large["coverage"][at] < 3.3 * large["bpi"][at]
+        assert 10 * small["diameter"][at] < small["bpi"][at]
+        assert 10 * small["coverage"][at] < small["bpi"][at]
+    wins = np.array(small["diameter"]) < np.array(small["coverage"])
+    assert wins.sum() >= 3
+
+
+def test_the_stopping_times_measured_on_the_authors_code_come_back() -> None:
+    """The smallest gap of seed 0 (0.1229) is that of an instance they ran: BPI-UCRL stopped after 5,859 episodes."""
+    instance = families.paper_random(seed=0, sigma=0.5)
+    gaps = theory.gaps(instance).value
+    epsilon = 1.5 * float(gaps[gaps > 1e-9].min())
+    spec = {"name": "BPIUCRL", "delta": 0.1, "preset": "experiment", "sigma": 0.5}
+    result = simulate(spec, instance, 50, 0, epsilons=[epsilon])
+    assert 5400 < result.mean_tau() < 6300
