@@ -13,12 +13,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr
 
 from surepath._checks import FloatArray
 from surepath.engine._jit import hot_kernel
 
 LOW, HIGH, POINTS = 1e-4, 200.0, 4001
+SAFETY = 1e-13  # rounding of the exact points, added on the safe side
 
 
 class Conjugate(NamedTuple):
@@ -32,15 +33,16 @@ class Conjugate(NamedTuple):
 
 
 def exponent(x: FloatArray) -> FloatArray:
-    """h(x) = x^2 / 2 + log(2 Phi(x))."""
-    return np.asarray(x * x / 2 + np.log(2.0) + log_ndtr(x))
+    """h(x) = x^2 / 2 + log(2 Phi(x)); left of 0 the two terms cancel and h(x) = log erfcx(-x / sqrt 2)."""
+    left, right = np.minimum(x, 0.0), np.maximum(x, 0.0)
+    return np.where(x < 0, np.log(erfcx(-left / np.sqrt(2))), right * right / 2 + np.log(2.0) + log_ndtr(right))
 
 
 def _slope(x: FloatArray) -> FloatArray:
     """h'(x) = x + phi(x) / Phi(x), by its expansion -1/x + 2/x^3 - 10/x^5 where the two terms cancel."""
     far = x < -1e3
     safe = np.where(far, -1.0, x)
-    near = safe + np.exp(-safe * safe / 2 - 0.5 * np.log(2 * np.pi) - log_ndtr(safe))
+    near = safe + np.sqrt(2 / np.pi) / erfcx(-safe / np.sqrt(2))
     with np.errstate(divide="ignore"):
         return np.where(far, -1 / x + 2 / x**3 - 10 / x**5, near)
 
@@ -61,6 +63,7 @@ def conjugate_table() -> Conjugate:
     """The table, computed once."""
     y = np.exp(np.linspace(np.log(LOW), np.log(HIGH), POINTS))
     value = exact_conjugate(y)
+    value += SAFETY * (1 + value)
     rise = np.append(np.diff(value) / np.diff(y), 0.0)
     per_log = (POINTS - 1) / (np.log(HIGH) - np.log(LOW))
     return Conjugate(y, value, rise, float(np.log(LOW)), float(per_log))

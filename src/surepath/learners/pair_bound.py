@@ -33,9 +33,10 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
             continue
         fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, int(pairs.prior[j]))
         middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
-        for k in middle * np.geomspace(1 / 8, 8, 97):
-            tail = exact_conjugate(a / k) if pairs.sides == ONE_SIDED else (a / k) ** 2 / 2
-            best = min(best, difference + float(k * (tail.sum() + extra.sum() + fixed)))
+        slopes = middle * np.geomspace(1 / 8, 8, 97)
+        y = a / slopes[:, None]
+        tail = exact_conjugate(y) if pairs.sides == ONE_SIDED else y**2 / 2
+        best = min(best, difference + float((slopes * (tail.sum(axis=1) + extra.sum() + fixed)).min()))
     return best
 
 

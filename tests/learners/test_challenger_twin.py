@@ -1,0 +1,206 @@
+"""Challenger's passes beside enumeration: every bound, the check, the elimination, the table of the conjugate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surepath import MDP, Challenger
+from surepath.engine.conjugate import HIGH, LOW, conjugate, conjugate_table
+from surepath.engine.pairs import DETOUR
+from surepath.learners.pair_bound import pair_bound
+from surepath.rules.pairwise.loop import CERTIFY, CHECK, ROW, TELL
+from tests.learners.worlds import with_known
+from tests.naive.challenger import Entry, Twin, detour_prior, h_star, uniform_prior
+from tests.naive.paths import all_paths
+from tests.strategies import arc_values, mdps
+
+pytestmark = pytest.mark.pure
+graphs = mdps(max_states=3, max_actions=3, max_horizon=3)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
+    """A learner with random settings and random evidence, ties and known arcs and arcs without noise among it."""
+    rng = np.random.default_rng(seed)
+    kind = str(rng.choice(["uniform", "ties"]))
+    if rng.random() < 0.5:
+        mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < 0.4, arc_values(mdp, seed, kind), np.nan))
+    options: dict[str, Any] = {
+        "widths": str(rng.choice(["one-sided", "one-sided", "two-sided", "per-arc"])),
+        "prior": str(rng.choice(["detour", "uniform", "both"])),
+        "epsilon": float(rng.choice([0.0, 0.2, 1.0])),
+        "delta": float(rng.choice([0.01, 0.5])),
+        "sigma": rng.choice([0.0, 0.05, 0.3, 1.0], size=mdp.n_arcs),
+        **fixed,
+    }
+    learner = Challenger(mdp, **options)
+    seen = learner._seen
+    seen.visits[:] = np.exp(rng.uniform(0, rng.choice([3, 8]), mdp.n_arcs)).astype(int)
+    seen.sums[:] = seen.visits * (arc_values(mdp, seed, kind) + rng.choice([0, 0.1]) * rng.standard_normal(mdp.n_arcs))
+    for path in all_paths(mdp):
+        learner._work.path[:] = path
+        learner._act(TELL)
+    return learner
+
+
+def twin_of(learner: Challenger) -> Twin:
+    pairs, seen = learner.pairs, learner._seen
+    entries = [
+        Entry(c, float(cost), "detour" if prior == DETOUR else "uniform")
+        for c, cost, prior in zip(pairs.c, pairs.cost, pairs.prior)
+    ]
+    mdp = learner.mdp
+    mean = np.where(mdp.is_known, learner.known_gain, seen.sums / seen.visits)
+    alive = seen.alive.copy()
+    return Twin(mdp, learner.sigma, seen.visits.copy(), mean, alive, entries, learner.widths, pairs.rho)
+
+
+def scales(learner: Challenger) -> np.ndarray:
+    """A range of slopes far beyond what any check needs."""
+    a = learner._seen.a
+    noisy = a[a > 0]
+    low, high = (float(noisy.min()), float(noisy.max())) if noisy.size else (1.0, 1.0)
+    return np.geomspace(low / 50, high * 20, 150)
+
+
+def slopes_of(learner: Challenger) -> list[np.ndarray]:
+    """For every entry a wide range of slopes, and all those that the learner's last check looked at."""
+    grid = learner._work.grid
+    wide = scales(learner)
+    return [
+        np.concatenate([wide, grid[(grid[:, 0] == j) & (grid[:, 1] > 0), 1]]) for j in range(len(learner.pairs.cost))
+    ]
+
+
+def incumbent_of(learner: Challenger, twin: Twin) -> tuple[int, ...]:
+    p = tuple(learner._work.incumbent.tolist())
+    assert p in twin.paths
+    assert twin.value(p) == pytest.approx(max(map(twin.value, twin.paths)), abs=1e-12)
+    return p
+
+
+@settings(max_examples=100)
+@given(graphs, st.floats(0.01, 0.99))
+def test_priors_are_probabilities(mdp: MDP, rho: float) -> None:
+    paths = all_paths(mdp)
+    for q in paths:
+        total = sum(detour_prior(mdp, p, q, rho) for p in paths)
+        # A state with two actions or more spends all of its probability, so walks sum to one.
+        assert total == pytest.approx(1.0, rel=1e-9)
+    assert uniform_prior(mdp) * len(paths) == pytest.approx(1.0)
+
+
+@settings(max_examples=60)
+@given(graphs, seeds)
+def test_weights_of_the_entries_sum_to_at_most_one(mdp: MDP, seed: int) -> None:
+    learner = learner_on(mdp, seed)
+    pairs = learner.pairs
+    arcs = max(1, int((~learner.mdp.is_known).sum())) if learner.widths == "per-arc" else 1
+    assert (np.exp(-pairs.cost) * arcs / learner.delta).sum() <= 1 + 1e-12
+    assert pairs.log_paths == pytest.approx(np.log(len(all_paths(mdp))), abs=1e-9)
+    assert (pairs.c > 0).all()
+
+
+@settings(max_examples=150)
+@given(graphs, seeds)
+def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int) -> None:
+    learner = learner_on(mdp, seed)
+    mdp, work = learner.mdp, learner._work
+    rng = np.random.default_rng(seed)
+    j, k = int(rng.integers(len(learner.pairs.cost))), float(rng.choice(scales(learner)))
+    work.grid[0] = j, k
+    constant = learner._act(ROW)
+    twin = twin_of(learner)
+    p = incumbent_of(learner, twin)
+    entry = twin.entries[j]
+    found = twin.bounds(entry, np.array([k]), p)
+    toll = 0.0 if learner.widths == "per-arc" else 1.0
+    y = learner._seen.a[j] / k
+    safe_side = k * np.log(2) * (y > HIGH) + 0.01 * k * ((y > 0) & (y < LOW))  # what the table may add beyond its ends
+    table = float((1e-5 * (k + twin.arc_widths(entry, np.array([k]))[0]) + safe_side).sum())
+    for e in set(range(mdp.n_arcs)) - set(p):
+        expected = -np.inf
+        for q, g in found.items():
+            if e in q:
+                quiet = not any(learner._seen.a[j, x] > 0 for x in set(p) ^ set(q))
+                chance = detour_prior(mdp, p, q, twin.rho) if entry.prior == "detour" else uniform_prior(mdp)
+                expected = max(expected, g[0] + (toll * k * (entry.cost - np.log(chance)) if quiet else 0.0))
+        if expected == -np.inf:
+            continue  # no remaining path uses it
+        z = work.behind[mdp.source[e]] + work.weight[e] + work.ahead[mdp.target[e]] + constant
+        rounding = 1e-9 * (1 + abs(expected))
+        assert expected - rounding <= z <= expected + rounding + table
+
+
+@settings(max_examples=80)
+@given(graphs, seeds, st.sampled_from([0.0, 0.02, 0.1, 0.3, 1.0, 3.0]))
+def test_the_check_never_passes_while_a_challenger_may_be_better(mdp: MDP, seed: int, epsilon: float) -> None:
+    learner = learner_on(mdp, seed)
+    learner.epsilon = epsilon
+    passed = learner._act(CHECK) == 1.0
+    twin = twin_of(learner)
+    p = incumbent_of(learner, twin)
+    gap = max(twin.best_bounds(p, slopes_of(learner)).values(), default=0.0)
+    if passed:
+        assert gap <= epsilon + 1e-9
+    certified = learner._act(CERTIFY)
+    gap = max(twin.best_bounds(p, slopes_of(learner)).values(), default=0.0)
+    assert certified >= gap - 1e-9
+    learner.epsilon = certified * (1 + 1e-9) + 1e-12
+    assert learner._act(CHECK) == 1.0
+
+
+@settings(max_examples=100)
+@given(graphs, seeds)
+def test_every_path_through_an_eliminated_arc_had_a_bound_below_zero(mdp: MDP, seed: int) -> None:
+    learner = learner_on(mdp, seed)
+    before = twin_of(learner)
+    learner._planned = False
+    learner._settle()
+    p = incumbent_of(learner, before)
+    gone = set(np.flatnonzero(~learner.active).tolist())
+    assert not gone & set(p)
+    for q, g in before.best_bounds(p, slopes_of(learner)).items():
+        if gone & set(q):
+            assert g < 0
+
+
+def test_elimination_happens() -> None:
+    removed = 0
+    for seed in range(40):
+        learner = learner_on(MDP.from_arrays([[[0, 1, 1], [1, 1, 0]]] * 2), seed, sigma=0.05, epsilon=0.0)
+        learner._planned = False
+        learner._settle()
+        removed += int((~learner.active).sum())
+    assert removed > 20
+
+
+@settings(max_examples=40)
+@given(graphs, seeds)
+def test_the_bound_shown_for_a_pair_is_the_enumerated_one(mdp: MDP, seed: int) -> None:
+    learner = learner_on(mdp, seed)
+    twin = twin_of(learner)
+    learner._act(CERTIFY)
+    p = incumbent_of(learner, twin)
+    for q, g in list(twin.best_bounds(p, slopes_of(learner)).items())[:4]:
+        shown = pair_bound(learner, np.array(q), np.array(p))
+        margin = g - (twin.value(q) - twin.value(p))
+        assert shown == pytest.approx(g, abs=1e-9 + 0.005 * margin)
+
+
+def test_the_table_never_lies_below_the_conjugate() -> None:
+    rng = np.random.default_rng(0)
+    inside = np.exp(rng.uniform(np.log(LOW), np.log(HIGH), 6000))
+    outside = np.concatenate([LOW * 10 ** -rng.uniform(0, 3, 500), HIGH * 10 ** rng.uniform(0, 4, 500)])
+    y = np.concatenate([inside, outside, conjugate_table().y, [LOW, HIGH, 0.7978845608]])
+    exact, of = h_star(y), getattr(conjugate, "py_func", conjugate)
+    table = np.array([of(conjugate_table(), float(v), float(np.log(v))) for v in y])
+    assert (table >= exact).all()
+    assert (table <= exact + 1e-5 * (1 + exact) + np.log(2) * (y > HIGH) + 0.01 * (y < LOW)).all()
+    known = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
+    assert h_star(known) == pytest.approx([1.538, 0.150, 0.051, 1.332, 7.307], abs=6e-4)
