@@ -58,25 +58,25 @@ def is_quick(plan: Plan, state: State) -> bool:
 @hot_kernel
 def walk_quick(graph: Layers, plan: Plan, state: State) -> None:
     """Write the path to play into the row PATH."""
-    wide = plan.sampling == MAX_DIAMETER
-    weight = state.arc[WIDTH] if wide else state.arc[UPPER]
-    value = state.node[SPREAD] if wide else state.node[BEST]
-    walk_masked(graph, weight, value, state.number[VISITS], plan.least_played, state.path[PATH])
+    visits, least, path = state.number[VISITS], plan.least_played, state.path[PATH]
+    if plan.sampling == MAX_DIAMETER:
+        walk_masked(graph, state.arc[WIDTH], state.node[SPREAD], visits, least, path)
+    else:
+        walk_masked(graph, state.arc[UPPER], state.node[BEST], visits, least, path)
 
 
 @hot_kernel
 def goes_on(graph: Layers, plan: Plan, state: State, epsilon: float) -> bool:
     """Eliminate where something can go; whether no period ends and the stop is not near, the pass fresh again."""
-    wide, real = plan.sampling == MAX_DIAMETER, state.real
+    real = state.real
     if plan.by_return == 1 and not is_idle(state, real[RETURN_SLACK]):
         eliminate(graph, plan, state, False)
     if state.tally[LOW] == 0:
         return False
-    weight = state.arc[WIDTH] if wide else state.arc[UPPER]
-    value = state.node[SPREAD] if wide else state.node[BEST]
-    backward_masked(graph, weight, value)
-    if wide:
+    if plan.sampling == MAX_DIAMETER:
+        backward_masked(graph, state.arc[WIDTH], state.node[SPREAD])
         state.tally[FRESH_SPREAD] = 1
-        return bool(2.0 * value[0] > epsilon and state.tally[CROWDED] > 0)
+        return bool(2.0 * state.node[SPREAD, 0] > epsilon and state.tally[CROWDED] > 0)
+    backward_masked(graph, state.arc[UPPER], state.node[BEST])
     state.tally[FRESH_BEST] = 1
-    return bool(value[0] - real[FLOOR_SEEN] - real[LIFTED] > epsilon + real[GUARD])
+    return bool(state.node[BEST, 0] - real[FLOOR_SEEN] - real[LIFTED] > epsilon + real[GUARD])
