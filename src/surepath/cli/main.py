@@ -60,6 +60,7 @@ COMMANDS = (
     "show",
     "schema",
     "bound",
+    "estimate",
     "simulate",
     "experiment",
     "reproduce",

@@ -1,0 +1,103 @@
+"""`surepath estimate`: how many trials to expect, before the first one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surepath.cli._output import AsJson, print_json
+from surepath.cli.main import app
+
+if TYPE_CHECKING:
+    from surepath.learners.estimate import Estimate
+
+
+@app.command()
+def estimate(
+    problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="How far from the best the answer may be; by default what the file asks.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
+    ] = None,
+    sigma: Annotated[float | None, typer.Option(help="Noise of every arc, in place of the file's.")] = None,
+    spread: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Least and largest mean of a step; by default the range in the file, else 0 1."),
+    ] = None,
+    worlds: Annotated[int, typer.Option(min=1, help="How many worlds are drawn.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the worlds.")] = 0,
+    budget: Annotated[int, typer.Option(min=1, help="Trials after which a run is cut.")] = 2_000_000,
+    as_json: AsJson = False,
+) -> None:
+    """Guess how many trials a problem will need, from simulated worlds on its graph."""
+    from surepath.cli._problem import open_problem
+    from surepath.cli.bound import asked
+    from surepath.learners.estimate import estimate as guess
+
+    found = open_problem(problem)
+    if sigma is None and found.mdp.sigma is None and found.instance is None:
+        raise typer.BadParameter("the problem does not say its noise; give --sigma")
+    answer = guess(
+        found.mdp,
+        asked("epsilon", epsilon, found.epsilon),
+        asked("delta", delta, found.delta),
+        sigma if sigma is not None or found.instance is None else found.instance.sigma,
+        spread=spread,
+        worlds=worlds,
+        seed=seed,
+        budget=budget,
+    )
+    if as_json:
+        print_json({"problem": problem, "simulated": True, **as_data(answer)})
+    else:
+        print_text(answer, problem)
+
+
+def as_data(answer: Estimate) -> dict[str, Any]:
+    """The estimate as plain values; null where most runs met the budget."""
+    return {
+        **answer.settings,
+        "means_drawn_from": [float(answer.low.min()), float(answer.high.max())],
+        "estimates": {
+            name: {
+                "median": answer.quantile(name, 0.5),
+                "low": answer.quantile(name, 0.1),
+                "high": answer.quantile(name, 0.9),
+                "cut_by_the_budget": int(answer.censored[name].sum()),
+                "trials": answer.trials[name],
+            }
+            for name in answer.trials
+        },
+    }
+
+
+def print_text(answer: Estimate, problem: str) -> None:
+    """A short table, and what it is worth."""
+    from rich.console import Console
+    from rich.table import Table
+
+    about, budget = answer.settings, answer.settings["budget"]
+
+    def trials(value: float) -> str:
+        return f"{value:,.0f}" if value < float("inf") else f"over {budget:,}"
+
+    console = Console(highlight=False)
+    low, high = about["sigma"]
+    noise = f"{high:g}" if low >= high else f"{low:g} to {high:g}"
+    console.print(f"{problem}: epsilon {about['epsilon']:g}, delta {about['delta']:g}, sigma {noise}", markup=False)
+    table = Table("trials to expect", "median", "10 %", "90 %", "worlds", box=None, pad_edge=False)
+    for name in answer.trials:
+        cells = [trials(answer.quantile(name, share)) for share in (0.5, 0.1, 0.9)]
+        table.add_row(name, *cells, str(len(answer.trials[name])), style="bold" if name == "Challenger" else None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    console.print(table)
+    console.print(
+        f"A guess from {about['worlds']} simulated worlds on this graph, with means drawn evenly from "
+        f"{answer.low.min():g} to {answer.high.max():g} and Gaussian noise. If your true means lie closer together or "
+        "further apart, say so with --spread. In 10 % and 90 % of the worlds it took no more than shown; the "
+        "certificate you will get does not depend on this guess."
+    )
