@@ -1,0 +1,93 @@
+"""Challenger's planning: one check plus choice, quick and amortised with the full checks, as the graph grows.
+
+"quick" is the step between two full checks: the three rows around the last best one, and the next path. "full" is the
+full check with elimination. "step" is the mean over a compiled run from one per cent growth to the next, play and
+bookkeeping included, so full checks count as often as they really happen. Times are the least of several.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from surepath import Challenger, Instance, families
+from surepath.engine.arrays import reality_of
+from surepath.rules.pairwise.loop import EPISODES, NEXT_FULL, PLAN, RUN, act
+
+# states, actions, stages, target of a quick step in microseconds (None where none is set)
+SIZES: tuple[tuple[int, int, int, float | None], ...] = (
+    (10, 4, 50, 500.0),
+    (50, 4, 50, None),
+    (100, 4, 50, None),
+    (250, 4, 50, None),
+    (500, 4, 50, 30_000.0),
+)
+EPSILON, DELTA, SIGMA = 2.5, 0.1, 0.5
+
+
+class Bench:
+    """A learner part of the way through a run, driven by its own kernels."""
+
+    def __init__(self, instance: Instance, rounds: float) -> None:
+        self.learner = Challenger(instance.mdp, EPSILON, DELTA, SIGMA)
+        self.seen, self.work, self.memo = self.learner._room()
+        self.reality, self.rng = reality_of(instance), np.random.default_rng(0)
+        self._warm_up(instance, rounds)
+
+    def _warm_up(self, instance: Instance, rounds: float) -> None:
+        """Uneven visits with a given mean and their rewards at once: playing them one by one would take too long."""
+        visits = self.rng.geometric(1 / rounds, size=instance.mdp.n_arcs)
+        self.seen.visits[:] = visits
+        self.seen.sums[:] = visits * instance.gains + SIGMA * np.sqrt(visits) * self.rng.normal(size=len(visits))
+        self.memo[EPISODES] = visits[: instance.mdp.stage_arc[1]].sum()
+        pairs = self.learner.pairs
+        self.seen.mean[:] = self.seen.sums / visits
+        self.seen.a[:] = pairs.sigma * np.sqrt(visits + pairs.c) / visits
+        self.seen.log_a[:] = np.log(self.seen.a)
+        self.seen.extra[:] = 0.5 * np.log1p(visits / pairs.c)
+
+    def call(self, task: int, limit: int = 0) -> float:
+        """One task of the loop, in seconds."""
+        arguments: tuple[Any, ...] = (self.learner.graph, self.learner.pairs, self.seen, self.work, self.memo)
+        begun = time.perf_counter()
+        act(*arguments, self.reality, self.rng, task, limit, EPSILON)
+        return time.perf_counter() - begun
+
+    def full(self) -> float:
+        """A full check and a choice."""
+        self.memo[NEXT_FULL] = 0.0
+        return self.call(PLAN)
+
+    def quick(self) -> float:
+        """A quick check and a choice."""
+        self.memo[NEXT_FULL] = np.inf
+        return self.call(PLAN)
+
+    def step(self, count: int) -> float:
+        """Mean seconds of an episode over `count` of them, with full checks when they fall due."""
+        self.memo[NEXT_FULL] = self.memo[EPISODES]
+        begun = self.memo[EPISODES]
+        seconds = self.call(RUN, int(begun) + count)
+        return seconds / max(1.0, self.memo[EPISODES] - begun)
+
+
+def main() -> None:
+    """Print microseconds by size and the growth per arc."""
+    print(f"{'N':>8}{'H':>5}{'quick us':>11}{'full us':>11}{'step us':>11}{'quick ns/arc':>14}{'target us':>11}")
+    for states, actions, horizon, target in SIZES:
+        bench = Bench(families.layered(states, actions, horizon, seed=0, sigma=SIGMA), rounds=20.0)
+        bench.full()
+        n = bench.learner.mdp.n_arcs
+        repeat = 60 if n < 20_000 else 8
+        full = min(bench.full() for _ in range(max(3, repeat // 10)))
+        quick = min(bench.quick() for _ in range(repeat))
+        step = min(bench.step(repeat * 5) for _ in range(2))
+        goal = f"{target:,.0f}" if target else "-"
+        cells = f"{1e6 * quick:>11,.0f}{1e6 * full:>11,.0f}{1e6 * step:>11,.0f}"
+        print(f"{n:>8,}{horizon:>5}{cells}{1e9 * quick / n:>14.1f}{goal:>11}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

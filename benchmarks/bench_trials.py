@@ -1,0 +1,129 @@
+"""Trials to stop: Challenger beside EPRL, BPI-UCRL, whole plans and the limit, theory settings, delta = 0.1.
+
+`python -m benchmarks.bench_trials [--quick]`. EPRL is max-diameter with the paper's widths and both eliminations in
+every episode. Ratios are geometric means over instances of (mean trials of the other) / (mean trials of Challenger).
+Runs are cut at BUDGET trials; a cut run counts with the budget, which makes a ratio too small, never too large, and is
+marked ">". The limit is T* kl(delta, 1 - delta), which holds for finding the best plan itself (epsilon = 0).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from surepath import Instance, families, simulate, theory
+from surepath.errors import SurepathError
+
+BUDGET = 3_000_000
+MAX_PLANS = 100_000  # above this whole plans are not tried
+OTHERS: dict[str, dict[str, Any]] = {
+    "EPRL": {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"},
+    "BPIUCRL": {"name": "BPIUCRL"},
+    "WholePlan": {"name": "WholePlan"},
+}
+Make = Callable[[int], tuple[Instance, float]]
+
+
+def _small(seed: int) -> tuple[Instance, float]:
+    instance = families.paper_random(2, 2, 3, seed=seed)
+    return instance, 1.5 * theory.gaps(instance).minimum
+
+
+# name -> instance and epsilon by seed, target ratio to EPRL
+FAMILIES: dict[str, tuple[Make, float]] = {
+    "S=A=2 H=3, 1.5 Delta_min": (_small, 60.0),
+    "chain 8x4, sigma 0.1": (lambda seed: (families.chain(8, 4, seed=seed, sigma=0.1), 0.3), 45.0),
+    "S=4 A=3 H=10, sigma 1": (lambda seed: (families.paper_random(4, 3, 10, min_gap=0.0, seed=seed), 1.0), 60.0),
+    "S=5 A=4 H=20, sigma 0.5": (
+        lambda seed: (families.paper_random(5, 4, 20, min_gap=0.0, seed=seed, sigma=0.5), 1.0),
+        130.0,
+    ),
+}
+EXACT = {0.1: 4.5, 0.01: 2.5, 1e-6: 1.6}  # delta -> target of the ratio to the limit at epsilon = 0
+
+
+def mean_trials(
+    spec: dict[str, Any], instance: Instance, epsilon: float, delta: float, runs: int
+) -> tuple[float, bool]:
+    """Mean trials, and whether some run was cut."""
+    result = simulate({**spec, "delta": delta}, instance, runs, 0, [epsilon], budget=BUDGET)
+    return result.mean_tau(), bool(result.censored.any())
+
+
+def geometric(values: list[float]) -> float:
+    """Geometric mean."""
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def family_table(instances: int, runs: int, other_runs: int) -> None:
+    """Ratios of the other learners to Challenger, family by family."""
+    print(
+        f"{'family':<26}{'Challenger':>11}{'wrong':>7}" + "".join(f"{f'{o} x':>12}" for o in OTHERS) + f"{'target':>8}"
+    )
+    for name, (make, target) in FAMILIES.items():
+        ours, wrong, ratios = [], 0.0, {other: [] for other in OTHERS}  # type: ignore[var-annotated]
+        cut = dict.fromkeys(OTHERS, False)
+        for seed in range(instances):
+            instance, epsilon = make(seed)
+            result = simulate({"name": "Challenger", "delta": 0.1}, instance, runs, 0, [epsilon], budget=BUDGET)
+            ours.append(result.mean_tau())
+            wrong += result.failure_rate() / instances
+            for other, spec in OTHERS.items():
+                if other == "WholePlan" and instance.mdp.log_paths > np.log(MAX_PLANS):
+                    continue
+                try:
+                    trials, was_cut = mean_trials(spec, instance, epsilon, 0.1, other_runs)
+                except SurepathError as error:
+                    print(f"  {other} refuses {instance.id}: {error}")
+                    continue
+                ratios[other].append(trials / ours[-1])
+                cut[other] |= was_cut
+        shown = [f"{'>' * cut[o]}{geometric(ratios[o]):.1f}" if ratios[o] else "-" for o in OTHERS]
+        row = f"{name:<26}{geometric(ours):>11,.0f}{wrong:>7.2%}" + "".join(f"{x:>12}" for x in shown)
+        print(row + f"{target:>7.0f}x", flush=True)
+
+
+def limit_table(instances: int, runs: int) -> None:
+    """At epsilon = 0: ratio of Challenger to the limit, by delta."""
+    print(f"\nepsilon = 0 on S=A=2 H=3{'delta':>12}{'Challenger':>12}{'limit':>9}{'ratio':>8}{'target':>8}")
+    worlds = [families.paper_random(2, 2, 3, seed=seed) for seed in range(instances)]
+    times = [theory.characteristic_time(world) for world in worlds]
+    chosen = [(world, time) for world, time in zip(worlds, times) if time.unique and time.lower > 0]
+    for delta, target in EXACT.items():
+        ours = [mean_trials({"name": "Challenger"}, world, 0.0, delta, runs)[0] for world, _ in chosen]
+        limits = [time.bound(delta) for _, time in chosen]
+        ratio = geometric([a / b for a, b in zip(ours, limits)])
+        print(f"{delta:>36g}{geometric(ours):>12,.0f}{geometric(limits):>9,.0f}{ratio:>8.2f}{target:>8}", flush=True)
+
+
+def ablation_table(instances: int, runs: int) -> None:
+    """Every sampling rule with every width: trials, geometric mean."""
+    for name in list(FAMILIES)[:2]:
+        print(f"\ntrials on {name:<28}{'one-sided':>12}{'two-sided':>12}{'per-arc':>12}")
+        worlds = [FAMILIES[name][0](seed) for seed in range(instances)]
+        for sampling in ("separating", "max-diameter", "coverage"):
+            cells = []
+            for widths in ("one-sided", "two-sided", "per-arc"):
+                spec = {"name": "Challenger", "sampling": sampling, "widths": widths}
+                cells.append(geometric([mean_trials(spec, world, e, 0.1, runs)[0] for world, e in worlds]))
+            print(f"  {sampling:<36}" + "".join(f"{cell:>12,.0f}" for cell in cells), flush=True)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the tables; --quick plays 8 instances x 4 runs in place of 50 x 20."""
+    quick = "--quick" in (arguments or [])
+    instances, runs, other_runs = (8, 4, 1) if quick else (50, 20, 4)
+    begun = time.monotonic()
+    print(f"{instances} instances a family, {runs} runs of Challenger and {other_runs} of the others each")
+    family_table(instances, runs, other_runs)
+    limit_table(instances, runs)
+    ablation_table(min(instances, 20), min(runs, 4))
+    print(f"\n{(time.monotonic() - begun) / 60:.1f} minutes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
