@@ -35,7 +35,8 @@ class Conjugate(NamedTuple):
 def exponent(x: FloatArray) -> FloatArray:
     """h(x) = x^2 / 2 + log(2 Phi(x)); left of 0 the two terms cancel and h(x) = log erfcx(-x / sqrt 2)."""
     left, right = np.minimum(x, 0.0), np.maximum(x, 0.0)
-    return np.where(x < 0, np.log(erfcx(-left / np.sqrt(2))), right * right / 2 + np.log(2.0) + log_ndtr(right))
+    near, far = np.log(erfcx(-left / np.sqrt(2))), right * right / 2 + np.log(2.0) + log_ndtr(right)
+    return np.asarray(np.where(x < 0, near, far))
 
 
 def _slope(x: FloatArray) -> FloatArray:

@@ -57,7 +57,8 @@ class Challenger(Learner):
             "uniform" (pays log of the number of plans), or "both" at a cost of log 2.
         sampling: "separating" (the default), "max-diameter" (EPRL's) or "coverage"; any keeps the guarantee.
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
-        patience: Share by which the episodes may grow between two full checks.
+        patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
+            follow a plan gone stale, and on long horizons that can cost many times the trials.
 
     Example:
         >>> import numpy as np

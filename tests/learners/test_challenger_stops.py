@@ -1,0 +1,51 @@
+"""Challenger is never stuck: thousands of random instances, ties at the top and known rewards among them, all stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Challenger, Gaussian, Instance, simulate
+from tests.learners.worlds import with_known
+
+
+def random_instance(rng: np.random.Generator, longest: int) -> Instance:
+    """S 1-6, A 2-5, masked actions, ties, known arcs, arcs without noise and arcs of very different noise."""
+    states, actions, horizon = int(rng.integers(1, 7)), int(rng.integers(2, 6)), int(rng.integers(1, longest + 1))
+    available = rng.random((horizon, states, actions)) < rng.choice([0.5, 1.0])
+    available[..., 0] |= ~available.any(axis=-1)
+    direction = str(rng.choice(["maximize", "minimize"]))
+    table = rng.integers(states, size=(horizon, states, actions))
+    mdp = MDP.from_arrays(table, available=available, direction=direction)
+    means = rng.integers(0, 3, mdp.n_arcs) / 2 if rng.random() < 0.5 else rng.random(mdp.n_arcs)
+    if rng.random() < 0.4:
+        mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < rng.choice([0.2, 0.8]), means, np.nan))
+    sigma = rng.choice([0.02, 0.1]) * np.where(rng.random(mdp.n_arcs) < 0.2, rng.choice([0.0, 0.01, 3.0]), 1.0)
+    return Instance(mdp, Gaussian(means, sigma))
+
+
+@pytest.mark.parametrize(("count", "longest"), [(1500, 6), (500, 25)])
+def test_it_always_stops(count: int, longest: int) -> None:
+    quick = {"repeat": 0.2, "patience": 0.1}
+    wrong = 0
+    for seed in range(count):
+        rng = np.random.default_rng([longest, seed])
+        instance = random_instance(rng, longest)
+        epsilon = float(rng.choice([0.1, 0.3, 1.0])) * max(1.0, instance.mdp.horizon / 4)
+        learner = Challenger(instance.mdp, epsilon, 0.1, instance.sigma, **quick)
+        result = simulate(learner, instance, runs=1, seed=seed, budget=50_000, workers=1)
+        assert not result.censored.any(), f"seed {seed} of {longest}: {instance.mdp!r} did not stop"
+        wrong += int((~result.correct).sum())
+    assert wrong < 0.02 * count
+
+
+def test_it_stops_under_every_sampling_rule() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        instance = random_instance(rng, 4)
+        for sampling in ("separating", "max-diameter", "coverage"):
+            for widths in ("one-sided", "per-arc"):
+                learner = Challenger(
+                    instance.mdp, 0.4, 0.1, instance.sigma, sampling=sampling, widths=widths, repeat=0.2, patience=0.5
+                )
+                assert not simulate(learner, instance, 1, seed, budget=50_000, workers=1).censored.any()
