@@ -126,7 +126,7 @@ def bounded_flow(graph: Graph, demand: IntArray, capacity: IntArray, flow: IntAr
     fill_deficits(graph, state)
     if excess[n - 1] < 0:
         excess[0] = -1  # what is left reaches neither the sink nor, against the flow, the start
-        measure(graph, state, np.empty(n, dtype=np.int32), True)
+        measure(graph, state, np.empty(n, dtype=np.int32), np.int64(1))
         for i in range(n - 1):
             in_cut[i] = label[i] > n
         return -2

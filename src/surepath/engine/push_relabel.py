@@ -16,7 +16,7 @@ from surepath.engine.residual import Int32Array, Residual
 
 
 @kernel
-def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: bool) -> int:
+def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: int) -> int:
     """Set labels to exact distances, outwards from the deficits; returns how many nodes were reached.
 
     The search ends once every supply is reached, unless all_nodes: nodes not reached by then keep a true lower bound.
@@ -81,7 +81,7 @@ def fill_deficits(graph: Graph, state: Residual) -> None:
     label[:] = 0
     start_greedily(graph, state, queue)
     while True:
-        measure(graph, state, queue, False)
+        measure(graph, state, queue, np.int64(0))
         head, count = 0, 0
         for i in range(n):
             current[i] = 0
@@ -140,4 +140,4 @@ def fill_deficits(graph: Graph, state: Residual) -> None:
                         break
                 j += 1
             current[v], label[v], excess[v] = j, here, left
-    measure(graph, state, queue, True)
+    measure(graph, state, queue, np.int64(1))

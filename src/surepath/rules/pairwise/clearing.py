@@ -57,7 +57,7 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Work) -> int:
 
 
 @inner_kernel
-def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsilon: float, dropping: bool) -> float:
+def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsilon: float, dropping: int) -> float:
     """One row: eliminate (when not dropping) or drop what is cleared; returns the largest z, -inf if none is left.
 
     work.path[0] is set to the arc where the largest z is reached, or -1.
@@ -82,12 +82,12 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsi
                     z = np.inf
             if z > top:
                 top, where = z, e
-            if z < -rounding and not dropping:
+            if z < -rounding and dropping == 0:
                 seen.alive[e] = False
                 work.live[e] = False
             elif z <= epsilon + rounding:
                 work.cleared[e] = True
-                if dropping:
+                if dropping == 1:
                     work.live[e] = False
     work.path[0] = where
     return top
@@ -124,7 +124,7 @@ def planning_scale(pairs: Pairs, seen: Evidence) -> float:
 
 
 @inner_kernel
-def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, eliminate: bool) -> int:
+def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, eliminate: int) -> int:
     """The full check of the incumbent, which must be set: sweeps over the whole grid until nothing more is cleared.
 
     Returns the row, among those of the planning scale, with the least largest z in the last sweep, or -1 when
@@ -135,9 +135,9 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float
         work.live[e] = seen.alive[e]
         work.cleared[e] = False
     rows = fill_grid(pairs, seen, work)
-    if eliminate:
+    if eliminate == 1:
         for row in range(rows):
-            judge(graph, pairs, seen, work, row, epsilon, False)
+            judge(graph, pairs, seen, work, row, epsilon, np.int64(0))
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e] and not work.cleared[e]
     scale = planning_scale(pairs, seen)
@@ -145,7 +145,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float
     while count > 0 and count != before:
         before, best, least = count, -1, np.inf
         for row in range(rows):
-            top = judge(graph, pairs, seen, work, row, epsilon, True)
+            top = judge(graph, pairs, seen, work, row, epsilon, np.int64(1))
             own = pairs.scale[int(work.grid[row, 0])] == scale and work.grid[row, 1] > 0.0
             if own and top < least:
                 best, least = row, top
@@ -165,15 +165,15 @@ def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> float:
     rows = fill_grid(pairs, seen, work)
     high = np.inf
     for row in range(rows):
-        high = min(high, judge(graph, pairs, seen, work, row, -np.inf, True))
+        high = min(high, judge(graph, pairs, seen, work, row, -np.inf, np.int64(1)))
     if high <= 0.0:
         return 0.0
     low = 0.0
-    if check(graph, pairs, seen, work, 0.0, False) < 0:
+    if check(graph, pairs, seen, work, 0.0, np.int64(0)) < 0:
         return 0.0
     while high - low > 1e-3 * high:
         middle = 0.5 * (low + high)
-        if check(graph, pairs, seen, work, middle, False) < 0:
+        if check(graph, pairs, seen, work, middle, np.int64(0)) < 0:
             high = middle
         else:
             low = middle

@@ -33,7 +33,7 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, memo: FloatArra
     t = memo[EPISODES]
     row = 0
     if t >= memo[NEXT_FULL] or memo[READY] == 0.0:
-        row = check(graph, pairs, seen, work, epsilon, True)
+        row = check(graph, pairs, seen, work, epsilon, np.int64(1))
         if row < 0:
             return True
         memo[ENTRY], memo[SLOPE] = work.grid[row, 0], work.grid[row, 1]
@@ -48,9 +48,9 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, memo: FloatArra
         if separate(graph, pairs, seen, work, row, epsilon):
             return True
         if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
-            weigh(graph, pairs, seen, work, MAX_DIAMETER)
+            weigh(graph, pairs, seen, work, np.int64(MAX_DIAMETER))
     else:
-        weigh(graph, pairs, seen, work, int(memo[SAMPLING]))
+        weigh(graph, pairs, seen, work, np.int64(memo[SAMPLING]))
     heaviest(graph, seen, work.mark, work.ahead, work.path)
     return False
 
@@ -112,12 +112,12 @@ def act(
         return float(certify(graph, pairs, seen, work))
     if task == CHECK:
         set_incumbent(graph, seen, work)
-        return 1.0 if check(graph, pairs, seen, work, epsilon, False) < 0 else 0.0
+        return 1.0 if check(graph, pairs, seen, work, epsilon, np.int64(0)) < 0 else 0.0
     if task == ROW:
         set_incumbent(graph, seen, work)
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
-        return float(challenge(graph, pairs, seen, work, 0))
+        return float(challenge(graph, pairs, seen, work, np.int64(0)))
     while True:
         if plan(graph, pairs, seen, work, memo, epsilon):
             return 1.0

@@ -57,7 +57,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, e
     found = False
     for step in range(3):
         work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
-        judge(graph, pairs, seen, work, 0, epsilon, True)
+        judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(1))
         through = work.path[0]
         if through < 0:
             break
