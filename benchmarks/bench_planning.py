@@ -1,8 +1,8 @@
 """Challenger's planning: one check plus choice, quick and amortised with the full checks, as the graph grows.
 
 "quick" is the step between two full checks: the three rows around the last best one, and the next path. "full" is the
-full check with elimination. "step" is the mean over a compiled run from one per cent growth to the next, play and
-bookkeeping included, so full checks count as often as they really happen. Times are the least of several.
+full check with elimination. "step" is the mean episode of a compiled run that grows by one per cent: one full check,
+play and bookkeeping included, so that full checks count as often as they really happen. Times are the least of several.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ SIZES: tuple[tuple[int, int, int, float | None], ...] = (
     (500, 4, 50, 30_000.0),
 )
 EPSILON, DELTA, SIGMA = 2.5, 0.1, 0.5
+ROUNDS = 60.0  # mean visits of an arc when times are taken: a third of what such runs need
 
 
 class Bench:
@@ -41,7 +42,7 @@ class Bench:
         visits = self.rng.geometric(1 / rounds, size=instance.mdp.n_arcs)
         self.seen.visits[:] = visits
         self.seen.sums[:] = visits * instance.gains + SIGMA * np.sqrt(visits) * self.rng.normal(size=len(visits))
-        self.memo[EPISODES] = visits[: instance.mdp.stage_arc[1]].sum()
+        self.memo[EPISODES] = visits.sum() // instance.mdp.horizon  # so many plays visit so many arcs
         pairs = self.learner.pairs
         self.seen.mean[:] = self.seen.sums / visits
         self.seen.a[:] = pairs.sigma * np.sqrt(visits + pairs.c) / visits
@@ -65,25 +66,28 @@ class Bench:
         self.memo[NEXT_FULL] = np.inf
         return self.call(PLAN)
 
-    def step(self, count: int) -> float:
-        """Mean seconds of an episode over `count` of them, with full checks when they fall due."""
-        self.memo[NEXT_FULL] = self.memo[EPISODES]
+    def step(self) -> float:
+        """Mean seconds of an episode while their number grows by one per cent, the full check at its start included."""
         begun = self.memo[EPISODES]
-        seconds = self.call(RUN, int(begun) + count)
-        return seconds / max(1.0, self.memo[EPISODES] - begun)
+        self.memo[NEXT_FULL] = begun
+        count = max(1, int(self.learner.patience * begun))
+        seconds = self.call(RUN, int(begun) + count - 1)
+        if self.memo[EPISODES] < begun + count - 1:
+            raise RuntimeError("the check passed; take fewer rounds")
+        return seconds / count
 
 
 def main() -> None:
     """Print microseconds by size and the growth per arc."""
     print(f"{'N':>8}{'H':>5}{'quick us':>11}{'full us':>11}{'step us':>11}{'quick ns/arc':>14}{'target us':>11}")
     for states, actions, horizon, target in SIZES:
-        bench = Bench(families.layered(states, actions, horizon, seed=0, sigma=SIGMA), rounds=20.0)
+        bench = Bench(families.layered(states, actions, horizon, seed=0, sigma=SIGMA), rounds=ROUNDS)
         bench.full()
         n = bench.learner.mdp.n_arcs
-        repeat = 60 if n < 20_000 else 8
-        full = min(bench.full() for _ in range(max(3, repeat // 10)))
+        repeat = 60 if n < 20_000 else 10
+        full = min(bench.full() for _ in range(3))
         quick = min(bench.quick() for _ in range(repeat))
-        step = min(bench.step(repeat * 5) for _ in range(2))
+        step = min(bench.step() for _ in range(3))
         goal = f"{target:,.0f}" if target else "-"
         cells = f"{1e6 * quick:>11,.0f}{1e6 * full:>11,.0f}{1e6 * step:>11,.0f}"
         print(f"{n:>8,}{horizon:>5}{cells}{1e9 * quick / n:>14.1f}{goal:>11}", flush=True)
