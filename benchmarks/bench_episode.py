@@ -82,11 +82,12 @@ def cpp_loop(
     program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int
 ) -> tuple[int, float]:
     """The same from the C++ program."""
-    table = learner._table_for(LIMIT) * learner.sigma[0]
-    mdp = learner.mdp
-    head = np.array([mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table)], dtype=np.int64)
+    table, mdp, plan = learner._table_for(LIMIT), learner.mdp, learner.plan
+    head = [mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table), plan.widths, plan.least_played, plan.periods]
+    real = [plan.arcs, plan.delta, plan.prior, plan.cap]
+    arrays = (np.array(head), np.array(real), *learner.layers, mean, noise, table, learner.sigma, learner.known_gain)
     data = program.with_suffix(".bin")
-    data.write_bytes(b"".join(x.tobytes() for x in (head, mdp.first, mdp.target, mean, noise, table)))
+    data.write_bytes(b"".join(x.tobytes() for x in (*arrays, mdp.is_known)))
     name = "bpi" if isinstance(learner, BPIUCRL) else "eprl"
     words = [str(program), str(data), name, repr(learner.epsilon), str(LIMIT), str(repeats)]
     answer = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()

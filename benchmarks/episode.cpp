@@ -1,6 +1,9 @@
 // The episode loop of EPRL (max-diameter, return-gap elimination) and of BPI-UCRL, as plain C++: what bench_episode.py
 // compares the compiled Python kernels with. Same order of operations, same tests, same rewards drawn beforehand, so
-// that both stop after the same episode. Reads the problem from a binary file; prints tau and nanoseconds of CPU an episode.
+// that both stop after the same episode. It handles what the kernels handle in these two learners: a sigma for each arc,
+// widths from a table and beyond it, a largest width, known arcs, ties, periods and the counts of unvisited arcs. Left
+// out are the value-based rule, the other schedules and the rows that tell which values are fresh.
+// Reads the problem from a binary file; prints tau and nanoseconds of CPU an episode.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,64 +19,89 @@ static const double INF = std::numeric_limits<double>::infinity();
 static const double BIG = std::ldexp(1.0, 1000);
 
 struct Problem {
-    int64_t nodes, arcs, horizon, mask;
-    vector<int64_t> first, target;
-    vector<double> mean, noise, table;
+    int64_t nodes, arcs, horizon, mask, mixture, least_played, periods;
+    double factor, delta, prior, cap;
+    vector<uint32_t> first, target;
+    vector<double> mean, noise, table, sigma, gain;
+    vector<char> known;
+
+    double base(double n) const {
+        if (!mixture) return std::sqrt(2 * std::log(4 * n * n * factor / delta) / n);
+        return std::sqrt(2 * (n + prior) * (std::log(factor / delta) + 0.5 * std::log(1 + n / prior))) / n;
+    }
 };
 
 static void backward(const Problem& p, const vector<double>& w, vector<double>& v) {
     v[p.nodes] = 0.0;
-    int64_t stop = p.first[p.nodes];
+    uint32_t stop = p.first[p.nodes];
     for (int64_t i = p.nodes - 1; i >= 0; --i) {
-        const int64_t start = p.first[i];
+        const uint32_t start = p.first[i];
         double best = -INF;
-        for (int64_t e = start; e < stop; ++e) best = std::max(best, w[e] + v[p.target[e]]);
+        for (uint32_t e = start; e < stop; ++e) best = std::max(best, w[e] + v[p.target[e]]);
         v[i] = best;
         stop = start;
-    }
-}
-
-static void walk(const Problem& p, const vector<double>& w, const vector<double>& v, vector<int64_t>& path) {
-    int64_t node = 0;
-    for (auto& chosen : path) {
-        chosen = p.first[node];
-        double best = w[chosen] + v[p.target[chosen]];
-        for (int64_t e = chosen + 1; e < p.first[node + 1]; ++e) {
-            const double x = w[e] + v[p.target[e]];
-            if (x > best) best = x, chosen = e;
-        }
-        node = p.target[chosen];
     }
 }
 
 struct Run {
     const Problem& p;
     vector<int64_t> visits, path, degree;
-    vector<double> sums, width, bonus, upper, top, lower, top_seen, lower_seen, best, reach, floor, spread, fallen, risen;
-    vector<char> active, passable;
+    vector<double> sums, width, upper, top, lower, top_seen, lower_seen, best, reach, floor, spread, fallen, risen;
+    vector<char> active, passable, started;
     double used = 0, slack = -1, lifted = 0, floor_seen = INF, guard = 0;
-    int64_t crowded = 0, infinite, t = 0;
+    int64_t crowded = 0, infinite, unseen, unseen_active, t = 0, period, low;
 
     explicit Run(const Problem& q)
-        : p(q), visits(q.arcs), path(q.horizon), degree(q.nodes), sums(q.arcs), width(q.arcs, BIG), bonus(q.arcs, BIG),
+        : p(q), visits(q.arcs), path(q.horizon), degree(q.nodes), sums(q.arcs), width(q.arcs, BIG),
           upper(q.arcs, BIG), top(q.arcs, BIG), lower(q.arcs, -INF), top_seen(q.arcs), lower_seen(q.arcs),
           best(q.nodes + 1), reach(q.nodes + 1), floor(q.nodes + 1), spread(q.nodes + 1), fallen(q.horizon),
-          risen(q.horizon), active(q.arcs, 1), passable(q.arcs, 1), infinite(q.arcs) {
+          risen(q.horizon), active(q.arcs, 1), passable(q.arcs, 1), started(q.arcs, 1), infinite(0) {
+        for (int64_t e = 0; e < p.arcs; ++e) {
+            if (p.known[e])
+                width[e] = 0, upper[e] = top[e] = lower[e] = p.gain[e];
+            else
+                ++infinite;
+        }
+        unseen = unseen_active = infinite;
+        period = p.periods ? 1 : -1, low = p.periods ? infinite : 1;
         for (int64_t i = 0; i < p.nodes; ++i) {
             degree[i] = p.first[i + 1] - p.first[i];
             crowded += degree[i] > 1;
         }
     }
 
+    void walk(const vector<double>& w, const vector<double>& v) {
+        uint32_t node = 0;
+        for (auto& chosen : path) {
+            chosen = p.first[node];
+            double best = w[chosen] + v[p.target[chosen]];
+            for (uint32_t e = chosen + 1; e < p.first[node + 1]; ++e) {
+                const double x = w[e] + v[p.target[e]];
+                if (x > best) best = x, chosen = e;
+                else if (p.least_played && x == best && visits[e] < visits[chosen]) chosen = e;
+            }
+            node = p.target[chosen];
+        }
+    }
+
+    double width_of(int64_t e) const {
+        if (p.known[e]) return 0;
+        const int64_t n = visits[e];
+        if (n == 0) return BIG;
+        return std::min(p.sigma[e] * (n < int64_t(p.table.size()) ? p.table[n] : p.base(double(n))), p.cap);
+    }
+
     void absorb() {
         for (int64_t h = 0; h < p.horizon; ++h) {
             const int64_t e = path[h];
             const int64_t n = ++visits[e];
+            if (p.known[e]) continue;
             sums[e] += p.mean[e] + p.noise[(t * p.horizon + h) & p.mask];
-            const double b = p.table[n], m = sums[e] / n;
-            bonus[e] = b, top[e] = m + b, lower[e] = m - b;
+            const double b = width_of(e), m = sums[e] / n;
+            top[e] = m + b, lower[e] = m - b;
             if (passable[e]) width[e] = b, upper[e] = m + b;
-            if (n == 1 && passable[e]) --infinite;
+            if (n == 1) --unseen, unseen_active -= active[e], infinite -= passable[e];
+            if (n == period && active[e]) --low;
             const double fall = top_seen[e] - top[e] - fallen[h];
             if (fall > 0) fallen[h] += fall, used += fall;
             const double rise = lower[e] - lower_seen[e] - risen[h];
@@ -111,6 +139,7 @@ struct Run {
                     if (through < floor[0] || through == -INF) {
                         active[e] = 0, gone = true;
                         if (--degree[i] == 1) --crowded;
+                        if (!p.known[e]) low -= visits[e] < period, unseen_active -= visits[e] == 0;
                     } else {
                         least = std::min(least, through - floor[0]);
                     }
@@ -127,19 +156,29 @@ struct Run {
         for (int64_t i = 0; i < p.nodes; ++i)
             for (int64_t e = p.first[i]; e < p.first[i + 1]; ++e) {
                 passable[e] = reached[i] && (active[e] || degree[i] == 0);
-                width[e] = passable[e] ? bonus[e] : -INF;
+                width[e] = passable[e] ? width_of(e) : -INF;
                 upper[e] = passable[e] ? top[e] : -INF;
-                if (passable[e]) reached[p.target[e]] = 1, infinite += visits[e] == 0;
+                if (passable[e]) reached[p.target[e]] = 1, infinite += visits[e] == 0 && !p.known[e];
             }
+    }
+
+    void roll_period() {
+        int64_t least = -1;
+        for (int64_t e = 0; e < p.arcs; ++e)
+            if (active[e] && !p.known[e] && (least < 0 || visits[e] < least)) least = visits[e];
+        if (least < 0) return;
+        period = least + 1, low = 0, started = active;
+        for (int64_t e = 0; e < p.arcs; ++e) low += active[e] && !p.known[e] && visits[e] <= least;
     }
 
     // While an arc is unvisited the walk counts infinities; on these small graphs the plain values do the same.
     int64_t max_diameter(double epsilon, int64_t limit) {
         backward(p, width, spread);
         while (t < limit) {
-            walk(p, width, spread, path);
+            walk(width, spread);
             absorb();
             eliminate();
+            if (low == 0) roll_period();
             backward(p, width, spread);
             if (2 * spread[0] <= epsilon || crowded == 0) break;
         }
@@ -149,8 +188,9 @@ struct Run {
     int64_t bpi_ucrl(double epsilon, int64_t limit) {
         backward(p, upper, best);
         while (t < limit) {
-            walk(p, upper, best, path);
+            walk(upper, best);
             absorb();
+            if (low == 0) roll_period();
             backward(p, upper, best);
             if (best[0] - floor_seen - lifted > epsilon + guard) continue;
             backward(p, lower, floor);
@@ -176,10 +216,14 @@ int main(int argc, char** argv) {
     const int64_t limit = std::atoll(argv[4]), repeats = std::atoll(argv[5]);
     Problem p;
     vector<int64_t> head;
-    read(f, head, 5);
+    vector<double> real;
+    read(f, head, 8), read(f, real, 4);
     p.nodes = head[0], p.arcs = head[1], p.horizon = head[2], p.mask = head[3] - 1;
+    p.mixture = head[5], p.least_played = head[6], p.periods = head[7];
+    p.factor = real[0], p.delta = real[1], p.prior = real[2], p.cap = real[3];
     read(f, p.first, p.nodes + 1), read(f, p.target, p.arcs);
     read(f, p.mean, p.arcs), read(f, p.noise, head[3]), read(f, p.table, head[4]);
+    read(f, p.sigma, p.arcs), read(f, p.gain, p.arcs), read(f, p.known, p.arcs);
     std::fclose(f);
     double least = INF;
     int64_t tau = 0;
