@@ -127,3 +127,48 @@ def test_infinite_weights_are_refused() -> None:
     learner = EPRL(families.paper_random().mdp, 0.1, 0.1)
     with pytest.raises(SettingError, match=r"weights must be finite"):
         View(learner).best_path(View(learner).widths)
+
+
+class Fails(Return, StoppingRule):
+    """Works as an elimination rule, and raises in either role once it is told to."""
+
+    broken = False
+
+    def eliminate(self, view: View) -> np.ndarray:
+        if self.broken:
+            raise ZeroDivisionError("a user's slip")
+        return super().eliminate(view)
+
+    def stop(self, view: View) -> bool:
+        if self.broken:
+            raise ZeroDivisionError("a user's slip")
+        return False
+
+
+@pytest.mark.parametrize("role", ["elimination", "stopping"])
+def test_a_rule_that_raises_leaves_the_learner_as_it_was(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = families.paper_random(seed=6)
+    options = {"sampling": "max-diameter", role: Fails()}
+    hurt, spared = (EPRL(instance.mdp, 0.01, 0.1, 0.1, **options) for _ in range(2))  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    for t in range(300):
+        if spared.stopped:
+            break
+        path = spared.ask()
+        rewards = instance.means[path] + 0.1 * rng.standard_normal(len(path))
+        if t % 7 == 3:
+            before = [array.copy() for array in hurt._state]
+            monkeypatch.setattr(Fails, "broken", True)
+            with pytest.raises(ZeroDivisionError, match="slip"):
+                hurt.tell(path, rewards)
+            monkeypatch.undo()
+            assert hurt.episodes == spared.episodes
+            assert all(np.array_equal(old, new) for old, new in zip(before, hurt._state, strict=True) if old.ndim)
+        np.testing.assert_array_equal(hurt.ask(), path)
+        for learner in (hurt, spared):
+            learner.tell(path, rewards)
+        np.testing.assert_array_equal(hurt.visits, spared.visits)
+        np.testing.assert_array_equal(hurt.active, spared.active)
+        assert hurt.certified_gap() == spared.certified_gap()
+    assert hurt.stopped == spared.stopped
+    assert not hurt.active.all()

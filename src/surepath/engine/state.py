@@ -146,6 +146,17 @@ def new_state(
     return state
 
 
+def copies(state: State) -> State:
+    """The state as it is now; the table of widths never changes and is shared."""
+    return State._make([*(array.copy() for array in state[:-1]), state.table])
+
+
+def restore(state: State, before: State) -> None:
+    """Put back, in place, what `copies` kept."""
+    for array, old in zip(state[:-1], before[:-1], strict=True):
+        array[...] = old
+
+
 @inner_kernel
 def set_up(graph: Layers, plan: Plan, state: State) -> None:
     """Fill the arrays of a run that has seen nothing; LOWER already holds the gains of known arcs."""

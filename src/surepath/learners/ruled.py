@@ -29,7 +29,9 @@ from surepath.engine.state import (
     VISITS,
     Plan,
     State,
+    copies,
     new_state,
+    restore,
 )
 from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, fill_table
 from surepath.learners.base import GAP, SINGLE, STOP_REASONS, Learner, RunRecord
@@ -152,12 +154,18 @@ class RuleLearner(Learner):
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))
+        before = None if self.compiled else copies(self._state)
         self._state.path[PATH] = path
         self._state.stage[GAIN] = gains
         reason = int(self._serve(TELL))
         self.episodes += 1
-        if not self.compiled:
-            reason = self._own_rules(reason)
+        if before is not None:
+            try:
+                reason = self._own_rules(reason)
+            except BaseException:
+                self.episodes -= 1
+                restore(self._state, before)
+                raise
         if reason != GO_ON:
             self.stop_reason = STOP_REASONS[reason]
             self.stopped = True
