@@ -15,7 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+# A whole number handed from kernel to kernel. Numba compiles a callee anew for each literal it is given, so literals
+# are passed as np.int64(...).
+Whole = int | np.int64
 
 
 def source_key() -> str:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.engine._jit import hot_kernel, inner_kernel
+from surepath.engine._jit import Whole, hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.conjugate import Conjugate, conjugate
 
@@ -143,7 +143,7 @@ def set_incumbent(graph: Graph, seen: Evidence, work: Work) -> None:
 
 
 @inner_kernel
-def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int) -> float:
+def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole) -> float:
     """Weights and both passes for one row of the grid; returns the constant that turns path weights into G.
 
     Only live arcs and the incumbent's own count. The largest G through arc e is then

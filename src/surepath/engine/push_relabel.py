@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import kernel
+from surepath.engine._jit import Whole, kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.nearest import start_greedily
 from surepath.engine.residual import Int32Array, Residual
 
 
 @kernel
-def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: int) -> int:
+def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: Whole) -> int:
     """Set labels to exact distances, outwards from the deficits; returns how many nodes were reached.
 
     The search ends once every supply is reached, unless all_nodes: nodes not reached by then keep a true lower bound.

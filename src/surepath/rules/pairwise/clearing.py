@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import inner_kernel
+from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.pairs import PER_ARC, Evidence, Pairs, Work, challenge, set_incumbent
 
@@ -57,7 +57,7 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Work) -> int:
 
 
 @inner_kernel
-def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsilon: float, dropping: int) -> float:
+def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole, epsilon: float, dropping: Whole) -> float:
     """One row: eliminate (when not dropping) or drop what is cleared; returns the largest z, -inf if none is left.
 
     work.path[0] is set to the arc where the largest z is reached, or -1.
@@ -124,7 +124,7 @@ def planning_scale(pairs: Pairs, seen: Evidence) -> float:
 
 
 @inner_kernel
-def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, eliminate: int) -> int:
+def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, eliminate: Whole) -> int:
     """The full check of the incumbent, which must be set: sweeps over the whole grid until nothing more is cleared.
 
     Returns the row, among those of the planning scale, with the least largest z in the last sweep, or -1 when

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import inner_kernel
+from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.pairs import Evidence, Pairs, Work, heaviest, trace
 from surepath.rules.pairwise.clearing import judge
@@ -83,7 +83,7 @@ def marked(work: Work) -> bool:
 
 
 @inner_kernel
-def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, sampling: int) -> None:
+def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, sampling: Whole) -> None:
     """Marks of the rules that do not look at challengers."""
     least = np.iinfo(np.int64).max
     for e in range(len(seen.alive)):
