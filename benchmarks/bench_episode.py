@@ -48,7 +48,7 @@ def run_drawn(
             _choose(graph, plan, state)
         at = tally[EPISODES] * horizon
         for h in range(horizon):
-            state.stage[GAIN, h] = mean[state.path[PATH, h]] + noise[(at + h) & mask]
+            state.stage[GAIN, h] = mean[np.uint64(state.path[PATH, h])] + noise[np.uint64((at + h) & mask)]
         if _absorb(graph, plan, state, quick, epsilon) and _verdict(graph, plan, state, epsilon) != GO_ON:
             break
     return int(tally[EPISODES])
@@ -152,18 +152,33 @@ def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> 
 
 
 def as_n_grows() -> None:
-    """Random graphs of N arcs: microseconds an episode once all arcs are visited, and while some are not."""
-    print(f"\n{'N':>9}{'max-diameter, us':>18}{'max-coverage, us':>18}{'BPI-UCRL, us':>14}{'first episodes, us':>20}")
+    """Random graphs of N arcs: microseconds an episode once all arcs are visited, and while some are not.
+
+    Without eliminations an episode is one pass, and its time for each arc falls as N grows. With them an episode in
+    which arcs must be judged takes several passes more, and how many episodes those are is a property of the run and
+    not of the machine: counted on these graphs, the bookkeeping of slack.py left the return-gap rule to be judged in
+    5 % of the episodes at N = 748, 25 % at 7,810 and 17 % at 97,810. So the time grows faster than N between the first
+    two and slower after; judging in every episode, a fixed number of passes, is the most it can come to.
+    """
+    print(
+        f"\n{'N':>9}{'no elimination, us':>20}{'max-diameter, us':>18}{'max-coverage, us':>18}{'BPI-UCRL, us':>14}"
+        f"{'first episodes, us':>20}"
+    )
     for states, actions, horizon in ((5, 2, 10), (25, 4, 10), (100, 10, 10), (100, 10, 100)):
         rng = np.random.default_rng(0)
         mdp = MDP.from_arrays(rng.integers(states, size=(horizon, states, actions)))
         instance = Instance(mdp, Gaussian(rng.random(mdp.n_arcs), 1.0))
         cover, few = 4 * mdp.n_arcs, max(300, 2_000_000 // mdp.n_arcs)
         row = []
-        for spec in ({"sampling": "max-diameter", "elimination": "both"}, {"elimination": "both"}, {"name": "BPIUCRL"}):
+        for spec in (
+            {"sampling": "max-diameter", "elimination": "none"},
+            {"sampling": "max-diameter", "elimination": "both"},
+            {"elimination": "both"},
+            {"name": "BPIUCRL"},
+        ):
             row.append(1e6 * _later(instance, {"name": "EPRL", **spec}, cover // horizon, few))
         early = 1e6 * fused(instance, {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"}, few)
-        print(f"{mdp.n_arcs:>9,}{row[0]:>18.2f}{row[1]:>18.2f}{row[2]:>14.2f}{early:>20.2f}")
+        print(f"{mdp.n_arcs:>9,}{row[0]:>20.2f}{row[1]:>18.2f}{row[2]:>18.2f}{row[3]:>14.2f}{early:>20.2f}")
 
 
 def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -> float:

@@ -11,20 +11,25 @@ from surepath.engine.arrays import Layers
 
 @hot_kernel
 def backward_masked(graph: Layers, weight: FloatArray, value: FloatArray) -> None:
-    """value[i] = largest weight of a path from node i to the sink, -inf if there is none; value is [n_nodes + 1]."""
+    """value[i] = largest weight of a path from node i to the sink, -inf if there is none; value is [n_nodes + 1].
+
+    One count of arcs runs down through all nodes: nodes have few arcs, and setting up a range for each costs more than
+    going through it. Unsigned, so that no index needs to be looked at for wrapping around.
+    """
     first, target = graph.first, graph.target
-    sink = len(first) - 1
-    value[sink] = 0.0
-    stop = first[sink]
-    for i in range(sink - 1, -1, -1):
-        start = first[i]
+    i = np.uint64(len(first) - 1)
+    value[i] = 0.0
+    e = np.uint64(first[i])
+    while i > np.uint64(0):
+        i -= np.uint64(1)
+        start = np.uint64(first[i])
         best = -np.inf
-        for e in range(start, stop):
+        while e > start:
+            e -= np.uint64(1)
             x = weight[e] + value[target[e]]
             if x > best:
                 best = x
         value[i] = best
-        stop = start
 
 
 @hot_kernel

@@ -37,7 +37,7 @@ from surepath.engine.widths import base_width
 def visited_width(plan: Plan, state: State, e: int | np.uint64, n: int) -> float:
     """Width of arc e after n >= 1 visits."""
     if n < len(state.table):
-        base = state.table[n]
+        base = state.table[np.uint64(n)]
     else:
         base = base_width(plan.widths, float(n), plan.arcs, plan.delta, plan.prior)
     return float(min(state.arc[SIGMA, e] * base, plan.cap))
