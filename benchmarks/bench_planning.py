@@ -25,7 +25,7 @@ SIZES: tuple[tuple[int, int, int, float | None], ...] = (
     (500, 4, 50, 30_000.0),
 )
 EPSILON, DELTA, SIGMA = 2.5, 0.1, 0.5
-ROUNDS = 60.0  # mean visits of an arc when times are taken: a third of what such runs need
+ROUNDS = 60.0  # mean visits of an arc when times are taken
 
 
 class Bench:

@@ -302,7 +302,7 @@ def test_the_explanation_names_challengers_and_what_is_missing() -> None:
     early = learner.explain()
     assert early.rivals == []
     assert f"{instance.mdp.n_arcs} arcs have never been tried" in early.remark
-    play(learner, instance, np.random.default_rng(0), 60)
+    play(learner, instance, np.random.default_rng(0), 40)
     now = learner.explain(challengers=2)
     assert now.incumbent == learner.recommend().tolist()
     assert now.certified_gap == learner.certified_gap()
@@ -312,7 +312,7 @@ def test_the_explanation_names_challengers_and_what_is_missing() -> None:
     assert all(rival.path != now.incumbent and rival.separating for rival in now.rivals)
     assert now.to_dict()["rivals"][0]["path"] == now.rivals[0].path
     text = str(now)
-    assert "after 60 episodes: " in text
+    assert "after 40 episodes: " in text
     assert "may be better by up to" in text
     assert "told apart by: " in text
     assert now.remark == ""
@@ -324,3 +324,27 @@ def test_the_explanation_says_that_a_tie_cannot_be_settled_at_epsilon_zero() -> 
     play(learner, instance, np.random.default_rng(0), 50)
     assert not learner.stopped
     assert "epsilon is 0: this stops only if the best plan is unique" in str(learner.explain())
+
+
+@pytest.mark.parametrize("unit", [1e-13, 1e9])
+def test_the_unit_of_the_rewards_changes_no_decision(unit: float) -> None:
+    """Farads or dollars: rewards, sigma and epsilon in another unit give the same trials, up to the last bits."""
+    plain = chain()
+    noise = np.random.default_rng(5).normal(size=(400, plain.mdp.horizon))
+    stopped = []
+    for scale in (1.0, unit):
+        learner = Challenger(plain.mdp, 0.2 * scale, 0.1, 0.2 * scale)
+        while not learner.stopped and learner.episodes < 400:
+            path = learner.ask()
+            learner.tell(path, scale * (plain.means[path] + 0.2 * noise[learner.episodes]))
+        stopped.append((learner.episodes, learner.recommend().tolist(), round(learner.certified_gap() / scale, 6)))
+    assert stopped[0][0] < 400
+    assert stopped[0] == stopped[1]
+
+
+def test_a_declared_range_gives_sigma() -> None:
+    mdp = chain().mdp
+    ends = (np.zeros(mdp.n_arcs), np.full(mdp.n_arcs, 100.0))
+    fields = ("first", "target", "stage_node", "node_state", "action")
+    ranged = type(mdp)(**{field: getattr(mdp, field) for field in fields}, reward_range=ends)
+    assert Challenger(ranged, 1.0, 0.1).sigma.tolist() == [50.0] * mdp.n_arcs

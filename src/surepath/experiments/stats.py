@@ -133,6 +133,8 @@ def _against(
     if not len(pairs):
         return {"ratio": None, "ratio_low": None, "ratio_high": None, "p": None}
     one, other = pairs["tau"].to_numpy(), pairs["tau_base"].to_numpy()
+    if (other <= 0).any():  # a run that had nothing to learn: no ratio, but still a difference
+        return {"ratio": None, "ratio_low": None, "ratio_high": None, "p": permutation_test(one, other)}
     ratio = ratio_interval(one, other, level=level)
     return {
         "ratio": ratio.value,

@@ -33,6 +33,14 @@ class RunRecord(NamedTuple):
     gap: FloatArray  # [E] certified gap at that time
 
 
+def _declared_sigma(mdp: MDP) -> FloatArray:
+    """Half the declared range where there is one (Hoeffding's lemma), else 1."""
+    if mdp.reward_range is None:
+        return np.ones(mdp.n_arcs)
+    half = (mdp.reward_range[1] - mdp.reward_range[0]) / 2
+    return np.where(np.isfinite(half), half, 1.0)
+
+
 class Learner(ABC):
     """Sampling, elimination, stopping and recommendation behind ask and tell.
 
@@ -40,8 +48,8 @@ class Learner(ABC):
         mdp: The layered graph to search.
         epsilon: How far from the best the answer may be; 0 asks for the best itself.
         delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares,
-            else 1. Arcs with a known reward count as sigma 0 whatever is given.
+        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares
+            (half of a declared range), else 1. Arcs with a known reward count as sigma 0 whatever is given.
 
     Attributes:
         visits: How often each arc has been played, int [N].
@@ -59,7 +67,7 @@ class Learner(ABC):
         self.epsilon = check_epsilon(epsilon)
         self.delta = check_delta(delta)
         if sigma is None:
-            sigma = 1.0 if mdp.sigma is None else mdp.sigma
+            sigma = _declared_sigma(mdp) if mdp.sigma is None else mdp.sigma
         self.sigma = check_sigma(sigma, mdp.n_arcs)
         self.sigma[mdp.is_known] = 0.0
         self.graph: Graph = graph_of(mdp)

@@ -107,8 +107,8 @@ class Challenger(Learner):
     def _pairs(self) -> Pairs:
         """The numbers that are fixed before the data."""
         c, weight = precisions(self.mdp, self.sigma, self.epsilon, self.delta)
-        kinds = PRIORS[self.prior]
         per_arc = self.widths == "per-arc"
+        kinds = (UNIFORM,) if per_arc else PRIORS[self.prior]  # per-arc widths have no prior over plans
         cost = np.log(1 / self.delta) + np.log(1 / np.repeat(weight, len(kinds))) + np.log(len(kinds))
         if per_arc:
             cost = cost + np.log(max(1, int((~self.mdp.is_known).sum())))

@@ -244,7 +244,10 @@ class Allocation:
 
     def _bound_by(self, slopes: csr_array, mixture: FloatArray) -> None:
         """1 / T* is at most the heaviest path under a mixture of gradients."""
+        gradient = np.ascontiguousarray(mixture @ slopes)
+        if not np.isfinite(gradient).all():  # an emptied arc overflowed: this mixture proves nothing
+            return
         heaviest = np.empty(self.mdp.n_nodes + 1)
         passable = np.ones(self.mdp.n_arcs, dtype=np.bool_)
-        backward(self.graph, np.ascontiguousarray(mixture @ slopes), passable, heaviest)
+        backward(self.graph, gradient, passable, heaviest)
         self.above = min(self.above, float(heaviest[0]))

@@ -99,7 +99,8 @@ def characteristic_time(
     if best.nothing_to_learn:
         return CharacteristicTime(0.0, 0.0, 0.0, best.uniform(), True)
     best.solve(tolerance, ROUNDS, SEARCH_LIMIT)
-    # Gaps are differences of returns: their rounding, relative to the least gap, is added on both sides.
-    rounding = 1 + 1e-13 + 2e-3 * at.gaps.tolerance / at.gaps.minimum
+    # Gaps are differences of returns, and each arc's may have been taken for 0 within the tolerance: what a path's gap
+    # may be off by, relative to the least gap, is added on both sides (twice, for its square).
+    rounding = 1 + 1e-13 + 2 * instance.mdp.horizon * at.gaps.tolerance / at.gaps.minimum
     low, high = best.unit / best.above / rounding, best.unit / best.below * rounding
     return CharacteristicTime(sqrt(low * high), low, high, best.weight, True)

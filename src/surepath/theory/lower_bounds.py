@@ -98,7 +98,7 @@ def _minimum_flow(mdp: MDP, local: FloatArray) -> Flow:
     if not endless.any():
         return minimum_flow(mdp, local)
     carried = minimum_flow(mdp, endless.astype(np.float64))
-    flow = np.where(carried.flow > 0, np.inf, 0.0)
+    flow = np.where(carried.flow > 0, np.inf, 0.0) + minimum_flow(mdp, np.where(endless, 0.0, local)).flow
     return Flow(np.inf, flow, carried.cut, carried.in_cut, carried.solver)
 
 
@@ -131,8 +131,9 @@ def worst_case_lower_bound(
 ) -> float:
     """S A H^2 sigma^2 log(1 / (4 delta)) / (72 epsilon^2): on some MDP of this size nobody needs fewer episodes.
 
-    The instance is the family `minimax_hard`. The paper states sigma = 1; dividing rewards and epsilon by sigma gives
-    the factor.
+    The instance is the family `minimax_hard` (when H leaves 2 divided by 3, the same tree entered until stage
+    floor((H - log2 S) / 2), for floor(H / 3) then falls a little short). The paper states sigma = 1; dividing rewards
+    and epsilon by sigma gives the factor.
 
     Raises:
         SettingError: S is not a power of two, S or A is below 2, H < 3 log2(S), or epsilon = 0.

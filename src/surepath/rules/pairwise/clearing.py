@@ -20,7 +20,7 @@ from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
 from surepath.engine.pairs import PER_ARC, Evidence, Pairs, Work, challenge, set_incumbent
 
-ROUNDING = 1e-12  # of the returns' scale, the same allowance as for gaps
+ROUNDING = 1e-12  # relative: of the returns' scale
 
 
 @inner_kernel
@@ -39,7 +39,7 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Work) -> int:
                 else:
                     quiet = True
         if quiet and j == 0:
-            work.grid[rows, 0], work.grid[rows, 1] = 0, -(1.0 + 8.0 * horizon * size)
+            work.grid[rows, 0], work.grid[rows, 1] = 0, -8.0 * horizon * size if size > 0.0 else -1.0
             rows += 1
         if high == 0.0:
             break
@@ -68,8 +68,10 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole, ep
     value = 0.0
     for h in range(len(work.incumbent)):
         value += abs(seen.mean[work.incumbent[h]])
-    rounding = ROUNDING * (1.0 + value)
+    rounding = ROUNDING * value
     wall = -work.grid[row, 1]
+    # Bounds of noisy rows are never stretched: a late stop is safe. Ties of quiet paths must pass in spite of rounding.
+    limit = epsilon + ROUNDING * wall if wall > 0.0 else epsilon
     for i in range(len(first) - 1):
         here = work.behind[i] + constant
         for e in range(first[i], first[i + 1]):
@@ -85,7 +87,7 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole, ep
             if z < -rounding and dropping == 0:
                 seen.alive[e] = False
                 work.live[e] = False
-            elif z <= epsilon + rounding:
+            elif z <= limit:
                 work.cleared[e] = True
                 if dropping == 1:
                     work.live[e] = False
@@ -124,33 +126,51 @@ def planning_scale(pairs: Pairs, seen: Evidence) -> float:
 
 
 @inner_kernel
-def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, eliminate: Whole) -> int:
-    """The full check of the incumbent, which must be set: sweeps over the whole grid until nothing more is cleared.
+def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, rows: int, epsilon: float, scale: float) -> int:
+    """Sweep rows until none clears anything more; returns the row of the planning scale with the least largest z.
 
-    Returns the row, among those of the planning scale, with the least largest z in the last sweep, or -1 when
-    everything is cleared. With `eliminate`, a first sweep judges all remaining paths and drops nothing but what is
-    eliminated for good.
+    With scale 0 all rows are swept, else those of that scale only. The last sweep clears nothing, so its rows compare.
+    """
+    own = scale if scale > 0.0 else planning_scale(pairs, seen)
+    count, before, best = left(work), -1, 0
+    while count > 0 and count != before:
+        before, least = count, np.inf
+        for row in range(rows):
+            planned = pairs.scale[int(work.grid[row, 0])] == own and work.grid[row, 1] > 0.0
+            if scale == 0.0 or planned:
+                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(1))
+                if planned and top < least:
+                    best, least = row, top
+        count = left(work)
+    return best
+
+
+@inner_kernel
+def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, routine: Whole) -> int:
+    """The full check of the incumbent, which must be set: -1 when everything is cleared, else the row to plan with.
+
+    A routine check, made between trials, also eliminates, and saves passes where they could hardly matter: every second
+    row judges all remaining paths for good; then the rows of the planning scale clear what they can; the other rows
+    follow only when at most a quarter of the arcs is left. A check that is not routine sweeps all rows.
     """
     for e in range(len(seen.alive)):
         work.live[e] = seen.alive[e]
         work.cleared[e] = False
     rows = fill_grid(pairs, seen, work)
-    if eliminate == 1:
-        for row in range(rows):
+    best = 0
+    if routine == 1:
+        for row in range(0, rows, 2):
             judge(graph, pairs, seen, work, row, epsilon, np.int64(0))
+        alive = 0
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e] and not work.cleared[e]
-    scale = planning_scale(pairs, seen)
-    count, before, best = left(work), -1, -1
-    while count > 0 and count != before:
-        before, best, least = count, -1, np.inf
-        for row in range(rows):
-            top = judge(graph, pairs, seen, work, row, epsilon, np.int64(1))
-            own = pairs.scale[int(work.grid[row, 0])] == scale and work.grid[row, 1] > 0.0
-            if own and top < least:
-                best, least = row, top
-        count = left(work)
-    return -1 if count == 0 else max(best, 0)
+            alive += 1 if seen.alive[e] else 0
+        best = drop(graph, pairs, seen, work, rows, epsilon, planning_scale(pairs, seen))
+        if 4 * left(work) > alive:
+            return best
+    if left(work) > 0:
+        best = drop(graph, pairs, seen, work, rows, epsilon, 0.0)
+    return -1 if left(work) == 0 else best
 
 
 @inner_kernel
