@@ -13,6 +13,8 @@ from surepath.learners.base import Learner
 from surepath.learners.drive import draw_reward
 from tests.learners.worlds import random_mdp, with_known
 
+pytestmark = pytest.mark.pure
+
 LEARNERS: list[tuple[Any, dict[str, Any]]] = [
     (EPRL, {}),
     (EPRL, {"sampling": "static-max-coverage"}),

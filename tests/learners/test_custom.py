@@ -9,6 +9,8 @@ from surepath import EPRL, check_rule, families, simulate
 from surepath.errors import SettingError
 from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule, View
 
+pytestmark = pytest.mark.pure
+
 
 class Widest(SamplingRule):
     """Max-diameter, written by a user: infinite widths become a number that outweighs all others."""

@@ -14,6 +14,8 @@ from surepath.errors import ProblemError
 from tests.naive.flows import least_episodes
 from tests.naive.paths import all_paths
 
+pytestmark = pytest.mark.pure
+
 SMALL = [
     families.paper_random(2, 2, 3, seed=7),
     families.paper_random(3, 2, 3, min_gap=0.03, sigma=0.25, seed=1),

@@ -20,6 +20,8 @@ from surepath.errors import ProblemError
 from surepath.model.files import Problem, load_problem, parse_json_problem, problem_schema, save_problem
 from tests.strategies import arc_values, mdps
 
+pytestmark = pytest.mark.pure
+
 HEAD = {"format": "surepath-problem", "version": 1}
 EDGE = {"stage": 0, "state": "a", "action": "x"}
 

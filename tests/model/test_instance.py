@@ -11,6 +11,8 @@ from surepath import MDP, Gaussian, Instance
 from tests.naive.paths import all_paths
 from tests.strategies import arc_values, mdps
 
+pytestmark = pytest.mark.pure
+
 
 @given(mdps(), st.integers(0, 1000), st.sampled_from(["uniform", "ties"]), st.sampled_from(["maximize", "minimize"]))
 def test_best_path_and_regret_match_enumeration(world: MDP, seed: int, kind: str, direction: str) -> None:

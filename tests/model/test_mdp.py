@@ -16,6 +16,8 @@ from surepath.errors import PathError, ProblemError
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 
+pytestmark = pytest.mark.pure
+
 
 @given(mdps())
 def test_number_of_paths_matches_enumeration(mdp: MDP) -> None:
