@@ -8,6 +8,8 @@ the same: this file leaves out only what provably changes nothing.
 
 from __future__ import annotations
 
+import numpy as np
+
 from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.masked import backward_masked, walk_masked
@@ -70,7 +72,7 @@ def goes_on(graph: Layers, plan: Plan, state: State, epsilon: float) -> bool:
     """Eliminate where something can go; whether no period ends and the stop is not near, the pass fresh again."""
     real = state.real
     if plan.by_return == 1 and not is_idle(state, real[RETURN_SLACK]):
-        eliminate(graph, plan, state, False)
+        eliminate(graph, plan, state, np.bool_(False))
     if state.tally[LOW] == 0:
         return False
     if plan.sampling == MAX_DIAMETER:

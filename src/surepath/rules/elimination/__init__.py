@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import (
@@ -79,7 +81,7 @@ def mark(graph: Layers, plan: Plan, state: State) -> bool:
 
 
 @inner_kernel
-def eliminate(graph: Layers, plan: Plan, state: State, marked: bool) -> None:
+def eliminate(graph: Layers, plan: Plan, state: State, marked: bool | np.bool_) -> None:
     """Apply the rules that are on; both are judged on the active policies of the previous episode."""
     if plan.wait == 1 and state.tally[UNSEEN_ACTIVE] > 0:
         return
