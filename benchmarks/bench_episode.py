@@ -18,50 +18,25 @@ from typing import Any
 import numpy as np
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
-from surepath.engine._jit import bare_kernel
-from surepath.engine.arrays import Layers, reality_of
-from surepath.engine.state import EPISODES, GAIN, PATH, Plan, State, set_up
+from surepath.engine.arrays import reality_of
+from surepath.engine.state import LEFT_AHEAD
 from surepath.learners.ruled import RuleLearner
-from surepath.rules import quick as quick_way
-from surepath.rules import sampling, steps, stopping
+from surepath.rules.loop import FINISH, RUN, new_record, play
 
-_choose, _absorb, _verdict, _set_up = sampling.choose, steps.absorb, stopping.verdict, set_up
-_can_be_quick, _is_quick, _walk_quick = quick_way.can_be_quick, quick_way.is_quick, quick_way.walk_quick
-GO_ON = stopping.GO_ON
-NOISE = 1 << 12
 LIMIT = 150_000
 
 
-@bare_kernel
-def run_drawn(
-    graph: Layers, plan: Plan, state: State, mean: np.ndarray, noise: np.ndarray, epsilon: float, limit: int
-) -> int:
-    """The loop of `rules.loop.play` on rewards drawn beforehand."""
-    _set_up(graph, plan, state)
-    tally, mask, horizon = state.tally, len(noise) - 1, state.path.shape[1]
-    able = _can_be_quick(plan)
-    while tally[EPISODES] < limit:
-        quick = able and _is_quick(plan, state)
-        if quick:
-            _walk_quick(graph, plan, state)
-        else:
-            _choose(graph, plan, state)
-        at = tally[EPISODES] * horizon
-        for h in range(horizon):
-            state.stage[GAIN, h] = mean[np.uint64(state.path[PATH, h])] + noise[np.uint64((at + h) & mask)]
-        if _absorb(graph, plan, state, quick, epsilon) and _verdict(graph, plan, state, epsilon) != GO_ON:
-            break
-    return int(tally[EPISODES])
-
-
-def python_loop(learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int) -> tuple[int, float]:
-    """Stopping time and nanoseconds an episode of the compiled Python loop."""
+def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, repeats: int) -> tuple[int, float]:
+    """Stopping time and nanoseconds an episode of the compiled loop, all noise drawn ahead."""
     learner._table_for(LIMIT)
-    least, tau = np.inf, 0
+    least, tau, reality = np.inf, 0, reality_of(instance)
     for _ in range(repeats):
-        state = learner._new_state()
+        state, record = learner._new_state()._replace(ahead=noise), new_record(1, learner.mdp.horizon)
+        state.tally[LEFT_AHEAD] = len(noise)
+        rest = (np.random.default_rng(0), FINISH, LIMIT, np.array([learner.epsilon]), record)
         begun = time.thread_time()
-        tau = run_drawn(learner.layers, learner.plan, state, mean, noise, learner.epsilon, LIMIT)
+        play(learner.layers, learner.plan, state, reality, *rest)
+        tau = int(record.tau[0])
         least = min(least, 1e9 * (time.thread_time() - begun) / tau)
     return tau, least
 
@@ -104,7 +79,7 @@ def beside_cpp() -> None:
             return
         for seed in (1, 3):
             instance = families.paper_random(seed=seed)
-            noise = np.random.default_rng(0).standard_normal(NOISE)
+            noise = np.random.default_rng(0).standard_normal(LIMIT * instance.mdp.horizon)
             mean = np.array(instance.means)
             learners: list[tuple[str, RuleLearner]] = [
                 ("max-diameter", EPRL(instance.mdp, 1e-6, 0.1, 1.0, sampling="max-diameter")),
@@ -113,7 +88,7 @@ def beside_cpp() -> None:
             for name, learner in learners:
                 ours, theirs = (0, np.inf), (0, np.inf)
                 for _ in range(8):
-                    ours = min(ours, python_loop(learner, mean, noise, 3), key=lambda x: x[1])
+                    ours = min(ours, python_loop(learner, instance, noise, 3), key=lambda x: x[1])
                     theirs = min(theirs, cpp_loop(program, learner, mean, noise, 3), key=lambda x: x[1])
                 same = "" if ours[0] == theirs[0] else f"  (stopping times differ: {theirs[0]})"
                 ratio = ours[1] / theirs[1]
@@ -184,7 +159,6 @@ def as_n_grows() -> None:
 def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -> float:
     """Seconds an episode after the first `skip`."""
     from surepath.learners.registry import build
-    from surepath.rules.loop import RUN, new_record, play
 
     learner: Any = build({"epsilon": 1e-9, "delta": 0.1, **spec}, instance.mdp)
     learner._table_for(skip + 4 * episodes)

@@ -19,7 +19,7 @@ static const double INF = std::numeric_limits<double>::infinity();
 static const double BIG = std::ldexp(1.0, 1000);
 
 struct Problem {
-    int64_t nodes, arcs, horizon, mask, mixture, least_played, periods;
+    int64_t nodes, arcs, horizon, mixture, least_played, periods;
     double factor, delta, prior, cap;
     vector<uint32_t> first, target;
     vector<double> mean, noise, table, sigma, gain;
@@ -45,14 +45,14 @@ static void backward(const Problem& p, const vector<double>& w, vector<double>& 
 
 struct Run {
     const Problem& p;
-    vector<int64_t> visits, path, degree;
+    vector<int64_t> visits, degree;
     vector<double> sums, width, upper, top, lower, top_seen, lower_seen, best, reach, floor, spread, fallen, risen;
     vector<char> active, passable, started;
-    double used = 0, slack = -1, lifted = 0, floor_seen = INF, guard = 0;
-    int64_t crowded = 0, infinite, unseen, unseen_active, t = 0, period, low;
+    double room = 0, used = 0, slack = -1, lifted = 0, floor_seen = INF, guard = 0;
+    int64_t crowded = 0, infinite, unseen, unseen_active, t = 0, at = 0, period, low;
 
     explicit Run(const Problem& q)
-        : p(q), visits(q.arcs), path(q.horizon), degree(q.nodes), sums(q.arcs), width(q.arcs, BIG),
+        : p(q), visits(q.arcs), degree(q.nodes), sums(q.arcs), width(q.arcs, BIG),
           upper(q.arcs, BIG), top(q.arcs, BIG), lower(q.arcs, -INF), top_seen(q.arcs), lower_seen(q.arcs),
           best(q.nodes + 1), reach(q.nodes + 1), floor(q.nodes + 1), spread(q.nodes + 1), fallen(q.horizon),
           risen(q.horizon), active(q.arcs, 1), passable(q.arcs, 1), started(q.arcs, 1), infinite(0) {
@@ -70,20 +70,6 @@ struct Run {
         }
     }
 
-    void walk(const vector<double>& w, const vector<double>& v) {
-        uint32_t node = 0;
-        for (auto& chosen : path) {
-            chosen = p.first[node];
-            double best = w[chosen] + v[p.target[chosen]];
-            for (uint32_t e = chosen + 1; e < p.first[node + 1]; ++e) {
-                const double x = w[e] + v[p.target[e]];
-                if (x > best) best = x, chosen = e;
-                else if (p.least_played && x == best && visits[e] < visits[chosen]) chosen = e;
-            }
-            node = p.target[chosen];
-        }
-    }
-
     double width_of(int64_t e) const {
         if (p.known[e]) return 0;
         const int64_t n = visits[e];
@@ -91,24 +77,40 @@ struct Run {
         return std::min(p.sigma[e] * (n < int64_t(p.table.size()) ? p.table[n] : p.base(double(n))), p.cap);
     }
 
-    void absorb() {
+    // One episode: walk by these weights and values, take the rewards in, note bounds that left what their stage allows.
+    void episode(const vector<double>& w, const vector<double>& v) {
+        uint32_t node = 0;
         for (int64_t h = 0; h < p.horizon; ++h) {
-            const int64_t e = path[h];
+            uint32_t e = p.first[node];
+            double most = w[e] + v[p.target[e]];
+            for (uint32_t other = e + 1; other < p.first[node + 1]; ++other) {
+                const double x = w[other] + v[p.target[other]];
+                if (x > most) most = x, e = other;
+                else if (p.least_played && x == most && visits[other] < visits[e]) e = other;
+            }
+            node = p.target[e];
             const int64_t n = ++visits[e];
+            const double z = p.noise[at++];
             if (p.known[e]) continue;
-            sums[e] += p.mean[e] + p.noise[(t * p.horizon + h) & p.mask];
+            sums[e] += p.mean[e] + z;
             const double b = width_of(e), m = sums[e] / n;
             top[e] = m + b, lower[e] = m - b;
             if (passable[e]) width[e] = b, upper[e] = m + b;
             if (n == 1) --unseen, unseen_active -= active[e], infinite -= passable[e];
             if (n == period && active[e]) --low;
-            const double fall = top_seen[e] - top[e] - fallen[h];
-            if (fall > 0) fallen[h] += fall, used += fall;
-            const double rise = lower[e] - lower_seen[e] - risen[h];
-            if (rise > 0) risen[h] += rise, used += rise, lifted += rise;
+            if (top_seen[e] - top[e] > fallen[h] || lower[e] - lower_seen[e] > risen[h]) note(h, e);
         }
         ++t;
     }
+
+    void note(int64_t h, int64_t e) {
+        const double fall = top_seen[e] - top[e] + room - fallen[h];
+        if (fall > 0) fallen[h] += fall, used += fall;
+        const double rise = lower[e] + room - lower_seen[e] - risen[h];
+        if (rise > 0) risen[h] += rise, used += rise, lifted += rise;
+    }
+
+    void give_room(double spare) { room = std::max(0.0, spare) / (16.0 * double(p.horizon)); }
 
     void start_over() {
         slack -= used, floor_seen += lifted, used = lifted = 0;
@@ -122,7 +124,6 @@ struct Run {
     }
 
     void eliminate() {
-        if (used + guard < slack) return;
         backward(p, lower, floor);
         backward(p, upper, best);
         std::fill(reach.begin(), reach.end(), -INF);
@@ -175,9 +176,11 @@ struct Run {
     int64_t max_diameter(double epsilon, int64_t limit) {
         backward(p, width, spread);
         while (t < limit) {
-            walk(width, spread);
-            absorb();
-            eliminate();
+            episode(width, spread);
+            if (used + guard >= slack) {
+                eliminate();
+                give_room(slack - used - guard);
+            }
             if (low == 0) roll_period();
             backward(p, width, spread);
             if (2 * spread[0] <= epsilon || crowded == 0) break;
@@ -188,8 +191,7 @@ struct Run {
     int64_t bpi_ucrl(double epsilon, int64_t limit) {
         backward(p, upper, best);
         while (t < limit) {
-            walk(upper, best);
-            absorb();
+            episode(upper, best);
             if (low == 0) roll_period();
             backward(p, upper, best);
             if (best[0] - floor_seen - lifted > epsilon + guard) continue;
@@ -197,6 +199,7 @@ struct Run {
             start_over();
             floor_seen = floor[0];
             if (best[0] - floor[0] <= epsilon) break;
+            give_room(best[0] - floor[0] - epsilon - guard);
         }
         return t;
     }
@@ -218,7 +221,7 @@ int main(int argc, char** argv) {
     vector<int64_t> head;
     vector<double> real;
     read(f, head, 8), read(f, real, 4);
-    p.nodes = head[0], p.arcs = head[1], p.horizon = head[2], p.mask = head[3] - 1;
+    p.nodes = head[0], p.arcs = head[1], p.horizon = head[2];
     p.mixture = head[5], p.least_played = head[6], p.periods = head[7];
     p.factor = real[0], p.delta = real[1], p.prior = real[2], p.cap = real[3];
     read(f, p.first, p.nodes + 1), read(f, p.target, p.arcs);

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from surepath._checks import FloatArray, IntArray
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
+from surepath.model.rewards import GAUSSIAN, KNOWN
 
 
 class Graph(NamedTuple):
@@ -43,6 +44,7 @@ class Reality(NamedTuple):
     table_first: IntArray  # [N + 1]
     table: FloatArray
     sign: float
+    plain: int  # 1: all laws are Gaussian or known, so normal numbers can be drawn ahead
 
 
 def own(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], dtype: type) -> np.ndarray:
@@ -68,7 +70,7 @@ def layers_of(mdp: MDP) -> Layers:
 def no_reality() -> Reality:
     """A reality that is never drawn from, for steps whose rewards come from outside."""
     ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0)
+    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0)
 
 
 def reality_of(instance: Instance) -> Reality:
@@ -83,4 +85,5 @@ def reality_of(instance: Instance) -> Reality:
         own(law.table_first, np.int64),
         own(law.table, np.float64),
         instance.mdp.sign,
+        int(np.isin(law.kind, (GAUSSIAN, KNOWN)).all()),
     )

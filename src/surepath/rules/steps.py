@@ -38,7 +38,6 @@ from surepath.engine.state import (
 from surepath.engine.views import visited_width
 from surepath.rules.elimination import eliminate, is_due, mark
 from surepath.rules.elimination.slack import note
-from surepath.rules.quick import goes_on
 from surepath.rules.sampling import STATIC_MAX_COVERAGE, static_max_coverage
 
 _spend = static_max_coverage.spend
@@ -114,7 +113,7 @@ def prepare(graph: Layers, plan: Plan, state: State) -> tuple[bool, bool]:
 
 
 @inner_kernel
-def conclude(graph: Layers, plan: Plan, state: State, due: bool, marked: bool) -> None:
+def conclude(graph: Layers, plan: Plan, state: State, due: bool, marked: bool | np.bool_) -> None:
     """After an episode is taken in: eliminate (line 7 of Algorithm 1), use up the cover, begin the next period."""
     if due:
         eliminate(graph, plan, state, marked)
@@ -126,17 +125,9 @@ def conclude(graph: Layers, plan: Plan, state: State, due: bool, marked: bool) -
 
 
 @hot_kernel
-def absorb(graph: Layers, plan: Plan, state: State, quick: bool, epsilon: float) -> bool:
-    """Lines 6 to 9 of Algorithm 1 for the episode in the rows PATH and GAIN; False when it is clear to go on.
-
-    A quick episode (see `quick.py`) has its eliminations done in `goes_on` and mostly ends there.
-    """
+def absorb(graph: Layers, plan: Plan, state: State) -> None:
+    """Lines 6 and 7 of Algorithm 1 for the episode in the rows PATH and GAIN."""
     state.tally[EPISODES] += 1
-    due, marked = False, False
-    if not quick:
-        due, marked = prepare(graph, plan, state)
+    due, marked = prepare(graph, plan, state)
     take_in(plan, state)
-    if quick and goes_on(graph, plan, state, epsilon):
-        return False
     conclude(graph, plan, state, due, marked)
-    return True

@@ -1,0 +1,196 @@
+"""The short way for the two rules that play one value, max-diameter and optimism: many episodes between two looks.
+
+Both choose the next path and test their stop on the same backward pass, SPREAD or BEST. When that pass is fresh, every
+width is finite and `slack.py` proves that nothing can be eliminated, an episode is no more than: walk, draw, take in,
+pass. A sprint plays such episodes in a row and ends with the one after which something may be eliminated or the stop is
+near; that one is looked at by the rules themselves. It holds for every schedule that looks at fixed times: where no
+look could change anything, it does not matter when looks are due. What is decided is the same: this file leaves out
+only what provably changes nothing.
+
+The bookkeeping of `slack.py` is done here in coarse steps. A bound that moves further than its stage allows is given
+some room ahead, a small share of what is left to spend, so that the next moves need no note.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.engine._jit import hot_kernel, inner_kernel
+from surepath.engine.arrays import Layers, Reality
+from surepath.engine.draw import draw_more, draw_slowly
+from surepath.engine.masked import backward_masked
+from surepath.engine.state import (
+    BEST,
+    CROWDED,
+    EPISODES,
+    FALLEN,
+    FLOOR_SEEN,
+    FRESH_BEST,
+    FRESH_FLOOR,
+    FRESH_SPREAD,
+    GUARD,
+    HALF_BIG,
+    KNOWN,
+    LEFT_AHEAD,
+    LIFTED,
+    LOWER,
+    LOWER_SEEN,
+    PASSABLE_INFINITE,
+    PATH,
+    RETURN_SLACK,
+    RISEN,
+    SPREAD,
+    SUMS,
+    TOP,
+    TOP_SEEN,
+    UNSEEN,
+    UPPER,
+    USED,
+    VALUE_SLACK,
+    VISITS,
+    WIDTH,
+    Plan,
+    State,
+)
+from surepath.engine.views import visited_width
+from surepath.model.rewards import GAUSSIAN
+from surepath.rules.elimination import EVERY_EPISODE, EVERY_SA
+from surepath.rules.elimination.slack import is_idle, note
+from surepath.rules.sampling import MAX_DIAMETER, OPTIMISTIC
+from surepath.rules.stopping import DIAMETER, OPTIMAL_GAP
+
+
+@hot_kernel
+def can_sprint(plan: Plan) -> bool:
+    """Whether the plan is one of the two, with looks at fixed times and no periods to count."""
+    wide = plan.sampling == MAX_DIAMETER and plan.stopping == DIAMETER
+    hopeful = plan.sampling == OPTIMISTIC and plan.stopping == OPTIMAL_GAP and plan.by_return == 0
+    timed = plan.schedule == EVERY_EPISODE or plan.schedule == EVERY_SA
+    return bool((wide or hopeful) and timed and plan.periods == 0)
+
+
+@hot_kernel
+def is_quick(plan: Plan, state: State) -> bool:
+    """Whether the coming episode of such a plan may be part of a sprint."""
+    tally = state.tally
+    fresh = tally[FRESH_SPREAD] == 1 if plan.sampling == MAX_DIAMETER else tally[FRESH_BEST] == 1
+    finite = tally[PASSABLE_INFINITE] == 0 and (plan.cap == np.inf or tally[UNSEEN] == 0)
+    undecided = tally[CROWDED] > 0 or plan.single == 0
+    return bool(fresh and finite and undecided and (plan.by_value == 0 or is_idle(state, state.real[VALUE_SLACK])))
+
+
+@hot_kernel
+def bar_of(plan: Plan, state: State, epsilon: float) -> float:
+    """The stop is out of reach while the value of the start is above this."""
+    real = state.real
+    if plan.sampling == MAX_DIAMETER:
+        return float(0.5 * epsilon)
+    return float(real[FLOOR_SEEN] + real[LIFTED] + epsilon + real[GUARD])
+
+
+@inner_kernel
+def room_ahead(plan: Plan, state: State, value: float, epsilon: float) -> float:
+    """How much a bound that has used up what its stage allows is given beyond that."""
+    real, spare = state.real, HALF_BIG
+    if plan.by_return == 1:
+        spare = min(spare, real[RETURN_SLACK] - real[USED] - real[GUARD])
+    if plan.by_value == 1:
+        spare = min(spare, real[VALUE_SLACK] - real[USED] - real[GUARD])
+    if plan.sampling == OPTIMISTIC:
+        spare = min(spare, value - bar_of(plan, state, epsilon))
+    return float(max(0.0, spare) / (16.0 * state.path.shape[1]))
+
+
+@inner_kernel
+def note_ahead(plan: Plan, state: State, h: int, e: np.uint64, room: float, epsilon: float) -> float:
+    """Note the bounds of arc e, which left what its stage allows, with some room; the new bar."""
+    note(state, h, e, state.arc[TOP, e] - room, state.arc[LOWER, e] + room)
+    return bar_of(plan, state, epsilon)
+
+
+@hot_kernel
+def is_spent(plan: Plan, state: State) -> bool:
+    """Whether the return rule may have something to take out."""
+    return bool(plan.by_return == 1 and not is_idle(state, state.real[RETURN_SLACK]))
+
+
+@inner_kernel
+def sprint(
+    graph: Layers,
+    plan: Plan,
+    state: State,
+    reality: Reality,
+    rng: np.random.Generator,
+    limit: int,
+    epsilon: float,
+) -> bool:
+    """Play quick episodes up to `limit`; whether the last one must still be looked at.
+
+    The choice of an arc is written to the path at once, inside the branch: a store keeps the compiler from turning the
+    branch into a conditional move, so the processor runs ahead on the likely path instead of waiting for each sum.
+    """
+    first, target, path, horizon = graph.first, graph.target, state.path[PATH], state.path.shape[1]
+    arc, visits, known, ahead = state.arc, state.number[VISITS], state.flag[KNOWN], state.ahead
+    fallen, risen = state.stage[FALLEN], state.stage[RISEN]
+    wide = plan.sampling == MAX_DIAMETER
+    weight = arc[WIDTH] if wide else arc[UPPER]
+    value = state.node[SPREAD] if wide else state.node[BEST]
+    room, bar = room_ahead(plan, state, value[0], epsilon), bar_of(plan, state, epsilon)
+    at, size, t = len(ahead) - state.tally[LEFT_AHEAD], len(ahead), state.tally[EPISODES]
+    spent, stale = is_spent(plan, state), False
+    look, moved = False, False
+    while t < limit and not look and not stale:
+        t += 1
+        if at + horizon > size and reality.plain == 1:
+            state.tally[LEFT_AHEAD] = size - at
+            draw_more(state, rng)
+            at = 0
+        node = np.uint32(0)
+        for h in range(horizon):
+            start = first[node]
+            path[h] = start
+            best = weight[start] + value[target[start]]
+            for e in range(start + 1, first[node + 1]):
+                x = weight[e] + value[target[e]]
+                if x > best:
+                    best = x
+                    path[h] = e
+                elif plan.least_played == 1 and x == best and visits[e] < visits[path[h]]:
+                    path[h] = e
+            chosen = np.uint64(path[h])
+            node = target[chosen]
+            n = visits[chosen] + 1
+            visits[chosen] = n
+            if reality.plain == 1:
+                gain = reality.a[chosen]
+                if reality.kind[chosen] == GAUSSIAN:
+                    gain += reality.b[chosen] * ahead[np.uint64(at)]
+                    at += 1
+                gain *= reality.sign
+            else:
+                gain = draw_slowly(reality, chosen, rng)
+            if known[chosen]:
+                continue
+            total = arc[SUMS, chosen] + gain
+            arc[SUMS, chosen] = total
+            width, mean = visited_width(plan, state, chosen, n), total / n
+            top, lower = mean + width, mean - width
+            arc[TOP, chosen] = top
+            arc[UPPER, chosen] = top
+            arc[LOWER, chosen] = lower
+            arc[WIDTH, chosen] = width
+            if arc[TOP_SEEN, chosen] - top > fallen[h] or lower - arc[LOWER_SEEN, chosen] > risen[h]:
+                bar = note_ahead(plan, state, h, chosen, room, epsilon)
+                moved = True
+        backward_masked(graph, weight, value)
+        if moved:
+            moved, spent = False, is_spent(plan, state)
+            stale = plan.by_value == 1 and not is_idle(state, state.real[VALUE_SLACK])
+        look = spent or value[0] <= bar
+    tally = state.tally
+    tally[LEFT_AHEAD] = size - at
+    tally[EPISODES] = t
+    tally[FRESH_FLOOR] = 0
+    tally[FRESH_SPREAD] = 1 if wide else 0
+    tally[FRESH_BEST] = 0 if wide else 1
+    return look
