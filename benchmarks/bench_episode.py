@@ -53,10 +53,8 @@ def cpp_program(folder: Path) -> Path | None:
     return program
 
 
-def cpp_loop(
-    program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int
-) -> tuple[int, float]:
-    """The same from the C++ program."""
+def cpp_words(program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int) -> list[str]:
+    """The command line of the C++ program that plays the same, its data written beside it."""
     table, mdp, plan = learner._table_for(LIMIT), learner.mdp, learner.plan
     head = [mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table), plan.widths, plan.least_played, plan.periods]
     real = [plan.arcs, plan.delta, plan.prior, plan.cap]
@@ -64,7 +62,14 @@ def cpp_loop(
     data = program.with_suffix(".bin")
     data.write_bytes(b"".join(x.tobytes() for x in (*arrays, mdp.is_known)))
     name = "bpi" if isinstance(learner, BPIUCRL) else "eprl"
-    words = [str(program), str(data), name, repr(learner.epsilon), str(LIMIT), str(repeats)]
+    return [str(program), str(data), name, repr(learner.epsilon), str(LIMIT), str(repeats)]
+
+
+def cpp_loop(
+    program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int
+) -> tuple[int, float]:
+    """The same from the C++ program."""
+    words = cpp_words(program, learner, mean, noise, repeats)
     answer = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
     return int(answer[0]), float(answer[1])
 
@@ -173,17 +178,52 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     return least
 
 
-def over_workers() -> None:
-    """The same runs on one worker and on two, in turns."""
+def over_workers(turns: int = 5) -> None:
+    """The same runs on one worker and on two; and what two cores give C++ here: one copy, then two at once."""
     instance = families.paper_random(seed=1)
     spec = {"name": "EPRL", "epsilon": 0.05, "delta": 0.1, "sampling": "max-diameter", "elimination": "both"}
-    best = {1: np.inf, 2: np.inf}
-    for _ in range(3):
-        for workers in best:
-            begun = time.perf_counter()
-            simulate(spec, instance, runs=64, seed=0, workers=workers)
-            best[workers] = min(best[workers], time.perf_counter() - begun)
-    print(f"\ntwo workers: {best[1] / best[2]:.2f}x ({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")
+    with tempfile.TemporaryDirectory() as folder:
+        program = cpp_program(Path(folder))
+        words: list[str] = []
+        if program is not None:
+            noise = np.random.default_rng(0).standard_normal(LIMIT * instance.mdp.horizon)
+            learner = EPRL(instance.mdp, 1e-6, 0.1, 1.0, sampling="max-diameter")
+            tau, each = cpp_loop(program, learner, np.array(instance.means), noise, 3)
+            repeats = max(1, round(1.5e9 / (each * tau)))
+            words = cpp_words(program, learner, np.array(instance.means), noise, repeats)
+        simulate(spec, instance, runs=8, seed=0, workers=2)
+        begun = time.perf_counter()
+        simulate(spec, instance, runs=8, seed=0, workers=1)
+        runs = max(64, round(8 * 2.5 / (time.perf_counter() - begun)))
+        ours: dict[int, list[float]] = {1: [], 2: []}
+        theirs: dict[int, list[float]] = {1: [], 2: []}
+        for _ in range(turns):
+            for workers in (1, 2):
+                begun = time.perf_counter()
+                simulate(spec, instance, runs=runs, seed=0, workers=workers)
+                ours[workers].append(time.perf_counter() - begun)
+                if words:
+                    theirs[workers].append(_at_once(words, workers))
+    gain = min(ours[1]) / min(ours[2])
+    print(
+        f"\ntwo workers: {gain:.2f}x ({runs} runs in {min(ours[1]):.2f} s and {min(ours[2]):.2f} s, the best of {turns}"
+        f"; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})"
+    )
+    if words:
+        most = 2.0 * min(theirs[1]) / min(theirs[2])
+        print(
+            f"two copies of the C++ program: {most:.2f}x; ours is {100 * gain / most:.0f} % of what the machine gives"
+        )
+
+
+def _at_once(words: list[str], copies: int) -> float:
+    """Seconds until this many copies of a program, started together, are done."""
+    begun = time.perf_counter()
+    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL) for _ in range(copies)]
+    for process in running:
+        if process.wait() != 0:
+            raise RuntimeError(f"{words[0]} ended with {process.returncode}")
+    return time.perf_counter() - begun
 
 
 def compilation() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from surepath._checks import FloatArray
 from surepath.learners.base import BUDGET, STOP_REASONS, Learner, RunRecord
+from surepath.learners.workers import look_up
 from surepath.model.instance import Instance
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
@@ -48,6 +49,7 @@ def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget
         rng.bit_generator.state = start
         own = learner.fresh(epsilon)
         while not own.stopped and own.episodes < budget:
+            look_up()
             path = own.ask()
             own.tell(path, [draw_reward(instance, int(arc), rng) for arc in path])
         record.tau[at] = own.episodes

@@ -6,6 +6,7 @@ in `_run`.
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -36,6 +37,7 @@ from surepath.engine.state import (
 from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, fill_table
 from surepath.learners.base import GAP, SINGLE, STOP_REASONS, Learner, RunRecord
 from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
+from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.rules.loop import ADVISE, ASK, DROP, FINISH, RUN, SET_UP, TELL, TEST, new_record, play
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
@@ -47,6 +49,8 @@ _CHUNK = 50_000_000
 # Steps take their rewards from outside: these stand where a run has its world.
 _NO_REALITY = no_reality()
 _IDLE_RNG = np.random.default_rng(0)
+
+_GROWING = threading.Lock()
 
 
 class RuleLearner(Learner):
@@ -86,11 +90,12 @@ class RuleLearner(Learner):
 
     def _table_for(self, episodes: int) -> FloatArray:
         """A width table for this many visits, or the largest one; shared by all runs of this learner."""
-        table = self._table
-        if len(table) <= episodes and len(table) < LARGEST_TABLE:
-            table = self._new_table(min(LARGEST_TABLE, max(2 * len(table), episodes + 1)))
-            self._table = table
-        return table
+        if len(self._table) <= episodes and len(self._table) < LARGEST_TABLE:
+            with _GROWING:  # a second run that needs it waits for it rather than fill its own
+                size = len(self._table)
+                if size <= episodes:
+                    self._table = self._new_table(min(LARGEST_TABLE, max(2 * size, episodes + 1)))
+        return self._table
 
     def _new_state(self) -> State:
         return new_state(self.layers, self.mdp.horizon, self.sigma, self.mdp.is_known, self.known_gain, self._table)
@@ -194,6 +199,7 @@ class RuleLearner(Learner):
             self._player(graph, plan, state, reality, rng, task, limit, falling, record)
             if state.tally[SETTLED] == len(falling):
                 break
+            look_up()
             limit = min(budget, int(state.tally[EPISODES]) + min(step, limit))
         back = np.argsort(order)
         return RunRecord(

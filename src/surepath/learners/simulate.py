@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from surepath.learners.base import Learner, RunRecord
 from surepath.learners.drive import drive
 from surepath.learners.registry import build
 from surepath.learners.results import Results
+from surepath.learners.workers import LOOK, play_all
 from surepath.model.instance import Instance
 from surepath.model.rewards import CALLABLE
 
@@ -47,7 +48,8 @@ def simulate(
         epsilons: Stopping times for several epsilons from one run at the smallest.
         workers: Threads; by default one per core.
         budget: Episodes after which a run is cut; such rows are marked censored.
-        progress: True for a progress bar on standard error, or a function of (runs done, runs).
+        progress: True for a progress bar on standard error, or a function of (runs done, runs), called after every
+            run with one worker and about five times a second with more.
         first_run: Index of the first run, so that a study can be played in pieces.
 
     Returns:
@@ -72,7 +74,10 @@ def simulate(
         grid = np.array([learner.epsilon])
     first_run = whole("first_run", first_run, low=0)
     one = _one_run(learner, instance, seed, budget, grid, first_run)
-    records = _all_runs(one, runs, workers, progress)
+    with _reporter(progress, runs) as report:
+        if workers > 1:
+            _compile(learner, instance)
+        records = play_all(one, runs, workers, report)
     how = {"seed": seed, "runs": runs, "first_run": first_run, "budget": budget}
     return _results(records, learner, instance, grid, how)
 
@@ -102,12 +107,21 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     return build(settings, instance.mdp)
 
 
+def _in_python(learner: Learner, instance: Instance) -> bool:
+    return not learner.compiled or bool((instance.law.kind == CALLABLE).any())
+
+
+def _compile(learner: Learner, instance: Instance) -> None:
+    """Play one episode for nothing, so that whatever must be compiled is compiled before the threads start."""
+    if not _in_python(learner, instance):
+        learner._run(reality_of(instance), np.random.default_rng(0), 1, np.array([learner.epsilon]))
+
+
 def _one_run(
     learner: Learner, instance: Instance, seed: int, budget: int, grid: FloatArray, first_run: int
 ) -> Callable[[int], RunRecord]:
     """The function that plays run first_run + i."""
-    in_python = not learner.compiled or bool((instance.law.kind == CALLABLE).any())
-    reality = None if in_python else reality_of(instance)
+    reality = None if _in_python(learner, instance) else reality_of(instance)
 
     def one(index: int) -> RunRecord:
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=(first_run + index,))))
@@ -118,41 +132,6 @@ def _one_run(
     return one
 
 
-def _all_runs(one: Callable[[int], RunRecord], runs: int, workers: int, progress: bool | Progress) -> list[RunRecord]:
-    records: list[RunRecord | None] = [None] * runs
-    with _reporter(progress, runs) as report:
-        done = 0
-        records[0] = one(0)  # compiles, if anything must be compiled, before the threads start
-        report(1)
-        if workers == 1:
-            for index in range(1, runs):
-                records[index] = one(index)
-                report(index + 1)
-        else:
-            size = max(1, min(64, runs // (workers * 8)))
-            starts = range(1, runs, size)
-
-            def several(start: int) -> int:
-                stop = min(runs, start + size)
-                for index in range(start, stop):
-                    records[index] = one(index)
-                return stop - start
-
-            with ThreadPoolExecutor(workers) as pool:
-                waiting = {pool.submit(several, start) for start in starts}
-                done = 1
-                try:
-                    while waiting:
-                        finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_EXCEPTION)
-                        done += sum(future.result() for future in finished)
-                        report(done)
-                except BaseException:
-                    for future in waiting:
-                        future.cancel()
-                    raise
-    return [record for record in records if record is not None]
-
-
 class _reporter:
     """Calls the user's function, or shows a bar, or does nothing."""
 
@@ -160,6 +139,7 @@ class _reporter:
         self.progress, self.runs = progress, runs
         self.bar: Any = None
         self.task: Any = None
+        self.shown = 0.0
 
     def __enter__(self) -> Callable[[int], None]:
         if self.progress is True:
@@ -174,7 +154,10 @@ class _reporter:
 
     def report(self, done: int) -> None:
         if self.bar is not None:
-            self.bar.update(self.task, completed=done)
+            now = time.monotonic()
+            if done == self.runs or now >= self.shown + LOOK:
+                self.bar.update(self.task, completed=done)
+                self.shown = now
         elif callable(self.progress):
             self.progress(done, self.runs)
 

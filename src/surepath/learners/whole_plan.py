@@ -12,6 +12,7 @@ from surepath.engine.arrays import Reality, no_reality
 from surepath.engine.widths import WIDTHS
 from surepath.errors import SettingError
 from surepath.learners.base import SINGLE, STOP_REASONS, Learner, RunRecord
+from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.rules.loop import new_record
 from surepath.rules.stopping import GO_ON
@@ -148,6 +149,7 @@ class WholePlan(Learner):
         record, plans = new_record(len(falling), self.mdp.horizon), self._new_plans()
         limit = 0
         while plans.tally[SETTLED] < len(falling):
+            look_up()
             limit = min(budget, limit + 1_000_000)
             play_plans(plans, reality, rng, FINISH if limit == budget else RUN, limit, 0.0, falling, record)
         back = np.argsort(order)
