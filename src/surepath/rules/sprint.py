@@ -132,7 +132,7 @@ def sprint(
     first, target, path, horizon = graph.first, graph.target, state.path[PATH], state.path.shape[1]
     arc, visits, known, ahead = state.arc, state.number[VISITS], state.flag[KNOWN], state.ahead
     fallen, risen = state.stage[FALLEN], state.stage[RISEN]
-    wide = plan.sampling == MAX_DIAMETER
+    wide, one = plan.sampling == MAX_DIAMETER, np.uint64(1)
     weight = arc[WIDTH] if wide else arc[UPPER]
     value = state.node[SPREAD] if wide else state.node[BEST]
     room, bar = room_ahead(plan, state, value[0], epsilon), bar_of(plan, state, epsilon)
@@ -145,28 +145,27 @@ def sprint(
             state.tally[LEFT_AHEAD] = size - at
             draw_more(state, rng)
             at = 0
-        node = np.uint32(0)
+        node = np.uint64(0)
         for h in range(horizon):
-            start = first[node]
+            start, stop = np.uint64(first[node]), np.uint64(first[node + one])
             path[h] = start
             best = weight[start] + value[target[start]]
-            for e in range(start + 1, first[node + 1]):
+            e = start + one
+            while e < stop:
                 x = weight[e] + value[target[e]]
                 if x > best:
                     best = x
                     path[h] = e
-                elif plan.least_played == 1 and x == best and visits[e] < visits[path[h]]:
+                elif plan.least_played == 1 and x == best and visits[e] < visits[np.uint64(path[h])]:
                     path[h] = e
+                e += one
             chosen = np.uint64(path[h])
-            node = target[chosen]
+            node = np.uint64(target[chosen])
             n = visits[chosen] + 1
             visits[chosen] = n
-            if reality.plain == 1:
-                gain = reality.a[chosen]
-                if reality.kind[chosen] == GAUSSIAN:
-                    gain += reality.b[chosen] * ahead[np.uint64(at)]
-                    at += 1
-                gain *= reality.sign
+            if reality.plain == 1 and reality.kind[chosen] == GAUSSIAN:
+                gain = reality.sign * (reality.a[chosen] + reality.b[chosen] * ahead[np.uint64(at)])
+                at += 1
             else:
                 gain = draw_slowly(reality, chosen, rng)
             if known[chosen]:
