@@ -36,8 +36,9 @@ static void backward(const Problem& p, const vector<double>& w, vector<double>& 
     uint32_t stop = p.first[p.nodes];
     for (int64_t i = p.nodes - 1; i >= 0; --i) {
         const uint32_t start = p.first[i];
-        double best = -INF;
-        for (uint32_t e = start; e < stop; ++e) best = std::max(best, w[e] + v[p.target[e]]);
+        double best = w[start] + v[p.target[start]];
+        if (start + 1 < stop) best = std::max(best, w[start + 1] + v[p.target[start + 1]]);
+        for (uint32_t e = start + 2; e < stop; ++e) best = std::max(best, w[e] + v[p.target[e]]);
         v[i] = best;
         stop = start;
     }
