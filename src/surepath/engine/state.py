@@ -64,7 +64,8 @@ SETTLED = 15  # how many epsilons are settled
 MEASURED = 16  # episode after which slack was last measured
 EAGER = 17  # until this episode arcs are judged every time, without measuring
 LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
-N_TALLY = 19
+FRESH_CLEARANCE = 19  # 1 when HIGHEST and CLEARANCE belong to the current statistics and active sets
+N_TALLY = 20
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -73,7 +74,8 @@ VALUE_SLACK = 2  # nothing can go by the value rule while USED stays below
 LIFTED = 3  # how far lower values can have risen since arcs were judged
 FLOOR_SEEN = 4  # largest lower value then
 GUARD = 5  # rounding allowance
-N_REAL = 6
+CLEARANCE = 6  # least by which an active arc clears the lower value of its state
+N_REAL = 7
 
 
 class Plan(NamedTuple):

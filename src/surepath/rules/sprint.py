@@ -26,6 +26,7 @@ from surepath.engine.state import (
     FALLEN,
     FLOOR_SEEN,
     FRESH_BEST,
+    FRESH_CLEARANCE,
     FRESH_FLOOR,
     FRESH_SPREAD,
     GUARD,
@@ -190,6 +191,7 @@ def sprint(
     tally[LEFT_AHEAD] = size - at
     tally[EPISODES] = t
     tally[FRESH_FLOOR] = 0
+    tally[FRESH_CLEARANCE] = 0
     tally[FRESH_SPREAD] = 1 if wide else 0
     tally[FRESH_BEST] = 0 if wide else 1
     return look

@@ -14,8 +14,20 @@ import numpy as np
 
 from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
-from surepath.engine.state import ACTIVE, FLOOR, HIGHEST, MARKED, TOP, VALUE_SLACK, Plan, State
-from surepath.engine.views import floor_values
+from surepath.engine.state import (
+    ACTIVE,
+    CLEARANCE,
+    FLOOR,
+    FRESH_CLEARANCE,
+    FRESH_FLOOR,
+    HIGHEST,
+    LOWER,
+    MARKED,
+    TOP,
+    VALUE_SLACK,
+    Plan,
+    State,
+)
 from surepath.rules.elimination.remove import remove
 from surepath.rules.elimination.slack import measure
 
@@ -23,22 +35,55 @@ from surepath.rules.elimination.slack import measure
 @inner_kernel
 def mark(graph: Layers, state: State) -> bool:
     """Note which active arcs the statistics so far rule out; whether there are any."""
-    floor_values(graph, state)
-    top, highest, slack = state.arc[TOP], state.node[HIGHEST], np.inf
-    sink = len(graph.first) - 1
-    highest[sink] = 0.0
-    for i in range(sink - 1, -1, -1):  # the backward pass over all policies
-        floor, best = state.node[FLOOR, i], -np.inf
-        for e in range(graph.first[i], graph.first[i + 1]):
-            value = top[e] + highest[graph.target[e]]
-            best = max(best, value)
-            if state.flag[ACTIVE, e]:
-                state.flag[MARKED, e] = value < floor
-                slack = min(slack, value - floor)
-        highest[i] = best
+    survey(graph, state)
+    slack = state.real[CLEARANCE]
+    if slack < 0.0:
+        mark_each(graph, state)
     measured = measure(state)
     state.real[VALUE_SLACK] = slack if measured else -1.0
     return bool(slack < 0.0)
+
+
+@inner_kernel
+def survey(graph: Layers, state: State) -> None:
+    """The passes HIGHEST and FLOOR over all policies in one, and the least by which an active arc clears its state.
+
+    The arc of least upper value decides for its state, so arcs need not be judged one by one.
+    """
+    if state.tally[FRESH_CLEARANCE] == 1:
+        return
+    top, lower, active = state.arc[TOP], state.arc[LOWER], state.flag[ACTIVE]
+    highest, lowest, first, target = state.node[HIGHEST], state.node[FLOOR], graph.first, graph.target
+    i = np.uint64(len(first) - 1)
+    highest[i] = 0.0
+    lowest[i] = 0.0
+    stop, slack = np.uint64(first[i]), np.inf
+    while i > np.uint64(0):
+        i -= np.uint64(1)
+        start = np.uint64(first[i])
+        best, floor, least = -np.inf, -np.inf, np.inf
+        for e in range(start, stop):
+            j = target[e]
+            value = top[e] + highest[j]
+            best = max(best, value)
+            floor = max(floor, lower[e] + lowest[j])
+            least = min(least, value if active[e] else np.inf)
+        highest[i] = best
+        lowest[i] = floor
+        slack = min(slack, least - floor)
+        stop = start
+    state.real[CLEARANCE] = slack
+    state.tally[FRESH_CLEARANCE] = 1
+    state.tally[FRESH_FLOOR] = 1
+
+
+@inner_kernel
+def mark_each(graph: Layers, state: State) -> None:
+    """Mark the active arcs whose upper value is below the lower value of their state."""
+    for i in range(len(graph.first) - 1):
+        for e in range(graph.first[i], graph.first[i + 1]):
+            value = state.arc[TOP, e] + state.node[HIGHEST, graph.target[e]]
+            state.flag[MARKED, e] = state.flag[ACTIVE, e] and value < state.node[FLOOR, i]
 
 
 @inner_kernel
