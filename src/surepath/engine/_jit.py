@@ -92,14 +92,18 @@ def _announce_compilation() -> None:
 _announce_compilation()
 
 
+_PLAIN: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy"}
+_PLAIN["no_cfunc_wrapper"] = True  # the way in from C, which nobody takes
+
+
 def kernel(function: F) -> F:
     """Compile a function: no Python objects, no GIL, cached on disk, IEEE infinities kept (no fastmath)."""
-    compiled: F = _numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
+    compiled: F = _numba.njit(**_PLAIN)(function)
     return compiled
 
 
-_BARE: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy", "_nrt": False}
-_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_BARE: dict[str, Any] = {**_PLAIN, "_nrt": False}
+_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True}
 
 
 def bare_kernel(function: F) -> F:
@@ -121,12 +125,6 @@ def inner_kernel(function: F) -> F:
 def hot_kernel(function: F) -> F:
     """An inner kernel that is compiled into its callers."""
     compiled: F = _numba.njit(forceinline=True, **_INNER)(function)
-    return compiled
-
-
-def inline_kernel(function: F) -> F:
-    """A small kernel that its callers take in whole."""
-    compiled: F = _numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always")(function)
     return compiled
 
 

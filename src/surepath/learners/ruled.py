@@ -93,7 +93,7 @@ class RuleLearner(Learner):
         if len(self._table) <= episodes and len(self._table) < LARGEST_TABLE:
             with _GROWING:  # a second run that needs it waits for it rather than fill its own
                 size = len(self._table)
-                if size <= episodes:
+                if size <= episodes and size < LARGEST_TABLE:
                     self._table = self._new_table(min(LARGEST_TABLE, max(2 * size, episodes + 1)))
         return self._table
 

@@ -23,16 +23,21 @@ _optimistic, _uniform, _static = optimistic.choose, uniform.choose, static_max_c
 
 @inner_kernel
 def choose(graph: Layers, plan: Plan, state: State) -> None:
-    """Write the path to play into the row PATH."""
-    if plan.sampling == MAX_DIAMETER:
-        _max_diameter(graph, plan, state)
-    elif plan.sampling == OPTIMISTIC:
-        _optimistic(graph, plan, state)
+    """Write the path to play into the row PATH.
+
+    Several rules leave some episodes to max-diameter; that is said here once and not in each of them, because each
+    kernel takes in the kernels it calls and compiles them again.
+    """
+    own = False
+    if plan.sampling == OPTIMISTIC:
+        own = _optimistic(graph, plan, state)
     elif plan.sampling == MAX_COVERAGE:
-        _max_coverage(graph, plan, state)
+        own = _max_coverage(graph, plan, state)
     elif plan.sampling == STATIC_MAX_COVERAGE:
-        _static(graph, plan, state)
+        own = _static(graph, plan, state)
     elif plan.sampling == COVERAGE:
-        _coverage(graph, plan, state)
-    else:
-        _uniform(graph, plan, state)
+        own = _coverage(graph, plan, state)
+    elif plan.sampling == UNIFORM:
+        own = _uniform(graph, plan, state)
+    if plan.sampling == MAX_DIAMETER or not own:
+        _max_diameter(graph, plan, state)

@@ -47,6 +47,7 @@ def cover(graph: Layers, state: State, judged: BoolArray) -> None:
 
 
 @hot_kernel
-def choose(graph: Layers, plan: Plan, state: State) -> None:
-    """Write the path to play into the row PATH."""
+def choose(graph: Layers, plan: Plan, state: State) -> bool:
+    """Write the path to play into the row PATH; always its own turn."""
     cover(graph, state, state.flag[ACTIVE])
+    return True

@@ -13,15 +13,18 @@ from __future__ import annotations
 from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import EPISODES, STARTED, Plan, State
-from surepath.rules.sampling import coverage, max_diameter
+from surepath.rules.sampling import coverage
 
-_cover, _widest = coverage.cover, max_diameter.choose
+_cover = coverage.cover
 
 
 @hot_kernel
-def choose(graph: Layers, plan: Plan, state: State) -> None:
-    """Write the path to play into the row PATH; the episode about to be played is number EPISODES + 1."""
-    if state.tally[EPISODES] % 2 == 0:
-        _cover(graph, state, state.flag[STARTED])
-    else:
-        _widest(graph, plan, state)
+def choose(graph: Layers, plan: Plan, state: State) -> bool:
+    """Write the path to play into the row PATH, or return False: it is max-diameter's turn.
+
+    The episode about to be played is number EPISODES + 1.
+    """
+    if state.tally[EPISODES] % 2 == 1:
+        return False
+    _cover(graph, state, state.flag[STARTED])
+    return True

@@ -13,15 +13,12 @@ from surepath.engine._jit import hot_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import PATH, UNSEEN, Plan, State
 from surepath.engine.views import walk_best
-from surepath.rules.sampling import max_diameter
-
-_widest = max_diameter.choose
 
 
 @hot_kernel
-def choose(graph: Layers, plan: Plan, state: State) -> None:
-    """Write the path to play into the row PATH."""
+def choose(graph: Layers, plan: Plan, state: State) -> bool:
+    """Write the path to play into the row PATH, or return False: it is max-diameter's turn."""
     if plan.widths_first == 1 and state.tally[UNSEEN] > 0:
-        _widest(graph, plan, state)
-    else:
-        walk_best(graph, plan, state, state.path[PATH])
+        return False
+    walk_best(graph, plan, state, state.path[PATH])
+    return True

@@ -28,9 +28,9 @@ from surepath.engine.state import (
     Plan,
     State,
 )
-from surepath.rules.sampling import coverage, max_diameter
+from surepath.rules.sampling import coverage
 
-_cover, _widest = coverage.cover, max_diameter.choose
+_cover = coverage.cover
 
 
 @kernel
@@ -60,14 +60,15 @@ def next_of_cover(graph: Layers, state: State) -> None:
 
 
 @hot_kernel
-def choose(graph: Layers, plan: Plan, state: State) -> None:
-    """Write the path to play into the row PATH."""
+def choose(graph: Layers, plan: Plan, state: State) -> bool:
+    """Write the path to play into the row PATH, or return False: it is max-diameter's turn."""
     if state.tally[EPISODES] % 2 == 1:
-        _widest(graph, plan, state)
-    elif state.tally[COVER_LEFT] > 0:
+        return False
+    if state.tally[COVER_LEFT] > 0:
         next_of_cover(graph, state)
     else:
         _cover(graph, state, state.flag[STARTED])
+    return True
 
 
 @inner_kernel

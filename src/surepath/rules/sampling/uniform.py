@@ -23,8 +23,8 @@ def mix(key: np.int64) -> np.uint64:
 
 
 @inner_kernel
-def choose(graph: Layers, plan: Plan, state: State) -> None:
-    """Write the path to play into the row PATH."""
+def choose(graph: Layers, plan: Plan, state: State) -> bool:
+    """Write the path to play into the row PATH; always its own turn."""
     node = np.uint32(0)
     key = mix(np.int64(plan.seed)) ^ mix(state.tally[EPISODES] + 1)
     for h in range(state.path.shape[1]):
@@ -33,3 +33,4 @@ def choose(graph: Layers, plan: Plan, state: State) -> None:
         chosen = np.int64(graph.first[node]) + np.int64((draw >> np.uint64(1)) % np.uint64(degree))
         state.path[PATH, h] = chosen
         node = graph.target[chosen]
+    return True
