@@ -52,7 +52,7 @@ def twin_of(learner: Challenger) -> Twin:
     pairs, seen = learner.pairs, learner._seen
     entries = [
         Entry(c, float(cost), "detour" if prior == DETOUR else "uniform")
-        for c, cost, prior in zip(pairs.c, pairs.cost, pairs.prior)
+        for c, cost, prior in zip(np.swapaxes(pairs.c, 0, 1), pairs.cost, pairs.prior)
     ]
     mdp = learner.mdp
     mean = np.where(mdp.is_known, learner.known_gain, seen.sums / seen.visits)
@@ -120,14 +120,15 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
     entry = twin.entries[j]
     found = twin.bounds(entry, np.array([k]), p)
     toll = 0.0 if learner.widths == "per-arc" else 1.0
-    y = learner._seen.a[j] / k
+    y = learner._seen.a[:, j].max(axis=0) / k
     safe_side = k * np.log(2) * (y > HIGH) + 0.01 * k * ((y > 0) & (y < LOW))  # what the table may add beyond its ends
-    table = float((1e-5 * (k + twin.arc_widths(entry, np.array([k]))[0]) + safe_side).sum())
+    wide = max(float(twin.arc_widths(entry, np.array([k]), side).sum()) for side in (0, 1))
+    table = float(1e-5 * (k * mdp.n_arcs + 2 * wide) + 2 * safe_side.sum())
     for e in set(range(mdp.n_arcs)) - set(p):
         expected = -np.inf
         for q, g in found.items():
             if e in q:
-                quiet = not any(learner._seen.a[j, x] > 0 for x in set(p) ^ set(q))
+                quiet = not any(learner._seen.a[0, j, x] > 0 for x in set(p) ^ set(q))
                 chance = detour_prior(mdp, p, q, twin.rho) if entry.prior == "detour" else uniform_prior(mdp)
                 expected = max(expected, g[0] + (toll * k * (entry.cost - np.log(chance)) if quiet else 0.0))
         if expected == -np.inf:

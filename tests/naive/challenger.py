@@ -51,7 +51,10 @@ def detour_prior(mdp: MDP, p: tuple[int, ...], q: tuple[int, ...], rho: float) -
 
 @dataclass
 class Entry:
-    """One entry of the grid of priors: c of every arc, cost = log(1/delta) + log(1/weight), the prior's kind."""
+    """One entry of the grid of priors: c of every arc, cost = log(1/delta) + log(1/weight), the prior's kind.
+
+    c is [2, N]: of an arc as part of the challenger, and as part of the incumbent.
+    """
 
     c: np.ndarray
     cost: float
@@ -77,11 +80,11 @@ class Twin:
     def value(self, path: tuple[int, ...]) -> float:
         return float(self.mean[list(path)].sum())
 
-    def arc_widths(self, entry: Entry, slopes: np.ndarray) -> np.ndarray:
-        """w of every arc for every slope, [slopes, N]; 0 where there is no noise."""
+    def arc_widths(self, entry: Entry, slopes: np.ndarray, side: int) -> np.ndarray:
+        """w of every arc for every slope, [slopes, N], on one side of the pair; 0 where there is no noise."""
         wide = np.zeros((len(slopes), self.mdp.n_arcs))
         for e in np.flatnonzero((self.sigma > 0) & ~self.mdp.is_known):
-            n, c = int(self.visits[e]), float(entry.c[e])
+            n, c = int(self.visits[e]), float(entry.c[side, e])
             a = self.sigma[e] * np.sqrt(n + c) / n
             extra = np.log(1 + n / c) / 2
             if self.widths == "one-sided":
@@ -94,13 +97,14 @@ class Twin:
 
     def bounds(self, entry: Entry, slopes: np.ndarray, p: tuple[int, ...]) -> dict[tuple[int, ...], np.ndarray]:
         """G(q | p) of every q != p for every slope."""
-        wide = self.arc_widths(entry, slopes)
+        wide = [self.arc_widths(entry, slopes, side) for side in (0, 1)]
         found = {}
         for q in self.paths:
             if q == p:
                 continue
             apart = sorted(set(p) ^ set(q))
-            g = self.value(q) - self.value(p) + wide[:, apart].sum(axis=1)
+            of_q, of_p = sorted(set(q) - set(p)), sorted(set(p) - set(q))
+            g = self.value(q) - self.value(p) + wide[0][:, of_q].sum(axis=1) + wide[1][:, of_p].sum(axis=1)
             if self.widths != "per-arc":
                 kind = entry.prior
                 chance = detour_prior(self.mdp, p, q, self.rho) if kind == "detour" else uniform_prior(self.mdp)

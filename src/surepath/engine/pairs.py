@@ -1,8 +1,9 @@
 """Bounding the difference of two paths: the passes on which Challenger's rules stand.
 
 Legend: p the incumbent, q any other path, K the arcs in exactly one of the two, n visits, c the precision of an arc's
-prior, k > 0 the slope of the Fenchel inequality, a = sigma sqrt(n + c) / n. On the event of the theorem (docs,
-"Challenger: the theorem"), for q = the best path, all p, every grid entry and every k at once,
+prior (one for arcs of q, another for arcs of p), k > 0 the slope of the Fenchel inequality, a = sigma sqrt(n + c) / n.
+On the event of the theorem (docs, "Challenger: the theorem"), for q = the best path, all p, every grid entry and every
+k at once,
 
     V(q) - V(p) <= G(q | p) = Vhat(q) - Vhat(p) + sum_K w_e + k [cost of the entry - log prior(p | q)],
     w_e = k [ h*(a_e / k) + 1/2 log(1 + n_e / c_e) ],      cost = log(1/delta) + log(1/weight of the entry).
@@ -29,14 +30,17 @@ from surepath.engine.conjugate import Conjugate, conjugate
 ONE_SIDED, TWO_SIDED, PER_ARC = range(3)
 UNIFORM, DETOUR = range(2)
 
+# Whose arc it is: the first index of c and of what follows from it.
+RIVAL, OWN = range(2)
+
 
 class Pairs(NamedTuple):
     """What is fixed before the data."""
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
-    c: FloatArray  # [J, N] precision of each arc's prior, entry by entry
-    scale: FloatArray  # [J] mean of c over the arcs, larger first
+    c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
+    scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first
     prior: IntArray  # [J] UNIFORM or DETOUR
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     sides: int  # ONE_SIDED, TWO_SIDED, or PER_ARC (CLUCB: a width for each arc, differences of paths)
@@ -53,9 +57,9 @@ class Evidence(NamedTuple):
     pending: IntArray  # [N] plays handed out and not yet told
     sums: FloatArray  # [N]
     mean: FloatArray  # [N]; the known reward on known arcs
-    a: FloatArray  # [J, N]
-    log_a: FloatArray  # [J, N]
-    extra: FloatArray  # [J, N] 1/2 log(1 + n/c)
+    a: FloatArray  # [2, J, N]
+    log_a: FloatArray  # [2, J, N]
+    extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
     alive: BoolArray  # [N] not eliminated
 
 
@@ -83,26 +87,27 @@ def refresh(pairs: Pairs, seen: Evidence, e: int) -> None:
     seen.mean[e] = seen.sums[e] / n
     s = pairs.sigma[e]
     if s > 0.0:
-        for j in range(pairs.c.shape[0]):
-            c = pairs.c[j, e]
-            seen.a[j, e] = s * np.sqrt(n + c) / n
-            seen.log_a[j, e] = np.log(seen.a[j, e])
-            seen.extra[j, e] = 0.5 * np.log1p(n / c)
+        for side in range(2):
+            for j in range(pairs.c.shape[1]):
+                c = pairs.c[side, j, e]
+                seen.a[side, j, e] = s * np.sqrt(n + c) / n
+                seen.log_a[side, j, e] = np.log(seen.a[side, j, e])
+                seen.extra[side, j, e] = 0.5 * np.log1p(n / c)
 
 
 @hot_kernel
-def width(pairs: Pairs, seen: Evidence, j: int, k: float, log_k: float, e: int) -> float:
+def width(pairs: Pairs, seen: Evidence, side: Whole, j: int, k: float, log_k: float, e: int) -> float:
     """w_e for grid entry j and slope k; 0 on arcs without noise. The arc must be known or visited."""
-    a = seen.a[j, e]
+    a = seen.a[side, j, e]
     if a == 0.0:
         return 0.0
     if k < 0.0:
         return -k
     if pairs.sides == ONE_SIDED:
-        return float(k * (conjugate(pairs.conjugate, a / k, seen.log_a[j, e] - log_k) + seen.extra[j, e]))
+        return float(k * (conjugate(pairs.conjugate, a / k, seen.log_a[side, j, e] - log_k) + seen.extra[side, j, e]))
     if pairs.sides == TWO_SIDED:
-        return float(0.5 * a * a / k + k * seen.extra[j, e])
-    return float(a * np.sqrt(2.0 * (seen.extra[j, e] + pairs.cost[j])))
+        return float(0.5 * a * a / k + k * seen.extra[side, j, e])
+    return float(a * np.sqrt(2.0 * (seen.extra[side, j, e] + pairs.cost[j])))
 
 
 @inner_kernel
@@ -176,11 +181,12 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole
             toll = leave if i == home else elsewhere
             for e in range(first[i], first[i + 1]):
                 if e == own:
-                    w = width(pairs, seen, j, k, log_k, e)
+                    w = width(pairs, seen, np.int64(OWN), j, k, log_k, e)
                     constant += w - seen.mean[e]
                     work.weight[e] = seen.mean[e] - w + stay
                 elif work.live[e]:
-                    work.weight[e] = seen.mean[e] + width(pairs, seen, j, k, log_k, e) + toll
+                    w = width(pairs, seen, np.int64(RIVAL), j, k, log_k, e)
+                    work.weight[e] = seen.mean[e] + w + toll
                 else:
                     continue
                 x = work.weight[e] + ahead[target[e]]

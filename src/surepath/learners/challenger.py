@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real, whole
 from surepath.engine.arrays import Reality, no_reality
 from surepath.engine.conjugate import conjugate_table
-from surepath.engine.pairs import DETOUR, ONE_SIDED, PER_ARC, TWO_SIDED, UNIFORM, Evidence, Pairs, Work
+from surepath.engine.pairs import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Evidence, Pairs, Work
 from surepath.errors import SettingError, StoppedError
 from surepath.learners.base import BUDGET, CLEARED, STOP_REASONS, Learner, RunRecord
 from surepath.learners.explain import Explanation, explain
@@ -108,6 +108,8 @@ class Challenger(Learner):
         """The numbers that are fixed before the data."""
         c, weight = precisions(self.mdp, self.sigma, self.epsilon, self.delta)
         per_arc = self.widths == "per-arc"
+        if per_arc:  # an interval for each arc knows no sides
+            c[OWN] = c[RIVAL]
         kinds = (UNIFORM,) if per_arc else PRIORS[self.prior]  # per-arc widths have no prior over plans
         cost = np.log(1 / self.delta) + np.log(1 / np.repeat(weight, len(kinds))) + np.log(len(kinds))
         if per_arc:
@@ -115,8 +117,8 @@ class Challenger(Learner):
         return Pairs(
             sigma=self.sigma.copy(),
             is_known=self.mdp.is_known.copy(),
-            c=np.ascontiguousarray(np.repeat(c, len(kinds), axis=0)),
-            scale=np.repeat(c.mean(axis=1), len(kinds)),
+            c=np.ascontiguousarray(np.repeat(c, len(kinds), axis=1)),
+            scale=np.repeat(c[RIVAL].mean(axis=1), len(kinds)),
             prior=np.tile(np.array(kinds, dtype=np.int64), len(weight)),
             cost=np.ascontiguousarray(cost),
             sides=WIDTHS[self.widths],
@@ -133,9 +135,9 @@ class Challenger(Learner):
             np.zeros(arcs, dtype=np.int64),
             np.zeros(arcs),
             self.known_gain.copy(),
-            np.zeros((entries, arcs)),
-            np.zeros((entries, arcs)),
-            np.zeros((entries, arcs)),
+            np.zeros((2, entries, arcs)),
+            np.zeros((2, entries, arcs)),
+            np.zeros((2, entries, arcs)),
             np.ones(arcs, dtype=np.bool_),
         )
         work = Work(

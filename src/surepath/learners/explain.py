@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray
+from surepath.engine.pairs import RIVAL
 from surepath.learners.pair_bound import pair_bound
 
 if TYPE_CHECKING:
@@ -93,9 +94,10 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int) -> list[Rival]
     Which paths are looked at is a heuristic; the bound shown for each is exact for the grid.
     """
     mdp, seen, pairs = learner.mdp, learner._seen, learner.pairs
-    noisy = seen.a[0] > 0
-    k = float(np.median(seen.a[0][noisy])) / np.sqrt(pairs.cost[0]) if noisy.any() else 1.0
-    margin = np.where(noisy, 0.5 * seen.a[0] ** 2 / k + k * seen.extra[0], 0.0)
+    a, extra = seen.a[RIVAL, 0], seen.extra[RIVAL, 0]
+    noisy = a > 0
+    k = float(np.median(a[noisy])) / np.sqrt(pairs.cost[0]) if noisy.any() else 1.0
+    margin = np.where(noisy, 0.5 * a**2 / k + k * extra, 0.0)
     weight = np.where(seen.alive, seen.mean + margin, -np.inf)
     weight[incumbent] = seen.mean[incumbent] - margin[incumbent]
     ahead, behind = _passes(learner, weight)

@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._checks import IntArray
 from surepath.engine.conjugate import exact_conjugate
-from surepath.engine.pairs import DETOUR, ONE_SIDED, PER_ARC
+from surepath.engine.pairs import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
 
 if TYPE_CHECKING:
     from surepath.learners.challenger import Challenger
@@ -19,14 +19,15 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
     seen, pairs = learner._seen, learner.pairs
     apart = challenger != incumbent
     arcs = np.concatenate([challenger[apart], incumbent[apart]])
+    side = np.repeat([RIVAL, OWN], int(apart.sum()))
     difference = float(seen.mean[challenger].sum() - seen.mean[incumbent].sum())
     if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
         return float("inf")
     best = float("inf")
     for j in range(len(pairs.cost)):
-        noisy = arcs[seen.a[j, arcs] > 0]
-        a, extra = seen.a[j, noisy], seen.extra[j, noisy]
-        if not noisy.size:
+        a, extra = seen.a[side, j, arcs], seen.extra[side, j, arcs]
+        a, extra = a[a > 0], extra[a > 0]
+        if not a.size:
             return difference
         if pairs.sides == PER_ARC:
             best = min(best, difference + float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))

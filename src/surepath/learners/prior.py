@@ -1,14 +1,16 @@
 """Challenger's grid of priors: how precise the prior of each arc's tilt is, fixed before the data.
 
 The bound is tightest on an arc when its c is about a tenth to a half of the visits the arc will have had at the stop.
-Any choice keeps the guarantee, so this one is a guess, made of two parts:
+Any choice keeps the guarantee, so this one is a guess, made of three parts:
 
 - how many visits a typical arc will need: n = 6 H sigma^2 (log(2/delta) + log P) / epsilon^2 covers plans that tie with
   the best; plans of an instance usually need a tenth of that, and far less where epsilon is small beside the gaps.
-  Entries n / 14, n / 150 and n / 2000, the first with most of the weight. With epsilon = 0 there is no such scale:
+  Entries n / 16, n / 170 and n / 2300, the first with most of the weight. With epsilon = 0 there is no such scale:
   25600, 1600 and 100.
 - how the visits spread: an arc of a wide stage is visited less often than one of a narrow stage. c is proportional to
   the arc's share of the visits when every state picks its actions evenly, with mean 1 over the arcs.
+- whose arc it is: all rivals are compared with the one incumbent, so its arcs are visited more often, as the best of m
+  arms is played sqrt(m - 1) times as often as the others. Its c is 0.8 sqrt(N / H) times the rival's, never less.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ import numpy as np
 from surepath._checks import FloatArray
 from surepath.model.mdp import MDP
 
-DIVISORS = (14.0, 150.0, 2000.0)
+DIVISORS = (16.0, 170.0, 2300.0)
 WEIGHTS: tuple[float, ...] = (0.75, 0.15, 0.1)
+OWN_SHARE = 0.8
 EXACT = (25600.0, 1600.0, 100.0)
 EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
 
@@ -39,7 +42,7 @@ def even_shares(mdp: MDP) -> FloatArray:
 
 
 def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
-    """The grid: c of every arc, [entries, N], and the weights of the entries, which sum to 1."""
+    """The grid: c of every arc, [2, entries, N], rival's and incumbent's; weights of the entries, which sum to 1."""
     shares = even_shares(mdp)
     if epsilon > 0:
         noisy = sigma[sigma > 0]
@@ -48,5 +51,6 @@ def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tup
         scales, weights = [need / d for d in DIVISORS], WEIGHTS
     else:
         scales, weights = list(EXACT), EXACT_WEIGHTS
-    c = np.maximum(np.outer(scales, shares), 1.0)
-    return np.ascontiguousarray(np.minimum(c, 1e15)), np.array(weights)
+    rival = np.clip(np.outer(scales, shares), 1.0, 1e15)
+    own = max(1.0, OWN_SHARE * np.sqrt(mdp.n_arcs / mdp.horizon)) * rival
+    return np.stack([rival, own]), np.array(weights)

@@ -18,7 +18,7 @@ import numpy as np
 
 from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.pairs import PER_ARC, Evidence, Pairs, Work, challenge, set_incumbent
+from surepath.engine.pairs import PER_ARC, RIVAL, Evidence, Pairs, Work, challenge, set_incumbent
 
 ROUNDING = 1e-12  # relative: of the returns' scale
 
@@ -27,15 +27,15 @@ ROUNDING = 1e-12  # relative: of the returns' scale
 def fill_grid(pairs: Pairs, seen: Evidence, work: Work) -> int:
     """Rows (entry, slope): per entry a geometric range of slopes from one well visited pair to all rarest arcs."""
     rows, horizon = 0, len(work.incumbent)
-    for j in range(pairs.c.shape[0]):
+    for j in range(pairs.c.shape[1]):
         low, high, extra, quiet, size = np.inf, 0.0, 0.0, False, 0.0
         for e in range(len(seen.visits)):
-            a = seen.a[j, e]
+            a = seen.a[RIVAL, j, e]
             if seen.alive[e]:
                 size = max(size, abs(seen.mean[e]))
                 if a > 0.0:
                     low, high = min(low, a), max(high, a)
-                    extra = max(extra, seen.extra[j, e])
+                    extra = max(extra, seen.extra[RIVAL, j, e])
                 else:
                     quiet = True
         if quiet and j == 0:
