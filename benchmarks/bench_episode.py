@@ -134,11 +134,8 @@ def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> 
 def as_n_grows() -> None:
     """Random graphs of N arcs: microseconds an episode once all arcs are visited, and while some are not.
 
-    Without eliminations an episode is one pass, and its time for each arc falls as N grows. With them an episode in
-    which arcs must be judged takes several passes more, and how many episodes those are is a property of the run and
-    not of the machine: counted on these graphs, the bookkeeping of slack.py left the return-gap rule to be judged in
-    5 % of the episodes at N = 748, 25 % at 7,810 and 17 % at 97,810. So the time grows faster than N between the first
-    two and slower after; judging in every episode, a fixed number of passes, is the most it can come to.
+    Without eliminations an episode is one pass. With them it is little more, because slack.py leaves few episodes in
+    which arcs must be judged; while arcs are unvisited it leaves none out, and an episode takes several passes.
     """
     print(
         f"\n{'N':>9}{'no elimination, us':>20}{'max-diameter, us':>18}{'max-coverage, us':>18}{'BPI-UCRL, us':>14}"

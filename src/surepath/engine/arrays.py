@@ -31,6 +31,7 @@ class Layers(NamedTuple):
 
     first: NDArray[np.uint32]  # [n_nodes + 1]
     target: NDArray[np.uint32]  # [N]
+    stage_node: NDArray[np.uint32]  # [H + 1]
 
 
 class Reality(NamedTuple):
@@ -64,7 +65,7 @@ def graph_of(mdp: MDP) -> Graph:
 
 def layers_of(mdp: MDP) -> Layers:
     """The compact kernel view of an MDP; 2**32 - 1 arcs are enough for everybody."""
-    return Layers(own(mdp.first, np.uint32), own(mdp.target, np.uint32))
+    return Layers(own(mdp.first, np.uint32), own(mdp.target, np.uint32), own(mdp.stage_node, np.uint32))
 
 
 def no_reality() -> Reality:

@@ -40,9 +40,11 @@ BEST, REACH, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
 # SCRATCH is whatever the kernel at work needs; SCRATCH_TIE counts the infinities in it.
 
 
-# Rows of State.path, int [2, H], and of State.stage, float [3, H].
+# Rows of State.path, int [2, H], and of State.stage, float [5, H].
 PATH, ADVICE = range(2)
-GAIN, FALLEN, RISEN = range(3)  # reward; most that an upper bound fell, a lower bound rose since arcs were judged
+GAIN, FALLEN, RISEN, CLEAR, CLEAR_SEEN = range(5)
+# FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged.  CLEAR: least by which an
+# active arc of the stage clears the lower value of its state.  CLEAR_SEEN: the same when arcs were last judged.
 
 # Places in State.tally, int.
 EPISODES = 0  # t, episodes absorbed
@@ -64,18 +66,17 @@ SETTLED = 15  # how many epsilons are settled
 MEASURED = 16  # episode after which slack was last measured
 EAGER = 17  # until this episode arcs are judged every time, without measuring
 LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
-FRESH_CLEARANCE = 19  # 1 when HIGHEST and CLEARANCE belong to the current statistics and active sets
+FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
 N_TALLY = 20
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
 RETURN_SLACK = 1  # nothing can go by the return rule while USED stays below
-VALUE_SLACK = 2  # nothing can go by the value rule while USED stays below
+VALUE_SLACK = 2  # nothing can go by the value rule while USED stays below; -inf when that is not known
 LIFTED = 3  # how far lower values can have risen since arcs were judged
 FLOOR_SEEN = 4  # largest lower value then
 GUARD = 5  # rounding allowance
-CLEARANCE = 6  # least by which an active arc clears the lower value of its state
-N_REAL = 7
+N_REAL = 6
 
 
 class Plan(NamedTuple):
@@ -115,7 +116,7 @@ class State(NamedTuple):
     node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
     path: IntArray  # [2, H]
-    stage: FloatArray  # [3, H]
+    stage: FloatArray  # [5, H]
     tally: IntArray  # [N_TALLY]
     real: FloatArray  # [N_REAL]
     ahead: FloatArray  # standard normal numbers drawn ahead
@@ -139,7 +140,7 @@ def new_state(
         node=np.zeros((7, nodes + 1)),
         degree=np.zeros(nodes, dtype=np.int64),
         path=np.zeros((2, horizon), dtype=np.int64),
-        stage=np.zeros((3, horizon)),
+        stage=np.zeros((5, horizon)),
         tally=np.zeros(N_TALLY, dtype=np.int64),
         real=np.zeros(N_REAL),
         ahead=np.zeros(max(512, 4 * horizon)),
@@ -201,5 +202,5 @@ def set_up(graph: Layers, plan: Plan, state: State) -> None:
         if state.degree[i] > 1:
             tally[CROWDED] += 1
     state.real[RETURN_SLACK] = -1.0
-    state.real[VALUE_SLACK] = -1.0
+    state.real[VALUE_SLACK] = -np.inf
     state.real[FLOOR_SEEN] = np.inf

@@ -26,7 +26,7 @@ from surepath.engine.state import (
     FALLEN,
     FLOOR_SEEN,
     FRESH_BEST,
-    FRESH_CLEARANCE,
+    FRESH_CLEAR,
     FRESH_FLOOR,
     FRESH_SPREAD,
     GUARD,
@@ -56,7 +56,7 @@ from surepath.engine.state import (
 from surepath.engine.views import visited_width
 from surepath.model.rewards import GAUSSIAN
 from surepath.rules.elimination import EVERY_EPISODE, EVERY_SA
-from surepath.rules.elimination.slack import is_idle, note
+from surepath.rules.elimination.slack import is_clear, is_idle, note
 from surepath.rules.sampling import MAX_DIAMETER, OPTIMISTIC
 from surepath.rules.stopping import DIAMETER, OPTIMAL_GAP
 
@@ -77,7 +77,7 @@ def is_quick(plan: Plan, state: State) -> bool:
     fresh = tally[FRESH_SPREAD] == 1 if plan.sampling == MAX_DIAMETER else tally[FRESH_BEST] == 1
     finite = tally[PASSABLE_INFINITE] == 0 and (plan.cap == np.inf or tally[UNSEEN] == 0)
     undecided = tally[CROWDED] > 0 or plan.single == 0
-    return bool(fresh and finite and undecided and (plan.by_value == 0 or is_idle(state, state.real[VALUE_SLACK])))
+    return bool(fresh and finite and undecided and (plan.by_value == 0 or is_clear(state)))
 
 
 @hot_kernel
@@ -185,13 +185,13 @@ def sprint(
         backward_masked(graph, weight, value)
         if moved:
             moved, spent = False, is_spent(plan, state)
-            stale = plan.by_value == 1 and not is_idle(state, state.real[VALUE_SLACK])
+            stale = plan.by_value == 1 and not is_clear(state)
         look = spent or value[0] <= bar
     tally = state.tally
     tally[LEFT_AHEAD] = size - at
     tally[EPISODES] = t
     tally[FRESH_FLOOR] = 0
-    tally[FRESH_CLEARANCE] = 0
+    tally[FRESH_CLEAR] = 0
     tally[FRESH_SPREAD] = 1 if wide else 0
     tally[FRESH_BEST] = 0 if wide else 1
     return look

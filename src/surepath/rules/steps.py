@@ -13,7 +13,7 @@ from surepath.engine.state import (
     COVER_STALE,
     EPISODES,
     FRESH_BEST,
-    FRESH_CLEARANCE,
+    FRESH_CLEAR,
     FRESH_FLOOR,
     FRESH_SPREAD,
     GAIN,
@@ -69,7 +69,7 @@ def take_in(plan: Plan, state: State) -> None:
             tally[LOW] -= 1
         note(state, h, e, mean + width, mean - width)
     tally[FRESH_FLOOR] = 0
-    tally[FRESH_CLEARANCE] = 0
+    tally[FRESH_CLEAR] = 0
     tally[FRESH_BEST] = 0
     tally[FRESH_SPREAD] = 0
 

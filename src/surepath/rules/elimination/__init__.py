@@ -18,14 +18,13 @@ from surepath.engine.state import (
     PERIOD,
     RETURN_SLACK,
     UNSEEN_ACTIVE,
-    VALUE_SLACK,
     VISITS,
     Plan,
     State,
 )
 from surepath.rules.elimination import return_gap, value_gap
 from surepath.rules.elimination.remove import refresh_passable
-from surepath.rules.elimination.slack import is_idle
+from surepath.rules.elimination.slack import is_clear, is_idle
 
 ELIMINATION = ("return", "value", "both", "none")
 SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
@@ -75,7 +74,7 @@ def drop_marked(graph: Layers, plan: Plan, state: State) -> None:
 @inner_kernel
 def mark(graph: Layers, plan: Plan, state: State) -> bool:
     """The value rule on the statistics before this episode; whether there may be something to take out."""
-    if plan.by_value == 0 or is_idle(state, state.real[VALUE_SLACK]):
+    if plan.by_value == 0 or is_clear(state):
         return False
     return _mark(graph, state)
 

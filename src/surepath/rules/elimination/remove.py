@@ -10,7 +10,7 @@ from surepath.engine.state import (
     ACTIVE,
     CROWDED,
     FRESH_BEST,
-    FRESH_CLEARANCE,
+    FRESH_CLEAR,
     FRESH_SPREAD,
     INFINITE,
     KNOWN,
@@ -42,7 +42,7 @@ def remove(plan: Plan, state: State, node: int, e: int) -> int:
     if degree[node] == 1:
         tally[CROWDED] -= 1
     tally[N_ACTIVE] -= 1
-    tally[FRESH_CLEARANCE] = 0
+    tally[FRESH_CLEAR] = 0
     if not state.flag[KNOWN, e]:
         if state.number[VISITS, e] < tally[PERIOD]:
             tally[LOW] -= 1

@@ -5,6 +5,9 @@ is a sum over the stages, so since then it has fallen by at most the sum over th
 arc's upper bound there; a lower value has risen by at most the like sum of rises. While the two sums together (USED)
 stay below the slack, judging again would remove nothing, so it need not be done. The decisions are those of judging
 in every episode, bit for bit: a guard far above the rounding of the sums keeps close calls out.
+
+The value rule compares values from a state on, so an arc's slack is used up by the stages from its own on alone, and
+the smallest slacks, those of the last stages, last longest. That is looked at when all stages together would use it up.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import numpy as np
 
 from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.state import (
+    CLEAR_SEEN,
     EAGER,
     EPISODES,
     FALLEN,
@@ -54,6 +58,26 @@ def is_idle(state: State, slack: float) -> bool:
     return bool(state.real[USED] + state.real[GUARD] < slack)
 
 
+@hot_kernel
+def is_clear(state: State) -> bool:
+    """Whether judging by the value rule would remove nothing."""
+    return is_idle(state, state.real[VALUE_SLACK]) or look_closer(state)
+
+
+@inner_kernel
+def look_closer(state: State) -> bool:
+    """The same, stage by stage; VALUE_SLACK is then what is left for all stages to come to."""
+    stage, real = state.stage, state.real
+    if real[VALUE_SLACK] == -np.inf or real[USED] >= HALF_BIG:
+        return False
+    left, since = np.inf, 0.0
+    for h in range(stage.shape[1] - 1, -1, -1):
+        since += stage[FALLEN, h] + stage[RISEN, h]
+        left = min(left, stage[CLEAR_SEEN, h] - since)
+    real[VALUE_SLACK] = real[USED] + left
+    return is_idle(state, real[VALUE_SLACK])
+
+
 @inner_kernel
 def measure(state: State) -> bool:
     """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
@@ -74,7 +98,7 @@ def start_over(state: State) -> None:
     """Measure from the bounds as they are now; what the rules have left of their slack is carried over."""
     arc, stage, real = state.arc, state.stage, state.real
     real[RETURN_SLACK] -= real[USED]
-    real[VALUE_SLACK] -= real[USED]
+    real[VALUE_SLACK] = real[VALUE_SLACK] - real[USED] if real[USED] < HALF_BIG else -np.inf
     real[FLOOR_SEEN] += real[LIFTED]
     real[USED] = 0.0
     real[LIFTED] = 0.0
@@ -84,7 +108,11 @@ def start_over(state: State) -> None:
         arc[LOWER_SEEN, e] = arc[LOWER, e]
         if arc[TOP, e] < HALF_BIG:
             largest = max(largest, abs(arc[TOP, e]), abs(arc[LOWER, e]))
-    for h in range(stage.shape[1]):
+    since = 0.0
+    for h in range(stage.shape[1] - 1, -1, -1):
+        since += stage[FALLEN, h] + stage[RISEN, h]
+        if real[VALUE_SLACK] > -np.inf:
+            stage[CLEAR_SEEN, h] -= since
         stage[FALLEN, h] = 0.0
         stage[RISEN, h] = 0.0
     real[GUARD] = 1e-12 * largest * stage.shape[1]

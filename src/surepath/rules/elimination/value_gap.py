@@ -16,9 +16,10 @@ from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import (
     ACTIVE,
-    CLEARANCE,
+    CLEAR,
+    CLEAR_SEEN,
     FLOOR,
-    FRESH_CLEARANCE,
+    FRESH_CLEAR,
     FRESH_FLOOR,
     HIGHEST,
     LOWER,
@@ -36,11 +37,17 @@ from surepath.rules.elimination.slack import measure
 def mark(graph: Layers, state: State) -> bool:
     """Note which active arcs the statistics so far rule out; whether there are any."""
     survey(graph, state)
-    slack = state.real[CLEARANCE]
+    stage, slack = state.stage, np.inf
+    for h in range(stage.shape[1]):
+        slack = min(slack, stage[CLEAR, h])
     if slack < 0.0:
         mark_each(graph, state)
-    measured = measure(state)
-    state.real[VALUE_SLACK] = slack if measured else -1.0
+    if measure(state):
+        for h in range(stage.shape[1]):
+            stage[CLEAR_SEEN, h] = stage[CLEAR, h]
+        state.real[VALUE_SLACK] = slack
+    else:
+        state.real[VALUE_SLACK] = -np.inf
     return bool(slack < 0.0)
 
 
@@ -50,30 +57,32 @@ def survey(graph: Layers, state: State) -> None:
 
     The arc of least upper value decides for its state, so arcs need not be judged one by one.
     """
-    if state.tally[FRESH_CLEARANCE] == 1:
+    if state.tally[FRESH_CLEAR] == 1:
         return
-    top, lower, active = state.arc[TOP], state.arc[LOWER], state.flag[ACTIVE]
+    top, lower, active, clear = state.arc[TOP], state.arc[LOWER], state.flag[ACTIVE], state.stage[CLEAR]
     highest, lowest, first, target = state.node[HIGHEST], state.node[FLOOR], graph.first, graph.target
     i = np.uint64(len(first) - 1)
     highest[i] = 0.0
     lowest[i] = 0.0
-    stop, slack = np.uint64(first[i]), np.inf
-    while i > np.uint64(0):
-        i -= np.uint64(1)
-        start = np.uint64(first[i])
-        best, floor, least = -np.inf, -np.inf, np.inf
-        for e in range(start, stop):
-            j = target[e]
-            value = top[e] + highest[j]
-            best = max(best, value)
-            floor = max(floor, lower[e] + lowest[j])
-            least = min(least, value if active[e] else np.inf)
-        highest[i] = best
-        lowest[i] = floor
-        slack = min(slack, least - floor)
-        stop = start
-    state.real[CLEARANCE] = slack
-    state.tally[FRESH_CLEARANCE] = 1
+    stop = np.uint64(first[i])
+    for h in range(len(clear) - 1, -1, -1):
+        slack = np.inf
+        while i > np.uint64(graph.stage_node[h]):
+            i -= np.uint64(1)
+            start = np.uint64(first[i])
+            best, floor, least = -np.inf, -np.inf, np.inf
+            for e in range(start, stop):
+                j = target[e]
+                value = top[e] + highest[j]
+                best = max(best, value)
+                floor = max(floor, lower[e] + lowest[j])
+                least = min(least, value if active[e] else np.inf)
+            highest[i] = best
+            lowest[i] = floor
+            slack = min(slack, least - floor)
+            stop = start
+        clear[h] = slack
+    state.tally[FRESH_CLEAR] = 1
     state.tally[FRESH_FLOOR] = 1
 
 
