@@ -102,7 +102,8 @@ def kernel(function: F) -> F:
     return compiled
 
 
-_BARE: dict[str, Any] = {**_PLAIN, "_nrt": False}
+# Rewriting serves array expressions and raised errors, which bare kernels have none of, and takes time to compile.
+_BARE: dict[str, Any] = {**_PLAIN, "_nrt": False, "no_rewrites": True}
 _INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True}
 
 
