@@ -57,17 +57,3 @@ def draw_more(state: State, rng: np.random.Generator) -> None:
     for i in range(left, len(ahead)):
         ahead[i] = rng.standard_normal()
     state.tally[LEFT_AHEAD] = len(ahead)
-
-
-@hot_kernel
-def draw_next(reality: Reality, state: State, e: np.uint64, rng: np.random.Generator) -> float:
-    """The next reward of a run, of arc e."""
-    if reality.plain == 0:
-        return draw_slowly(reality, e, rng)
-    x = reality.a[e]
-    if reality.kind[e] == GAUSSIAN:
-        if state.tally[LEFT_AHEAD] == 0:
-            draw_more(state, rng)
-        x += reality.b[e] * state.ahead[len(state.ahead) - state.tally[LEFT_AHEAD]]
-        state.tally[LEFT_AHEAD] -= 1
-    return float(reality.sign * x)

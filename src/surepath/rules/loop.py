@@ -9,12 +9,13 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Layers, Reality
-from surepath.engine.draw import draw_next
+from surepath.engine.draw import draw_more, draw_slowly
 from surepath.engine.state import (
     ADVICE,
     COVER_STALE,
     EPISODES,
     GAIN,
+    LEFT_AHEAD,
     N_ACTIVE,
     PATH,
     PERIOD,
@@ -23,12 +24,13 @@ from surepath.engine.state import (
     State,
     set_up,
 )
+from surepath.model.rewards import GAUSSIAN
 from surepath.rules import sampling
 from surepath.rules.elimination import drop_marked, is_due
 from surepath.rules.recommendation import certified_gap
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
-from surepath.rules.sprint import can_sprint, is_quick, sprint
-from surepath.rules.steps import absorb, conclude
+from surepath.rules.sprint import may_sprint, sprint
+from surepath.rules.steps import conclude, prepare, take_in
 from surepath.rules.stopping import BUDGET, GO_ON, SINGLE, verdict
 
 _choose = sampling.choose
@@ -108,9 +110,8 @@ def play(
     if task == DROP:
         drop_marked(graph, plan, state)
         return 0.0
-    able = task >= RUN and can_sprint(plan)
     while task <= TEST or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
-        if able and is_quick(plan, state):
+        if task >= RUN and may_sprint(plan, state):
             if not sprint(graph, plan, state, reality, rng, limit, epsilons[tally[SETTLED]]):
                 continue
             conclude(graph, plan, state, is_due(plan, state), np.bool_(False))
@@ -123,8 +124,19 @@ def play(
                 return 0.0
             if task >= RUN:
                 for h in range(state.path.shape[1]):
-                    state.stage[GAIN, h] = draw_next(reality, state, np.uint64(state.path[PATH, h]), rng)
-            absorb(graph, plan, state)
+                    e = np.uint64(state.path[PATH, h])
+                    if reality.plain == 1 and reality.kind[e] == GAUSSIAN:
+                        if tally[LEFT_AHEAD] == 0:
+                            draw_more(state, rng)
+                        z = state.ahead[len(state.ahead) - tally[LEFT_AHEAD]]
+                        tally[LEFT_AHEAD] -= 1
+                        state.stage[GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
+                    else:
+                        state.stage[GAIN, h] = draw_slowly(reality, e, rng)
+            tally[EPISODES] += 1
+            due, marked = prepare(graph, plan, state)
+            take_in(plan, state)
+            conclude(graph, plan, state, due, marked)
         while True:
             reason = verdict(graph, plan, state, epsilons[tally[SETTLED]])
             if task <= TEST:

@@ -62,57 +62,36 @@ from surepath.rules.stopping import DIAMETER, OPTIMAL_GAP
 
 
 @hot_kernel
-def can_sprint(plan: Plan) -> bool:
-    """Whether the plan is one of the two, with looks at fixed times and no periods to count."""
-    wide = plan.sampling == MAX_DIAMETER and plan.stopping == DIAMETER
-    hopeful = plan.sampling == OPTIMISTIC and plan.stopping == OPTIMAL_GAP and plan.by_return == 0
-    timed = plan.schedule == EVERY_EPISODE or plan.schedule == EVERY_SA
-    return bool((wide or hopeful) and timed and plan.periods == 0)
-
-
-@hot_kernel
-def is_quick(plan: Plan, state: State) -> bool:
-    """Whether the coming episode of such a plan may be part of a sprint."""
+def may_sprint(plan: Plan, state: State) -> bool:
+    """Whether the plan is one of the two, with looks at fixed times, and the coming episode may be part of a sprint."""
     tally = state.tally
-    fresh = tally[FRESH_SPREAD] == 1 if plan.sampling == MAX_DIAMETER else tally[FRESH_BEST] == 1
+    wide = plan.sampling == MAX_DIAMETER and plan.stopping == DIAMETER and tally[FRESH_SPREAD] == 1
+    hopeful = plan.sampling == OPTIMISTIC and plan.stopping == OPTIMAL_GAP and tally[FRESH_BEST] == 1
+    timed = (plan.schedule == EVERY_EPISODE or plan.schedule == EVERY_SA) and plan.periods == 0
     finite = tally[PASSABLE_INFINITE] == 0 and (plan.cap == np.inf or tally[UNSEEN] == 0)
     undecided = tally[CROWDED] > 0 or plan.single == 0
-    return bool(fresh and finite and undecided and (plan.by_value == 0 or is_clear(state)))
-
-
-@hot_kernel
-def bar_of(plan: Plan, state: State, epsilon: float) -> float:
-    """The stop is out of reach while the value of the start is above this."""
-    real = state.real
-    if plan.sampling == MAX_DIAMETER:
-        return float(0.5 * epsilon)
-    return float(real[FLOOR_SEEN] + real[LIFTED] + epsilon + real[GUARD])
+    if not ((wide or hopeful) and timed and finite and undecided):
+        return False
+    return plan.by_value == 0 or is_clear(state)
 
 
 @inner_kernel
-def room_ahead(plan: Plan, state: State, value: float, epsilon: float) -> float:
-    """How much a bound that has used up what its stage allows is given beyond that."""
-    real, spare = state.real, HALF_BIG
+def limits(plan: Plan, state: State, value: float, epsilon: float) -> tuple[float, float, bool, bool]:
+    """What to watch: a bar, the room to give, and whether the return rule or the value rule may take something out.
+
+    The stop is out of reach while the value of the start is above the bar.
+    """
+    real, spare, spent, stale, bar = state.real, HALF_BIG, False, False, 0.5 * epsilon
     if plan.by_return == 1:
-        spare = min(spare, real[RETURN_SLACK] - real[USED] - real[GUARD])
+        spent = not is_idle(state, real[RETURN_SLACK])
+        spare = real[RETURN_SLACK] - real[USED] - real[GUARD]
     if plan.by_value == 1:
+        stale = not is_clear(state)
         spare = min(spare, real[VALUE_SLACK] - real[USED] - real[GUARD])
     if plan.sampling == OPTIMISTIC:
-        spare = min(spare, value - bar_of(plan, state, epsilon))
-    return float(max(0.0, spare) / (16.0 * state.path.shape[1]))
-
-
-@inner_kernel
-def note_ahead(plan: Plan, state: State, h: int, e: np.uint64, room: float, epsilon: float) -> float:
-    """Note the bounds of arc e, which left what its stage allows, with some room; the new bar."""
-    note(state, h, e, state.arc[TOP, e] - room, state.arc[LOWER, e] + room)
-    return bar_of(plan, state, epsilon)
-
-
-@hot_kernel
-def is_spent(plan: Plan, state: State) -> bool:
-    """Whether the return rule may have something to take out."""
-    return bool(plan.by_return == 1 and not is_idle(state, state.real[RETURN_SLACK]))
+        bar = real[FLOOR_SEEN] + real[LIFTED] + epsilon + real[GUARD]
+        spare = min(spare, value - bar)
+    return bar, max(0.0, spare) / (16.0 * state.path.shape[1]), spent, stale
 
 
 @inner_kernel
@@ -136,9 +115,8 @@ def sprint(
     wide, one = plan.sampling == MAX_DIAMETER, np.uint64(1)
     weight = arc[WIDTH] if wide else arc[UPPER]
     value = state.node[SPREAD] if wide else state.node[BEST]
-    room, bar = room_ahead(plan, state, value[0], epsilon), bar_of(plan, state, epsilon)
+    bar, room, spent, stale = limits(plan, state, value[0], epsilon)
     at, size, t = len(ahead) - state.tally[LEFT_AHEAD], len(ahead), state.tally[EPISODES]
-    spent, stale = is_spent(plan, state), False
     look, moved = False, False
     while t < limit and not look and not stale:
         t += 1
@@ -180,12 +158,12 @@ def sprint(
             arc[LOWER, chosen] = lower
             arc[WIDTH, chosen] = width
             if arc[TOP_SEEN, chosen] - top > fallen[h] or lower - arc[LOWER_SEEN, chosen] > risen[h]:
-                bar = note_ahead(plan, state, h, chosen, room, epsilon)
+                note(state, h, chosen, top - room, lower + room)
                 moved = True
         backward_masked(graph, weight, value)
         if moved:
-            moved, spent = False, is_spent(plan, state)
-            stale = plan.by_value == 1 and not is_clear(state)
+            bar, _, spent, stale = limits(plan, state, value[0], epsilon)
+            moved = False
         look = spent or value[0] <= bar
     tally = state.tally
     tally[LEFT_AHEAD] = size - at

@@ -124,12 +124,3 @@ def conclude(graph: Layers, plan: Plan, state: State, due: bool, marked: bool | 
     if state.tally[LOW] == 0:
         roll_period(state)
     state.tally[CHECKED] = 1 if due or plan.at_eliminations == 0 else 0
-
-
-@hot_kernel
-def absorb(graph: Layers, plan: Plan, state: State) -> None:
-    """Lines 6 and 7 of Algorithm 1 for the episode in the rows PATH and GAIN."""
-    state.tally[EPISODES] += 1
-    due, marked = prepare(graph, plan, state)
-    take_in(plan, state)
-    conclude(graph, plan, state, due, marked)

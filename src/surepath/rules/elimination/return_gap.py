@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import hot_kernel, inner_kernel
+from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import (
     ACTIVE,
@@ -47,47 +47,32 @@ def eliminate(graph: Layers, plan: Plan, state: State) -> int:
             state.tally[FRESH_BEST] = 1
     floor_values(graph, state)
     best_values(graph, state)
-    floor, gone = state.node[FLOOR, 0], 0
-    least = least_through(graph, state)
-    slack = least - floor
-    if least < floor or least == -np.inf:
-        gone, slack = take_out(graph, plan, state)
-    measured = measure(state)
-    state.real[RETURN_SLACK] = slack if measured and gone == 0 else -1.0
-    return gone
-
-
-@hot_kernel
-def least_through(graph: Layers, state: State) -> float:
-    """The forward pass, and the smallest upper value through an active arc."""
     upper, active, reach, best = state.arc[UPPER], state.flag[ACTIVE], state.node[REACH], state.node[BEST]
     first, target = graph.first, graph.target
     for i in range(1, len(first)):
         reach[i] = -np.inf
     reach[0] = 0.0
     least, start = np.inf, np.uint64(0)
-    for i in range(len(first) - 1):  # what reaches node i is final when its turn comes
+    for i in range(len(first) - 1):  # the forward pass; what reaches node i is final when its turn comes
         here, stop = reach[i], np.uint64(first[i + 1])
         for e in range(start, stop):
             j = target[e]
             so_far = here + upper[e]
             reach[j] = max(reach[j], so_far)
-            through = so_far + best[j]
-            least = min(least, through if active[e] else np.inf)
+            least = min(least, so_far + best[j] if active[e] else np.inf)
         start = stop
-    return float(least)
-
-
-@inner_kernel
-def take_out(graph: Layers, plan: Plan, state: State) -> tuple[int, float]:
-    """After the forward pass: take arcs out; how many went, and the slack of the others."""
-    floor, gone, slack = state.node[FLOOR, 0], 0, np.inf
-    for i in range(len(graph.first) - 1):
-        for e in range(graph.first[i], graph.first[i + 1]):
-            if state.flag[ACTIVE, e]:
-                through = state.node[REACH, i] + state.arc[UPPER, e] + state.node[BEST, graph.target[e]]
-                if through < floor or through == -np.inf:
-                    gone += remove(plan, state, i, e)
-                else:
-                    slack = min(slack, through - floor)
-    return gone, slack
+    floor, gone = state.node[FLOOR, 0], 0
+    slack = least - floor
+    if least < floor or least == -np.inf:
+        slack = np.inf
+        for i in range(len(first) - 1):
+            for a in range(first[i], first[i + 1]):
+                if active[a]:
+                    through = reach[i] + upper[a] + best[target[a]]
+                    if through < floor or through == -np.inf:
+                        gone += remove(plan, state, i, a)
+                    else:
+                        slack = min(slack, through - floor)
+    measured = measure(state)
+    state.real[RETURN_SLACK] = slack if measured and gone == 0 else -1.0
+    return gone

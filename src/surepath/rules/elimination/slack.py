@@ -58,16 +58,16 @@ def is_idle(state: State, slack: float) -> bool:
     return bool(state.real[USED] + state.real[GUARD] < slack)
 
 
-@hot_kernel
-def is_clear(state: State) -> bool:
-    """Whether judging by the value rule would remove nothing."""
-    return is_idle(state, state.real[VALUE_SLACK]) or look_closer(state)
-
-
 @inner_kernel
-def look_closer(state: State) -> bool:
-    """The same, stage by stage; VALUE_SLACK is then what is left for all stages to come to."""
+def is_clear(state: State) -> bool:
+    """Whether judging by the value rule would remove nothing.
+
+    When all stages together use the slack up it is looked at stage by stage; VALUE_SLACK is then what is left for all
+    stages to come to.
+    """
     stage, real = state.stage, state.real
+    if is_idle(state, real[VALUE_SLACK]):
+        return True
     if real[VALUE_SLACK] == -np.inf or real[USED] >= HALF_BIG:
         return False
     left, since = np.inf, 0.0

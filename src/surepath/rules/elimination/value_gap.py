@@ -41,7 +41,10 @@ def mark(graph: Layers, state: State) -> bool:
     for h in range(stage.shape[1]):
         slack = min(slack, stage[CLEAR, h])
     if slack < 0.0:
-        mark_each(graph, state)
+        for i in range(len(graph.first) - 1):
+            for e in range(graph.first[i], graph.first[i + 1]):
+                value = state.arc[TOP, e] + state.node[HIGHEST, graph.target[e]]
+                state.flag[MARKED, e] = state.flag[ACTIVE, e] and value < state.node[FLOOR, i]
     if measure(state):
         for h in range(stage.shape[1]):
             stage[CLEAR_SEEN, h] = stage[CLEAR, h]
@@ -84,15 +87,6 @@ def survey(graph: Layers, state: State) -> None:
         clear[h] = slack
     state.tally[FRESH_CLEAR] = 1
     state.tally[FRESH_FLOOR] = 1
-
-
-@inner_kernel
-def mark_each(graph: Layers, state: State) -> None:
-    """Mark the active arcs whose upper value is below the lower value of their state."""
-    for i in range(len(graph.first) - 1):
-        for e in range(graph.first[i], graph.first[i + 1]):
-            value = state.arc[TOP, e] + state.node[HIGHEST, graph.target[e]]
-            state.flag[MARKED, e] = state.flag[ACTIVE, e] and value < state.node[FLOOR, i]
 
 
 @inner_kernel
