@@ -15,11 +15,17 @@ from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIF
 
 
 @hot_kernel
+def normal(rng: np.random.Generator) -> float:
+    """A standard normal number; one kernel, so that the drawing is compiled once for all who draw."""
+    return float(rng.standard_normal())
+
+
+@hot_kernel
 def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
     """A reward of arc e, turned so that larger is better."""
     kind = reality.kind[e]
     if kind == GAUSSIAN:
-        x = reality.a[e] + reality.b[e] * rng.standard_normal()
+        x = reality.a[e] + reality.b[e] * normal(rng)
     elif kind == KNOWN:
         x = reality.a[e]
     elif kind == BERNOULLI:
@@ -55,5 +61,5 @@ def draw_more(state: State, rng: np.random.Generator) -> None:
     for i in range(left):
         ahead[i] = ahead[len(ahead) - left + i]
     for i in range(left, len(ahead)):
-        ahead[i] = rng.standard_normal()
+        ahead[i] = normal(rng)
     state.tally[LEFT_AHEAD] = len(ahead)
