@@ -64,32 +64,13 @@ def _set_up() -> Any:
             config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
     import numba
 
+    from surepath.engine import _compiling
+
+    _compiling.listen()
     return numba
 
 
 _numba = _set_up()
-
-
-def _announce_compilation() -> None:
-    """Say once, on standard error, that kernels are being compiled; a warm cache compiles nothing and says nothing."""
-    from numba.core import event
-
-    class Announcer(event.Listener):  # type: ignore[misc]
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            module = event.data["dispatcher"].py_func.__module__
-            if not self.said and module.startswith("surepath."):
-                Announcer.said = True
-                print("surepath: compiling kernels, once; this takes a few seconds", file=sys.stderr, flush=True)
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", Announcer())
-
-
-_announce_compilation()
 
 
 _PLAIN: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy"}
