@@ -58,7 +58,8 @@ def cpp_words(program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.n
     table, mdp, plan = learner._table_for(LIMIT), learner.mdp, learner.plan
     head = [mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table), plan.widths, plan.least_played, plan.periods]
     real = [plan.arcs, plan.delta, plan.prior, plan.cap]
-    arrays = (np.array(head), np.array(real), *learner.layers, mean, noise, table, learner.sigma, learner.known_gain)
+    first, target, _ = learner.layers
+    arrays = (np.array(head), np.array(real), first, target, mean, noise, table, learner.sigma, learner.known_gain)
     data = program.with_suffix(".bin")
     data.write_bytes(b"".join(x.tobytes() for x in (*arrays, mdp.is_known)))
     name = "bpi" if isinstance(learner, BPIUCRL) else "eprl"
