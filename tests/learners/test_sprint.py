@@ -48,3 +48,18 @@ def test_a_sprint_decides_the_same_as_steps(cls: Any, options: dict[str, Any]) -
         eliminated += int(fused.eliminated.max() > 0)
     assert settled > 10
     assert eliminated > 2 or "none" in options.values() or (cls is BPIUCRL and "elimination" not in options)
+
+
+def test_tables_of_widths_are_shared_and_grow_without_changing() -> None:
+    """Learners with the same widths have one table; a longer one begins with the shorter; others have their own."""
+    mdp = random_mdp(np.random.default_rng(0))
+    one, two = BPIUCRL(mdp, 0.1, 0.123, 1.0), EPRL(mdp, 0.2, 0.123, 2.0)
+    short = one._table_for(100)
+    assert two._table_for(100) is short
+    long = two._table_for(5000)
+    assert len(long) > 5000
+    assert long[: len(short)].tolist() == short.tolist()
+    assert one._table_for(5000) is long
+    assert BPIUCRL(mdp, 0.1, 0.2, 1.0)._table_for(100)[1] != short[1]
+    assert BPIUCRL(mdp, 0.1, 0.123, 1.0, widths="mixture")._table_for(100)[1] != short[1]
+    assert BPIUCRL(mdp, 0.1, 0.123, 1.0, widths="mixture", prior=3.0)._table_for(100)[1] != short[1]

@@ -6,7 +6,6 @@ in `_run`.
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -34,9 +33,10 @@ from surepath.engine.state import (
     new_state,
     restore,
 )
-from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, fill_table
+from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
 from surepath.learners.base import GAP, SINGLE, STOP_REASONS, Learner, RunRecord
 from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
+from surepath.learners.width_tables import new_table, table_of
 from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.rules.loop import ADVISE, ASK, DROP, FINISH, RUN, SET_UP, TELL, TEST, new_record, play
@@ -49,8 +49,6 @@ _CHUNK = 50_000_000
 # Steps take their rewards from outside: these stand where a run has its world.
 _NO_REALITY = no_reality()
 _IDLE_RNG = np.random.default_rng(0)
-
-_GROWING = threading.Lock()
 
 
 class RuleLearner(Learner):
@@ -69,7 +67,7 @@ class RuleLearner(Learner):
         self.compiled = not (self.sampling_rule or self.elimination_rule or self.stopping_rule)
         self.layers = layers_of(mdp)
         self.plan = self._plan()
-        self._table = self._new_table(1024)
+        self._table = table_of(self.plan, 1024)
         self._state = self._new_state()
         self._no_record = new_record(1, mdp.horizon)
         self._epsilons = np.array([self.epsilon])
@@ -83,19 +81,13 @@ class RuleLearner(Learner):
 
     # Arrays ----------------------------------------------------------------------------------------------------
 
-    def _new_table(self, size: int, start: int = 0) -> FloatArray:
-        table, plan = np.zeros(size), self.plan
-        fill_table(plan.widths, plan.arcs, plan.delta, plan.prior, start, table)
-        return table
-
     def _table_for(self, episodes: int) -> FloatArray:
         """A width table for this many visits, or the largest one; shared by all runs of this learner."""
-        if len(self._table) <= episodes and len(self._table) < LARGEST_TABLE:
-            with _GROWING:  # a second run that needs it waits for it rather than fill its own
-                size = len(self._table)
-                if size <= episodes and size < LARGEST_TABLE:
-                    self._table = self._new_table(min(LARGEST_TABLE, max(2 * size, episodes + 1)))
-        return self._table
+        table = self._table
+        if len(table) <= episodes and len(table) < LARGEST_TABLE:
+            table = table_of(self.plan, max(2 * len(table), episodes + 1))
+            self._table = table
+        return table
 
     def _new_state(self) -> State:
         return new_state(self.layers, self.mdp.horizon, self.sigma, self.mdp.is_known, self.known_gain, self._table)
@@ -142,7 +134,7 @@ class RuleLearner(Learner):
         with np.errstate(invalid="ignore"):  # 0 times infinity on known arcs
             width = np.minimum(self.sigma * table[np.minimum(self.visits, len(table) - 1)], plan.cap)
         for arc in np.flatnonzero(self.visits >= len(table)).tolist():
-            width[arc] = min(self.sigma[arc] * self._new_table(1, int(self.visits[arc]))[0], plan.cap)
+            width[arc] = min(self.sigma[arc] * new_table(plan, 1, int(self.visits[arc]))[0], plan.cap)
         width[(self.visits == 0) & ~known] = plan.cap
         width[known] = 0.0
         return cast(FloatArray, width)
