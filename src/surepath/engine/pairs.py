@@ -73,6 +73,7 @@ class Work(NamedTuple):
     cleared: BoolArray  # [N] cleared in this check
     on: BoolArray  # [N] arc of the incumbent
     mark: FloatArray  # [N] sampling weights
+    recent: FloatArray  # [N] how often an arc separated challengers lately
     incumbent: IntArray  # [H]
     path: IntArray  # [H]
     grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row

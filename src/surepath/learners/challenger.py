@@ -148,6 +148,7 @@ class Challenger(Learner):
             np.zeros(arcs, dtype=np.bool_),
             np.zeros(arcs, dtype=np.bool_),
             np.zeros(arcs),
+            np.zeros(arcs),
             np.zeros(horizon, dtype=np.int64),
             np.zeros(horizon, dtype=np.int64),
             np.zeros((_GRID_ROWS, 2)),

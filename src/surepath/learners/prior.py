@@ -5,12 +5,13 @@ Any choice keeps the guarantee, so this one is a guess, made of three parts:
 
 - how many visits a typical arc will need: n = 6 H sigma^2 (log(2/delta) + log P) / epsilon^2 covers plans that tie with
   the best; plans of an instance usually need a tenth of that, and far less where epsilon is small beside the gaps.
-  Entries n / 16, n / 170 and n / 2300, the first with most of the weight. With epsilon = 0 there is no such scale:
+  Entries n / 20, n / 200 and n / 2500, the first with most of the weight. With epsilon = 0 there is no such scale:
   25600, 1600 and 100.
 - how the visits spread: an arc of a wide stage is visited less often than one of a narrow stage. c is proportional to
   the arc's share of the visits when every state picks its actions evenly, with mean 1 over the arcs.
 - whose arc it is: all rivals are compared with the one incumbent, so its arcs are visited more often, as the best of m
-  arms is played sqrt(m - 1) times as often as the others. Its c is 0.8 sqrt(N / H) times the rival's, never less.
+  arms is played sqrt(m - 1) times as often as the others, and more evenly. An arc of the incumbent has sqrt(N / H)
+  for the others' factor 1, and the root of its share for its share.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ import numpy as np
 from surepath._checks import FloatArray
 from surepath.model.mdp import MDP
 
-DIVISORS = (16.0, 170.0, 2300.0)
-WEIGHTS: tuple[float, ...] = (0.75, 0.15, 0.1)
-OWN_SHARE = 0.8
+DIVISORS = (20.0, 200.0, 2500.0)
+WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
 EXACT = (25600.0, 1600.0, 100.0)
 EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
 
@@ -51,6 +51,5 @@ def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tup
         scales, weights = [need / d for d in DIVISORS], WEIGHTS
     else:
         scales, weights = list(EXACT), EXACT_WEIGHTS
-    rival = np.clip(np.outer(scales, shares), 1.0, 1e15)
-    own = max(1.0, OWN_SHARE * np.sqrt(mdp.n_arcs / mdp.horizon)) * rival
-    return np.stack([rival, own]), np.array(weights)
+    rival, own = np.outer(scales, shares), np.sqrt(mdp.n_arcs / mdp.horizon) * np.outer(scales, np.sqrt(shares))
+    return np.clip(np.stack([rival, own]), 1.0, 1e15), np.array(weights)

@@ -3,7 +3,8 @@
 separating    Weigh the arcs that tell the incumbent from its strongest challengers, at the row of the grid with the
               least largest z and its two neighbours, by sigma^2 / n for each challenger they separate, and play the
               heaviest path. Challengers from one slope alone would starve rarely visited arcs (the relaxation mixes
-              them with well visited ones).
+              them with well visited ones). The challengers of earlier plans count too, each half as much as
+              those of the next: near the optimum many tie, and the plays should not swing between them.
 max-diameter  EPRL's: the path of largest total width over the arcs that are left.
 coverage      The path through most arcs that have the fewest visits.
 
@@ -21,6 +22,7 @@ from surepath.rules.pairwise.clearing import judge
 
 SAMPLING = ("separating", "max-diameter", "coverage")
 SEPARATING, MAX_DIAMETER, COVERAGE = range(3)
+MEMORY = 0.5  # what a challenger counts for in the next plan
 
 
 @inner_kernel
@@ -38,14 +40,6 @@ def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> bool:
 
 
 @inner_kernel
-def note(pairs: Pairs, seen: Evidence, work: Work, e: int) -> None:
-    """Weigh one separating arc; an arc that separates several challengers weighs for each."""
-    if not pairs.is_known[e]:
-        s = pairs.sigma[e]
-        work.mark[e] += s * s / (seen.visits[e] + seen.pending[e])
-
-
-@inner_kernel
 def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsilon: float) -> bool:
     """Mark what separates the strongest challengers at three slopes around a row; True when nothing is left.
 
@@ -54,6 +48,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, e
     j, k = work.grid[row, 0], work.grid[row, 1]
     for e in range(len(work.mark)):
         work.mark[e] = 0.0
+        work.recent[e] *= MEMORY
     found = False
     for step in range(3):
         work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
@@ -67,9 +62,13 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, e
         trace(graph, work, through)
         for h in range(len(work.path)):
             if work.path[h] != work.incumbent[h]:
-                note(pairs, seen, work, work.path[h])
-                note(pairs, seen, work, work.incumbent[h])
+                work.recent[work.path[h]] += 1.0
+                work.recent[work.incumbent[h]] += 1.0
     work.grid[0, 0], work.grid[0, 1] = j, k
+    for e in range(len(work.mark)):
+        if work.recent[e] > 0.0 and seen.alive[e] and not pairs.is_known[e]:
+            s = pairs.sigma[e]
+            work.mark[e] = work.recent[e] * s * s / (seen.visits[e] + seen.pending[e])
     return not found
 
 
