@@ -348,3 +348,13 @@ def test_a_declared_range_gives_sigma() -> None:
     fields = ("first", "target", "stage_node", "node_state", "action")
     ranged = type(mdp)(**{field: getattr(mdp, field) for field in fields}, reward_range=ends)
     assert Challenger(ranged, 1.0, 0.1).sigma.tolist() == [50.0] * mdp.n_arcs
+
+
+def test_a_tiny_epsilon_costs_little_more_than_none() -> None:
+    means = np.tile([0.0, 0.3, 0.6], 3)
+    world = Instance(MDP.from_arrays(np.zeros((3, 1, 3), dtype=int)), Gaussian(means, 0.5))
+    exact, *tiny = (
+        simulate({"name": "Challenger", "epsilon": epsilon, "delta": 0.1}, world, 4, seed=0, budget=20_000).mean_tau()
+        for epsilon in (0.0, 1e-2, 1e-3, 1e-6)
+    )
+    assert max(tiny) < 2.5 * exact

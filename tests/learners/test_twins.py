@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL
+from surepath import BPIUCRL, EPRL, MDP
 from surepath.learners.ruled import RuleLearner
 from tests.learners.worlds import experiment_choices, random_mdp, reward_table, theory_choices
 from tests.naive.learner import Choices, NaiveLearner
@@ -84,6 +84,54 @@ def test_eprl_follows_the_paper(sampling: str, elimination: str) -> None:
     assert played > 300
     assert eliminated > 20
     assert 20 < stopped < 130
+
+
+@pytest.mark.parametrize("sampling", ["max-coverage", "max-diameter"])
+@pytest.mark.parametrize("schedule", ["every-episode", "every-sa", "geometric"])
+def test_the_return_rule_looks_again_after_the_value_rule_removed_an_arc(sampling: str, schedule: str) -> None:
+    """s -> u -> v or w, and v is bad: once the way to v is gone, no active policy passes v's two arcs."""
+    available = np.zeros((3, 3, 2), dtype=bool)
+    available[:, :, 0] = available[1, 0, 1] = available[2, 1, 1] = True
+    next_state = np.zeros((3, 3, 2), dtype=int)
+    next_state[1, 0] = [1, 2]
+    mdp = MDP.from_arrays(next_state, available=available)
+    sigma, means = np.array([5.0, 0.1, 0.1, 0.1, 0.1, 0.1]), np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    settings = {
+        "sampling": sampling,
+        "elimination": "both",
+        "schedule": schedule,
+        "recommendation": "optimistic",
+        "widths": "paper",
+    }
+    learner = EPRL(mdp, 0.0, 0.1, sigma, **settings)  # type: ignore[arg-type]
+    twin = NaiveLearner(mdp, theory_choices(settings, times(mdp)), 0.0, 0.1, learner.sigma)
+    table = means + 0.3 * sigma * np.random.default_rng(0).standard_normal((300, 6))
+    assert walk_together(learner, twin, table) < 100
+    assert learner.stop_reason == "single"
+
+
+@pytest.mark.parametrize("sampling", ["max-coverage", "max-diameter"])
+@pytest.mark.parametrize("elimination", ["return", "value", "both"])
+def test_eprl_follows_the_paper_in_long_runs(sampling: str, elimination: str) -> None:
+    """Sigmas far apart and many episodes: most are judged by what is left of the slack."""
+    played = eliminated = 0
+    for seed in range(30):
+        rng, mdp, _, delta, _ = problem(1000 + seed)
+        settings = {
+            "sampling": sampling,
+            "elimination": elimination,
+            "schedule": str(rng.choice(["every-episode", "every-sa"])),
+            "recommendation": "optimistic",
+            "widths": "paper",
+        }
+        sigma = rng.choice([0.01, 0.05, 0.2], size=mdp.n_arcs)
+        learner = EPRL(mdp, 0.0, delta, sigma, **settings)  # type: ignore[arg-type]
+        twin = NaiveLearner(mdp, theory_choices(settings, times(mdp)), 0.0, delta, learner.sigma)
+        table = rng.random(mdp.n_arcs) + sigma * rng.standard_normal((250, mdp.n_arcs))
+        played += walk_together(learner, twin, table)
+        eliminated += int((~learner.active).any())
+    assert played > 1000
+    assert eliminated > 5
 
 
 @pytest.mark.parametrize("sampling", ["max-coverage", "max-diameter"])

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from surepath import families, simulate
+from surepath import MDP, Gaussian, Instance, families, simulate
 from surepath.learners.workers import Halted, look_up, play_all
 
 
@@ -75,14 +75,21 @@ def test_looking_up_outside_a_worker_does_nothing() -> None:
     look_up()
 
 
-def test_an_error_in_the_users_progress_function_ends_the_runs() -> None:
+ENDLESS_RUNS = {
+    "EPRL": ({"name": "EPRL", "elimination": "none"}, families.paper_random()),
+    "Challenger": ({"name": "Challenger"}, Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 0.0]))),  # a tie
+}
+
+
+@pytest.mark.parametrize("learner", ENDLESS_RUNS)
+def test_an_error_in_the_users_progress_function_ends_the_runs(learner: str) -> None:
     def stop(done: int, runs: int) -> None:
         raise RuntimeError("enough")
 
     begun = time.monotonic()
-    spec = {"name": "EPRL", "epsilon": 0.0, "delta": 0.1, "elimination": "none"}
+    spec, instance = ENDLESS_RUNS[learner]
     with pytest.raises(RuntimeError, match="enough"):
-        simulate(spec, families.paper_random(), runs=40, seed=0, workers=2, budget=10**12, progress=stop)
+        simulate({**spec, "epsilon": 0.0, "delta": 0.1}, instance, 40, seed=0, workers=2, budget=10**12, progress=stop)
     assert time.monotonic() - begun < 30
 
 

@@ -21,13 +21,17 @@ from surepath.errors import SettingError, StoppedError
 from surepath.learners.base import BUDGET, CLEARED, STOP_REASONS, Learner, RunRecord
 from surepath.learners.explain import Explanation, explain
 from surepath.learners.prior import precisions
+from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.rules.pairwise.loop import (
     AGAIN,
     CERTIFY,
     EPISODES,
     N_MEMO,
+    PASSED,
     PATIENCE,
+    PAUSE,
+    PAUSED,
     PLAN,
     REPEAT,
     RUN,
@@ -40,6 +44,7 @@ from surepath.rules.pairwise.separating import SAMPLING as SAMPLING_NAMES
 WIDTHS = {"one-sided": ONE_SIDED, "two-sided": TWO_SIDED, "per-arc": PER_ARC}
 PRIORS = {"detour": (DETOUR,), "uniform": (UNIFORM,), "both": (DETOUR, UNIFORM)}
 _GRID_ROWS = 512
+_STRETCH = 200_000  # arcs times episodes between two looks at whether a run is still wanted
 _IDLE_RNG = np.random.default_rng(0)
 
 
@@ -279,7 +284,12 @@ class Challenger(Learner):
             assert isinstance(own, Challenger)
             seen, work, memo = own._room()
             graph, pairs = self.graph, own.pairs
-            done = act(graph, pairs, seen, work, memo, reality, rng, RUN, budget, epsilon) == 1.0
+            answer = PAUSED
+            while answer == PAUSED:
+                look_up()
+                memo[PAUSE] = memo[EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
+                answer = act(graph, pairs, seen, work, memo, reality, rng, RUN, budget, epsilon)
+            done = answer == PASSED
             eliminated = int((~seen.alive).sum())
             gap = act(graph, pairs, seen, work, memo, reality, rng, CERTIFY, 0, epsilon)
             record.tau[at] = int(memo[EPISODES])

@@ -5,8 +5,8 @@ Any choice keeps the guarantee, so this one is a guess, made of three parts:
 
 - how many visits a typical arc will need: n = 6 H sigma^2 (log(2/delta) + log P) / epsilon^2 covers plans that tie with
   the best; plans of an instance usually need a tenth of that, and far less where epsilon is small beside the gaps.
-  Entries n / 20, n / 200 and n / 2500, the first with most of the weight. With epsilon = 0 there is no such scale:
-  25600, 1600 and 100.
+  Entries n / 20 with most of the weight, n / 2500, and one halfway. With epsilon = 0 there is no such scale: 25600,
+  1600 and 100; and where epsilon is far below the gaps, which n cannot tell, the last entry is 100 as well.
 - how the visits spread: an arc of a wide stage is visited less often than one of a narrow stage. c is proportional to
   the arc's share of the visits when every state picks its actions evenly, with mean 1 over the arcs.
 - whose arc it is: all rivals are compared with the one incumbent, so its arcs are visited more often, as the best of m
@@ -21,7 +21,7 @@ import numpy as np
 from surepath._checks import FloatArray
 from surepath.model.mdp import MDP
 
-DIVISORS = (20.0, 200.0, 2500.0)
+DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
 EXACT = (25600.0, 1600.0, 100.0)
 EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
@@ -48,7 +48,8 @@ def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tup
         noisy = sigma[sigma > 0]
         variance = float((noisy**2).mean()) if noisy.size else 1.0
         need = 6 * mdp.horizon * variance * (np.log(2 / delta) + mdp.log_paths) / epsilon**2
-        scales, weights = [need / d for d in DIVISORS], WEIGHTS
+        high, low = (need / d for d in DIVISORS)
+        scales, weights = np.geomspace(high, min(low, EXACT[-1]), len(WEIGHTS)).tolist(), WEIGHTS
     else:
         scales, weights = list(EXACT), EXACT_WEIGHTS
     rival, own = np.outer(scales, shares), np.sqrt(mdp.n_arcs / mdp.horizon) * np.outer(scales, np.sqrt(shares))

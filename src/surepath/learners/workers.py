@@ -54,8 +54,8 @@ def play_all(one: Callable[[int], Record], runs: int, workers: int, report: Call
             records[index] = one(index)
 
     with ThreadPoolExecutor(workers) as pool:
-        working = {pool.submit(work) for _ in range(workers)}
         try:
+            working = {pool.submit(work) for _ in range(workers)}
             while working:
                 finished, working = wait(working, timeout=LOOK, return_when=FIRST_EXCEPTION)
                 for future in finished:

@@ -164,7 +164,7 @@ def sprint(
         if moved:
             bar, _, spent, stale = limits(plan, state, value[0], epsilon)
             moved = False
-        look = spent or value[0] <= bar
+        look = spent or not value[0] > bar
     tally = state.tally
     tally[LEFT_AHEAD] = size - at
     tally[EPISODES] = t

@@ -87,11 +87,11 @@ def eliminate(graph: Layers, plan: Plan, state: State, marked: bool | np.bool_) 
     gone = 0
     if marked:
         gone += _by_value(graph, plan, state)
-        if gone > 0:
+        if gone > 0 and plan.sequential == 1:
+            refresh_passable(graph, plan, state)
             state.real[RETURN_SLACK] = -1.0
-            if plan.sequential == 1:
-                refresh_passable(graph, plan, state)
     if plan.by_return == 1 and not is_idle(state, state.real[RETURN_SLACK]):
         gone += _by_return(graph, plan, state)
     if gone > 0:
         refresh_passable(graph, plan, state)
+        state.real[RETURN_SLACK] = -1.0  # whatever was measured held for the policies before

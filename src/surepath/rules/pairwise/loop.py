@@ -21,7 +21,10 @@ from surepath.rules.pairwise.separating import MAX_DIAMETER, SEPARATING, cover, 
 PLAN, AGAIN, TELL, RUN, CERTIFY, CHECK, ROW = range(7)
 
 # Places in the memo, float.
-EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, SAMPLING, REPEAT, PATIENCE, N_MEMO = range(9)
+EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, SAMPLING, REPEAT, PATIENCE, PAUSE, N_MEMO = range(10)
+
+# What RUN answers: the limit was reached, the check passed, or it is time for a pause.
+CUT, PASSED, PAUSED = 0.0, 1.0, 2.0
 
 
 @inner_kernel
@@ -94,10 +97,10 @@ def act(
     """The one way in, because each way in from Python takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
-    same plan. TELL takes in visits and sums already added for the arcs in work.path. RUN plays until the check passes
-    (1) or `limit` episodes are played (0). CERTIFY returns the certified gap of the incumbent. CHECK runs the full
-    check without eliminating; 1 when it passes. ROW makes the passes of the row that work.grid[0] holds over all arcs
-    that are left and returns the constant of `challenge`.
+    same plan. TELL takes in visits and sums already added for the arcs in work.path. RUN plays until the check passes,
+    `limit` episodes are played, or memo[PAUSE] episodes are: then it may be called again to go on. CERTIFY returns the
+    certified gap of the incumbent. CHECK runs the full check without eliminating; 1 when it passes. ROW makes the
+    passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of `challenge`.
     """
     if task == PLAN:
         return 1.0 if plan(graph, pairs, seen, work, memo, epsilon) else 0.0
@@ -118,11 +121,11 @@ def act(
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
         return float(challenge(graph, pairs, seen, work, np.int64(0)))
-    while True:
+    while memo[EPISODES] < memo[PAUSE]:
         if plan(graph, pairs, seen, work, memo, epsilon):
-            return 1.0
+            return PASSED
         if memo[EPISODES] >= limit:
-            return 0.0
+            return CUT
         count = min(plays(pairs, seen, work, memo[REPEAT]), limit - int(memo[EPISODES]))
         for _ in range(count):
             for h in range(len(work.path)):
@@ -132,3 +135,4 @@ def act(
         for h in range(len(work.path)):
             refresh(pairs, seen, work.path[h])
         memo[EPISODES] += count
+    return PAUSED

@@ -23,6 +23,7 @@ from surepath.rules.pairwise.clearing import judge
 SAMPLING = ("separating", "max-diameter", "coverage")
 SEPARATING, MAX_DIAMETER, COVERAGE = range(3)
 MEMORY = 0.5  # what a challenger counts for in the next plan
+FORGOTTEN = 1e-3  # below this it no longer counts
 
 
 @inner_kernel
@@ -48,7 +49,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, e
     j, k = work.grid[row, 0], work.grid[row, 1]
     for e in range(len(work.mark)):
         work.mark[e] = 0.0
-        work.recent[e] *= MEMORY
+        work.recent[e] = MEMORY * work.recent[e] if work.recent[e] > FORGOTTEN else 0.0
     found = False
     for step in range(3):
         work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
