@@ -55,7 +55,7 @@ def cache_dir() -> Path:
     return path
 
 
-def _set_up() -> Any:
+def _set_up() -> tuple[Any, Any]:
     if "NUMBA_CACHE_DIR" not in os.environ:
         os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
         if "numba" in sys.modules:  # imported by somebody else before us: tell it directly
@@ -64,13 +64,13 @@ def _set_up() -> Any:
             config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
     import numba
 
-    from surepath.engine import _compiling
+    from surepath.engine import _compiling, _inner
 
     _compiling.listen()
-    return numba
+    return numba, _inner.InnerCompiler
 
 
-_numba = _set_up()
+_numba, _inner_compiler = _set_up()
 
 
 _PLAIN: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy"}
@@ -85,7 +85,7 @@ def kernel(function: F) -> F:
 
 # Rewriting serves array expressions and raised errors, which bare kernels have none of, and takes time to compile.
 _BARE: dict[str, Any] = {**_PLAIN, "_nrt": False, "no_rewrites": True}
-_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True}
+_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True, "pipeline_class": _inner_compiler}
 
 
 def bare_kernel(function: F) -> F:
@@ -99,7 +99,7 @@ def bare_kernel(function: F) -> F:
 
 
 def inner_kernel(function: F) -> F:
-    """A bare kernel that only other kernels call: quicker to compile, since it has no way in from Python."""
+    """A bare kernel that only other kernels call: quicker to compile, with no way in from Python (see `_inner.py`)."""
     compiled: F = _numba.njit(**_INNER)(function)
     return compiled
 
