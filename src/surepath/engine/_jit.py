@@ -55,7 +55,7 @@ def cache_dir() -> Path:
     return path
 
 
-def _set_up() -> tuple[Any, Any]:
+def _set_up() -> tuple[Any, dict[str, Any]]:
     if "NUMBA_CACHE_DIR" not in os.environ:
         os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
         if "numba" in sys.modules:  # imported by somebody else before us: tell it directly
@@ -64,13 +64,17 @@ def _set_up() -> tuple[Any, Any]:
             config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
     import numba
 
-    from surepath.engine import _compiling, _inner
+    from surepath.engine import _compiling
 
     _compiling.listen()
-    return numba, _inner.InnerCompiler
+    if numba.__version__.startswith("0.68."):  # _inner.py looks inside Numba: only where it was seen to work
+        from surepath.engine._inner import InnerCompiler
+
+        return numba, {"pipeline_class": InnerCompiler}
+    return numba, {}
 
 
-_numba, _inner_compiler = _set_up()
+_numba, _inside = _set_up()
 
 
 _PLAIN: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy"}
@@ -85,7 +89,7 @@ def kernel(function: F) -> F:
 
 # Rewriting serves array expressions and raised errors, which bare kernels have none of, and takes time to compile.
 _BARE: dict[str, Any] = {**_PLAIN, "_nrt": False, "no_rewrites": True}
-_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True, "pipeline_class": _inner_compiler}
+_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True, **_inside}
 
 
 def bare_kernel(function: F) -> F:
