@@ -159,6 +159,7 @@ class Challenger(Learner):
             np.zeros((_GRID_ROWS, 2)),
         )
         memo = np.zeros(N_MEMO)
+        memo[PAUSE] = np.inf
         memo[SAMPLING], memo[REPEAT], memo[PATIENCE] = SAMPLING_NAMES.index(self.sampling), self.repeat, self.patience
         return seen, work, memo
 
