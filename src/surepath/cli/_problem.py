@@ -1,13 +1,23 @@
-"""Problems named on the command line: a file, or the id of an instance."""
+"""Problems named on the command line: a file, or the id of an instance; and what is asked of them."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from surepath.model.files import Problem
+
+Epsilon = Annotated[
+    float | None, typer.Option(help="How far from the best the answer may be; by default what the file asks.")
+]
+Delta = Annotated[
+    float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
+]
+Sigma = Annotated[float | None, typer.Option(help="Noise of every arc, in place of the file's.")]
 
 
 def open_problem(name: str, direction: str | None = None) -> Problem:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath.cli._output import AsJson, print_json
+from surepath.cli._problem import Delta, Epsilon, Sigma, open_problem
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -19,20 +20,15 @@ LISTED = 10_000  # arcs that --json lists one by one
 @app.command()
 def bound(
     problem: Annotated[str, typer.Argument(help="A problem file with means (.json, .csv) or the id of an instance.")],
-    epsilon: Annotated[
-        float | None, typer.Option(help="How far from the best the answer may be; by default what the file asks.")
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
-    ] = None,
-    sigma: Annotated[float | None, typer.Option(help="Noise of every arc, in place of the file's.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    sigma: Sigma = None,
     time: Annotated[
         bool | None, typer.Option("--time/--no-time", help="Compute T*; by default up to 5,000 arcs.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print how many episodes anybody needs, and how many EPRL may need, with the arcs that cost most."""
-    from surepath.cli._problem import open_problem
     from surepath.errors import ProblemError
     from surepath.theory.summary import summarize
 

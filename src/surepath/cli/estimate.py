@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath.cli._output import AsJson, print_json
+from surepath.cli._problem import Delta, Epsilon, Sigma, open_problem
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -16,13 +17,9 @@ if TYPE_CHECKING:
 @app.command()
 def estimate(
     problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
-    epsilon: Annotated[
-        float | None, typer.Option(help="How far from the best the answer may be; by default what the file asks.")
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
-    ] = None,
-    sigma: Annotated[float | None, typer.Option(help="Noise of every arc, in place of the file's.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    sigma: Sigma = None,
     spread: Annotated[
         tuple[float, float] | None,
         typer.Option(help="Least and largest mean of a step; by default the range in the file, else 0 1."),
@@ -33,7 +30,6 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Guess how many trials a problem will need, from simulated worlds on its graph."""
-    from surepath.cli._problem import open_problem
     from surepath.cli.bound import asked
     from surepath.learners.estimate import estimate as guess
 
