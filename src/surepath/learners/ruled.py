@@ -184,7 +184,7 @@ class RuleLearner(Learner):
         graph, plan, state = self.layers, self._plan_for(rng), self._new_state()
         record = new_record(len(falling), self.mdp.horizon)
         step = max(1000, _CHUNK // self.mdp.n_arcs)
-        limit = min(budget, 1000)
+        limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table lies ready
         while True:
             state = state._replace(table=self._table_for(limit))
             task = FINISH if limit == budget else RUN
