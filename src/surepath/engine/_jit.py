@@ -55,7 +55,7 @@ def cache_dir() -> Path:
     return path
 
 
-def _set_up() -> tuple[Any, dict[str, Any]]:
+def _set_up() -> tuple[Any, dict[str, Any], dict[str, Any]]:
     if "NUMBA_CACHE_DIR" not in os.environ:
         os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
         if "numba" in sys.modules:  # imported by somebody else before us: tell it directly
@@ -67,14 +67,14 @@ def _set_up() -> tuple[Any, dict[str, Any]]:
     from surepath.engine import _compiling
 
     _compiling.listen()
-    if numba.__version__.startswith("0.68."):  # _inner.py looks inside Numba: only where it was seen to work
-        from surepath.engine._inner import InnerCompiler
+    if numba.__version__.startswith("0.68."):  # _linking.py looks inside Numba: only where it was seen to work
+        from surepath.engine._linking import InnerCompiler, OuterCompiler
 
-        return numba, {"pipeline_class": InnerCompiler}
-    return numba, {}
+        return numba, {"pipeline_class": InnerCompiler}, {"pipeline_class": OuterCompiler}
+    return numba, {}, {}
 
 
-_numba, _inside = _set_up()
+_numba, _inside, _outside = _set_up()
 
 
 _PLAIN: dict[str, Any] = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy"}
@@ -98,12 +98,12 @@ def bare_kernel(function: F) -> F:
     Numba counts references to every array of a NamedTuple at every call and use, with atomic instructions; on loops
     of a tenth of a microsecond that is most of the time, and threads that share arrays would wait for each other.
     """
-    compiled: F = _numba.njit(**_BARE)(function)
+    compiled: F = _numba.njit(**_BARE, **_outside)(function)
     return compiled
 
 
 def inner_kernel(function: F) -> F:
-    """A bare kernel that only other kernels call: quicker to compile, with no way in from Python (see `_inner.py`)."""
+    """A bare kernel that only other kernels call, with no way in from Python (see `_linking.py`)."""
     compiled: F = _numba.njit(**_INNER)(function)
     return compiled
 

@@ -1,14 +1,19 @@
-"""How kernels that only other kernels call are compiled: as far as what their callers take in, and no further.
+"""How kernels are put together: each is optimised once, in the kernel that Python calls, as if written there.
 
 Numba optimises each kernel together with all it calls and makes machine code of it, then does so again in each of its
 callers. The machine code of a kernel with no way in from Python is never run: it is the caller's copy that runs. So
-here such a kernel is only typed and written down, and the kernel at the top optimises all of them once.
+such an inner kernel is only typed and written down here, and the outer kernel at the top optimises all of them once.
+
+An outer kernel also knows what Numba never says: nobody else calls the kernels it took in. One that is called from
+a single place is then written into that place, and its arguments, dozens of numbers for a few NamedTuples of arrays,
+need not be copied for every call.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -47,9 +52,20 @@ class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
         return self.serialize_using_bitcode()
 
 
+class OuterLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a kernel that Python calls and of all it took in."""
+
+    def _optimize_final_module(self) -> None:
+        """Numba's own optimisation, after saying that what was taken in is used here alone."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = "internal"
+        super()._optimize_final_module()
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class InnerLowering(NativeLowering):  # type: ignore[misc]
-    """Numba's own lowering, into such a library."""
+    """Numba's own lowering, into an inner library."""
 
     _name = "inner_lowering"
 
@@ -59,12 +75,33 @@ class InnerLowering(NativeLowering):  # type: ignore[misc]
         return bool(super().run_pass(state))
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class OuterLowering(NativeLowering):  # type: ignore[misc]
+    """Numba's own lowering, into an outer library."""
+
+    _name = "outer_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower one kernel."""
+        state.library = OuterLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()  # machine code goes to the disk
+        return bool(super().run_pass(state))
+
+
 class InnerCompiler(CompilerBase):  # type: ignore[misc]
     """Numba's own passes but for the lowering."""
+
+    lowering = InnerLowering
 
     def define_pipelines(self) -> list[Any]:
         """The list of passes."""
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.passes = [(InnerLowering if p is NativeLowering else p, about) for p, about in manager.passes]
+        manager.passes = [(self.lowering if p is NativeLowering else p, about) for p, about in manager.passes]
         manager.finalize()
         return [manager]
+
+
+class OuterCompiler(InnerCompiler):
+    """The same with the other lowering."""
+
+    lowering = OuterLowering
