@@ -134,6 +134,11 @@ def test_schema_is_the_schema() -> None:
     [
         (["show", "absent.json"], 3, "error: there is no file absent.json"),
         (
+            ["show", "chain/n3k2"],
+            3,
+            "error: there is no file chain/n3k2; ids of instances have a version, such as chain-v1",
+        ),
+        (
             ["show", "chain-v1/n3k2/sead7"],
             3,
             "error: id 'chain-v1/n3k2/sead7': 'sead7' names no parameter (did you mean",

@@ -22,11 +22,15 @@ Sigma = Annotated[float | None, typer.Option(help="Noise of every arc, in place 
 
 def open_problem(name: str, direction: str | None = None) -> Problem:
     """Read a problem file, or build the instance whose id this is ("chain-v1/n8k4/seed7")."""
-    from surepath.model.families import from_id
+    from surepath.errors import ProblemError
+    from surepath.model.families import FAMILIES, from_id
     from surepath.model.files import Problem, load_problem
 
     path = Path(name)
     if re.match(r"\w+-v\d+(/|$)", name) and not path.exists():
         instance = from_id(name)
         return Problem(instance.mdp, instance, name=name)
+    family = FAMILIES.get(name.partition("/")[0])
+    if family is not None and family.build is not None and not path.exists():
+        raise ProblemError(f"there is no file {name}; ids of instances have a version, such as {family.build().id}")
     return load_problem(path, direction=direction)
