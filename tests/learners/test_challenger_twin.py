@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
 from surepath.engine.conjugate import HIGH, LOW, conjugate, conjugate_table
-from surepath.engine.pairs import DETOUR
+from surepath.engine.evidence import DETOUR
 from surepath.learners.pair_bound import pair_bound
 from surepath.rules.pairwise.loop import CERTIFY, CHECK, ROW, TELL
 from tests.learners.worlds import with_known

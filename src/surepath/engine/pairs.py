@@ -18,65 +18,13 @@ but no higher, since what q shares with p must cancel to the last digits.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import Whole, hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.conjugate import Conjugate, conjugate
-
-ONE_SIDED, TWO_SIDED, PER_ARC = range(3)
-UNIFORM, DETOUR = range(2)
-
-# Whose arc it is: the first index of c and of what follows from it.
-RIVAL, OWN = range(2)
-
-
-class Pairs(NamedTuple):
-    """What is fixed before the data."""
-
-    sigma: FloatArray  # [N] sub-Gaussian factors
-    is_known: BoolArray  # [N] reward known in advance
-    c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
-    scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first
-    prior: IntArray  # [J] UNIFORM or DETOUR
-    cost: FloatArray  # [J] log(1/delta) + log(1/weight)
-    sides: int  # ONE_SIDED, TWO_SIDED, or PER_ARC (CLUCB: a width for each arc, differences of paths)
-    log_paths: float
-    rho: float  # of the detour prior
-    ratio: float  # of the grid of k
-    conjugate: Conjugate
-
-
-class Evidence(NamedTuple):
-    """What has been seen, and what follows from it arc by arc (kept up by `refresh`)."""
-
-    visits: IntArray  # [N]
-    pending: IntArray  # [N] plays handed out and not yet told
-    sums: FloatArray  # [N]
-    mean: FloatArray  # [N]; the known reward on known arcs
-    a: FloatArray  # [2, J, N]
-    log_a: FloatArray  # [2, J, N]
-    extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
-    alive: BoolArray  # [N] not eliminated
-
-
-class Work(NamedTuple):
-    """Room for the passes."""
-
-    weight: FloatArray  # [N]
-    ahead: FloatArray  # [n_nodes + 1] heaviest way from a node to the sink
-    behind: FloatArray  # [n_nodes + 1] heaviest way from the start to a node
-    live: BoolArray  # [N] alive and not yet cleared in this check
-    cleared: BoolArray  # [N] cleared in this check
-    on: BoolArray  # [N] arc of the incumbent
-    mark: FloatArray  # [N] sampling weights
-    recent: FloatArray  # [N] how often an arc separated challengers lately
-    incumbent: IntArray  # [H]
-    path: IntArray  # [H]
-    grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row
+from surepath.engine.conjugate import conjugate
+from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, Evidence, Pairs, Work
 
 
 @inner_kernel

@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real, whole
 from surepath.engine.arrays import Reality, no_reality
-from surepath.engine.conjugate import conjugate_table
-from surepath.engine.pairs import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Evidence, Pairs, Work
+from surepath.engine.evidence import Evidence, Work, new_evidence, new_work
 from surepath.errors import SettingError, StoppedError
 from surepath.learners.base import BUDGET, CLEARED, STOP_REASONS, Learner, RunRecord
 from surepath.learners.explain import Explanation, explain
-from surepath.learners.prior import precisions
+from surepath.learners.prior import PRIORS, WIDTHS, pairs_of
 from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.rules.pairwise.loop import (
@@ -41,9 +40,6 @@ from surepath.rules.pairwise.loop import (
 )
 from surepath.rules.pairwise.separating import SAMPLING as SAMPLING_NAMES
 
-WIDTHS = {"one-sided": ONE_SIDED, "two-sided": TWO_SIDED, "per-arc": PER_ARC}
-PRIORS = {"detour": (DETOUR,), "uniform": (UNIFORM,), "both": (DETOUR, UNIFORM)}
-_GRID_ROWS = 512
 _STRETCH = 200_000  # arcs times episodes between two looks at whether a run is still wanted
 _IDLE_RNG = np.random.default_rng(0)
 
@@ -102,62 +98,16 @@ class Challenger(Learner):
         for what, value in (("repeat", self.repeat), ("patience", self.patience)):
             if not 0 <= value <= 1:
                 raise SettingError(f"{what} must lie between 0 and 1, not {value:g}")
-        self.pairs = self._pairs()
+        self.pairs = pairs_of(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior)
         self._seen, self._work, self._memo = self._room()
         self.visits, self.sums = self._seen.visits, self._seen.sums
         self._planned = False
         self._proven: dict[bytes, float] = {}
         self._settle()
 
-    def _pairs(self) -> Pairs:
-        """The numbers that are fixed before the data."""
-        c, weight = precisions(self.mdp, self.sigma, self.epsilon, self.delta)
-        per_arc = self.widths == "per-arc"
-        if per_arc:  # an interval for each arc knows no sides
-            c[OWN] = c[RIVAL]
-        kinds = (UNIFORM,) if per_arc else PRIORS[self.prior]  # per-arc widths have no prior over plans
-        cost = np.log(1 / self.delta) + np.log(1 / np.repeat(weight, len(kinds))) + np.log(len(kinds))
-        if per_arc:
-            cost = cost + np.log(max(1, int((~self.mdp.is_known).sum())))
-        return Pairs(
-            sigma=self.sigma.copy(),
-            is_known=self.mdp.is_known.copy(),
-            c=np.ascontiguousarray(np.repeat(c, len(kinds), axis=1)),
-            scale=np.repeat(c[RIVAL].mean(axis=1), len(kinds)),
-            prior=np.tile(np.array(kinds, dtype=np.int64), len(weight)),
-            cost=np.ascontiguousarray(cost),
-            sides=WIDTHS[self.widths],
-            log_paths=self.mdp.log_paths,
-            rho=0.4,
-            ratio=1.2,
-            conjugate=conjugate_table(),
-        )
-
     def _room(self) -> tuple[Evidence, Work, FloatArray]:
-        arcs, nodes, horizon, entries = self.mdp.n_arcs, self.mdp.n_nodes, self.mdp.horizon, len(self.pairs.cost)
-        seen = Evidence(
-            np.zeros(arcs, dtype=np.int64),
-            np.zeros(arcs, dtype=np.int64),
-            np.zeros(arcs),
-            self.known_gain.copy(),
-            np.zeros((2, entries, arcs)),
-            np.zeros((2, entries, arcs)),
-            np.zeros((2, entries, arcs)),
-            np.ones(arcs, dtype=np.bool_),
-        )
-        work = Work(
-            np.zeros(arcs),
-            np.zeros(nodes + 1),
-            np.zeros(nodes + 1),
-            np.zeros(arcs, dtype=np.bool_),
-            np.zeros(arcs, dtype=np.bool_),
-            np.zeros(arcs, dtype=np.bool_),
-            np.zeros(arcs),
-            np.zeros(arcs),
-            np.zeros(horizon, dtype=np.int64),
-            np.zeros(horizon, dtype=np.int64),
-            np.zeros((_GRID_ROWS, 2)),
-        )
+        seen = new_evidence(self.known_gain, len(self.pairs.cost))
+        work = new_work(self.mdp.n_arcs, self.mdp.n_nodes, self.mdp.horizon)
         memo = np.zeros(N_MEMO)
         memo[PAUSE] = np.inf
         memo[SAMPLING], memo[REPEAT], memo[PATIENCE] = SAMPLING_NAMES.index(self.sampling), self.repeat, self.patience

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray
-from surepath.engine.pairs import RIVAL
+from surepath.engine.evidence import RIVAL
 from surepath.learners.pair_bound import pair_bound
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._checks import IntArray
 from surepath.engine.conjugate import exact_conjugate
-from surepath.engine.pairs import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
+from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
 
 if TYPE_CHECKING:
     from surepath.learners.challenger import Challenger

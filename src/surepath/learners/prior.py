@@ -1,4 +1,4 @@
-"""Challenger's grid of priors: how precise the prior of each arc's tilt is, fixed before the data.
+"""What Challenger fixes before the data; most of all its grid: how precise the prior of each arc's tilt is.
 
 The bound is tightest on an arc when its c is about a tenth to a half of the visits the arc will have had at the stop.
 Any choice keeps the guarantee, so this one is a guess, made of three parts:
@@ -19,7 +19,12 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import FloatArray
+from surepath.engine.conjugate import conjugate_table
+from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Pairs
 from surepath.model.mdp import MDP
+
+WIDTHS = {"one-sided": ONE_SIDED, "two-sided": TWO_SIDED, "per-arc": PER_ARC}
+PRIORS = {"detour": (DETOUR,), "uniform": (UNIFORM,), "both": (DETOUR, UNIFORM)}
 
 DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
@@ -54,3 +59,28 @@ def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tup
         scales, weights = list(EXACT), EXACT_WEIGHTS
     rival, own = np.outer(scales, shares), np.sqrt(mdp.n_arcs / mdp.horizon) * np.outer(scales, np.sqrt(shares))
     return np.clip(np.stack([rival, own]), 1.0, 1e15), np.array(weights)
+
+
+def pairs_of(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str) -> Pairs:
+    """The settings as the kernels read them: each entry of the grid once for every prior over plans."""
+    c, weight = precisions(mdp, sigma, epsilon, delta)
+    per_arc = widths == "per-arc"
+    if per_arc:  # an interval for each arc knows no sides
+        c[OWN] = c[RIVAL]
+    kinds = (UNIFORM,) if per_arc else PRIORS[prior]  # per-arc widths have no prior over plans
+    cost = np.log(1 / delta) + np.log(1 / np.repeat(weight, len(kinds))) + np.log(len(kinds))
+    if per_arc:
+        cost = cost + np.log(max(1, int((~mdp.is_known).sum())))
+    return Pairs(
+        sigma=sigma.copy(),
+        is_known=mdp.is_known.copy(),
+        c=np.ascontiguousarray(np.repeat(c, len(kinds), axis=1)),
+        scale=np.repeat(c[RIVAL].mean(axis=1), len(kinds)),
+        prior=np.tile(np.array(kinds, dtype=np.int64), len(weight)),
+        cost=np.ascontiguousarray(cost),
+        sides=WIDTHS[widths],
+        log_paths=mdp.log_paths,
+        rho=0.4,
+        ratio=1.2,
+        conjugate=conjugate_table(),
+    )

@@ -13,7 +13,8 @@ from surepath._checks import FloatArray
 from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Graph, Reality
 from surepath.engine.draw import draw
-from surepath.engine.pairs import Evidence, Pairs, Work, challenge, heaviest, refresh, set_incumbent
+from surepath.engine.evidence import Evidence, Pairs, Work
+from surepath.engine.pairs import challenge, heaviest, refresh, set_incumbent
 from surepath.rules.pairwise.clearing import certify, check
 from surepath.rules.pairwise.separating import MAX_DIAMETER, SEPARATING, cover, marked, separate, weigh
 

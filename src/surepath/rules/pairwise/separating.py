@@ -17,7 +17,8 @@ import numpy as np
 
 from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.pairs import Evidence, Pairs, Work, heaviest, trace
+from surepath.engine.evidence import Evidence, Pairs, Work
+from surepath.engine.pairs import heaviest, trace
 from surepath.rules.pairwise.clearing import judge
 
 SAMPLING = ("separating", "max-diameter", "coverage")
