@@ -70,6 +70,31 @@ def test_a_learner_that_does_not_share_runs_has_a_cell_per_epsilon(tmp_path: Pat
     assert read(tmp_path / "b").select(columns).sort(columns).equals(shared)
 
 
+def test_twins_under_two_labels_are_two_cells(tmp_path: Path) -> None:
+    twin = {**MAX_DIAMETER, "label": "twin"}
+    spec = Spec.from_dict(small(learners=[MAX_DIAMETER, twin]))
+    with pytest.raises(RuntimeError):
+        run(spec, tmp_path, on=Broken(3, RuntimeError))
+    run(spec, tmp_path, resume=True, workers=1)
+    frame = read(tmp_path)
+    assert frame.height == 4 * 5 * 2
+    assert frame.select("cell", "run", "epsilon").is_unique().all()
+
+
+def test_rows_of_one_label_are_never_taken_for_those_of_another(tmp_path: Path) -> None:
+    bpi = {"name": "BPIUCRL", "label": "twin"}
+    run(Spec.from_dict(small(learners=[MAX_DIAMETER])), tmp_path, workers=1)
+    moved = Spec.from_dict(small(learners=[{**bpi, "label": "max-diameter"}, {**MAX_DIAMETER, "label": "twin"}]))
+    with pytest.raises(SettingError, match=r"\| max-diameter \| delta 0.1 has other settings there"):
+        run(moved, tmp_path, resume=True)
+    run(Spec.from_dict(small(learners=[MAX_DIAMETER, bpi])), tmp_path, workers=1, resume=True)
+    assert read(tmp_path).group_by("learner").len()["len"].to_list() == [20, 20]
+    with pytest.raises(SettingError, match=r"\| twin \| delta 0.1 is no cell of this spec"):
+        run(Spec.from_dict(small(learners=[MAX_DIAMETER])), tmp_path, resume=True)
+    with pytest.raises(SettingError, match="its name is small, here it is other"):
+        run(Spec.from_dict(small(name="other", learners=[MAX_DIAMETER, bpi])), tmp_path, resume=True)
+
+
 class Broken:
     """Plays some tasks and then fails, as a machine does."""
 
@@ -111,8 +136,15 @@ def test_a_folder_keeps_one_study(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="already holds 20 runs of this study; add --resume"):
         run(Spec.from_dict(small()), tmp_path)
     other = Spec.from_dict(small(deltas=[0.2]))
-    with pytest.raises(SettingError, match=r"holds rows of another study: .* \| delta 0.1 is no cell of this spec"):
+    with pytest.raises(
+        SettingError, match=r"holds rows of another study: its deltas are \[0.1\], here they are \[0.2\]"
+    ):
         run(other, tmp_path, resume=True)
+    with pytest.raises(SettingError, match="its seed is 3, here it is 4; choose another folder"):
+        run(Spec.from_dict(small(seed=4)), tmp_path, resume=True)
+    values = {key: value for key, value in small(epsilons_per_gap=[5.0]).items() if key != "epsilons"}
+    with pytest.raises(SettingError, match=r"its epsilons are .*, here they are not given"):
+        run(Spec.from_dict(values), tmp_path, resume=True)
     with Store(tmp_path).locked(), pytest.raises(SettingError, match="another process is running a study in"):
         run(Spec.from_dict(small()), tmp_path, resume=True)
     assert sorted(tmp_path.rglob("*.parquet")) == before
@@ -186,6 +218,33 @@ def test_a_killed_process_is_resumed(ending: signal.Signals, tmp_path: Path) -> 
     assert frame.select("cell", "run").is_unique().all()
     run(spec, tmp_path / "whole", workers=2)
     assert read(tmp_path / "whole").equals(frame)
+
+
+ENDLESS = """
+runs = 4
+deltas = [0.1]
+epsilons = [0.0]
+budget = 3_000_000_000
+instances = ["chain-v1/n3k2/seed7"]
+learners = [{name = "BPIUCRL", sigma = 0.5}]
+"""
+
+
+def test_ctrl_c_does_not_wait_for_a_long_run(tmp_path: Path) -> None:
+    file, out = tmp_path / "spec.toml", tmp_path / "out"
+    file.write_text(ENDLESS)
+    command = [sys.executable, "-m", "surepath", "experiment", "run", str(file), "--out", str(out), "--workers", "2"]
+    process = subprocess.Popen([*command, "--quiet"], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (out / "experiment.json").exists():
+        assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(2.0)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "go on with --resume" in said
 
 
 def test_multiples_of_the_gap_are_kept_as_they_were_written(tmp_path: Path) -> None:

@@ -106,10 +106,19 @@ def test_the_key_names_what_decides_the_rows() -> None:
         {"deltas": [0.2]},
         {"epsilons": [2.0]},
         {"learners": [{"name": "EPRL", "label": "max-diameter", "sampling": "max-coverage"}]},
+        {"learners": [{"name": "EPRL", "label": "another", "sampling": "max-diameter"}]},
+        {"name": "x"},
     ):
         keys.add(Spec.from_dict(small(**change)).cells()[0].key)
-    assert len(keys) == 6
-    assert Spec.from_dict(small(runs=9, chunk=1, name="x")).cells()[0].key in keys
+    assert len(keys) == 8
+    assert Spec.from_dict(small(runs=9, chunk=1)).cells()[0].key in keys
+
+
+def test_ids_tell_close_numbers_apart() -> None:
+    near = small(deltas=[0.1, 0.1000001], epsilons=[1.0, 1.0000001], learners=[{"name": "BPIUCRL", "share": False}])
+    ids = [cell.id for cell in Spec.from_dict(near).cells()]
+    assert len(set(ids)) == len(ids) == 8
+    assert ids[0] == "chain-v1/n3k2/seed7 | BPIUCRL | delta 0.1 | epsilon 1"
 
 
 @pytest.mark.parametrize(

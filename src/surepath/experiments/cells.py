@@ -1,8 +1,8 @@
 """Cells and tasks: the smallest named pieces of a study, and the pieces of work that a worker takes.
 
-A cell is one learner on one instance at one delta. Its id is for people; its key is a hash of everything that decides
-its rows, so that stored rows are never taken for those of another study. A task is a range of runs of a cell, as
-plain data that any worker can rebuild.
+A cell is one learner on one instance at one delta. Its id is for people; its key is a hash of everything that stands in
+its rows, so that stored rows are never taken for those of another study or of another learner of the same one. A task
+is a range of runs of a cell, as plain data that any worker can rebuild.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Cell:
     """One learner on one instance at one delta, for one or more epsilons.
 
     Attributes:
+        study: Name of the study.
         id: For people: instance | label | delta, and the epsilon when runs are not shared over epsilons.
         source: Rebuilds the instance.
         learner: Name and settings, without epsilon and delta.
@@ -36,6 +37,7 @@ class Cell:
         budget: Episodes after which a run is cut.
     """
 
+    study: str
     id: str
     source: Source
     learner: dict[str, Any]
@@ -48,8 +50,9 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Hash of everything that decides the rows, the version included."""
-        told = [name_of(self.source), self.learner, self.delta, self.epsilons, self.seed, self.budget, __version__]
+        """Hash of everything that decides the rows or stands in them, the version included."""
+        told = [self.study, self.id, name_of(self.source), self.learner, self.label, self.delta, self.epsilons]
+        told += [self.multiples, self.seed, self.budget, __version__]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
     def task(self, first: int, count: int) -> Task:
@@ -85,6 +88,12 @@ def instance_seed(seed: int, instance: str) -> int:
     return int.from_bytes(digest[:8], "big") >> 1  # below 2^63: it goes into a column of int64
 
 
+def exact(number: float) -> str:
+    """A number as short as it can be written without becoming another one."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
+
+
 def cells_of(spec: Spec, source: Source, min_gap: float | None) -> list[Cell]:
     """The cells of a spec on one instance."""
     scale = 1.0 if min_gap is None else min_gap
@@ -94,10 +103,11 @@ def cells_of(spec: Spec, source: Source, min_gap: float | None) -> list[Cell]:
         groups = [spec.epsilons] if learner.share else [(epsilon,) for epsilon in spec.epsilons]
         for delta in spec.deltas:
             for group in groups:
-                parts = [name, learner.label, f"delta {delta:g}"]
+                parts = [name, learner.label, f"delta {exact(delta)}"]
                 if not learner.share:
-                    parts.append(f"epsilon {group[0]:g}" + (" Delta_min" if spec.per_gap else ""))
+                    parts.append(f"epsilon {exact(group[0])}" + (" Delta_min" if spec.per_gap else ""))
                 cell = Cell(
+                    study=spec.name,
                     id=" | ".join(parts),
                     source=source,
                     learner={"name": learner.name, **learner.settings},

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "experiment.json"
 ROWS = "rows"
+FORMAT = 2
 _NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-(\d{9})\.parquet")
 
 
@@ -52,10 +53,8 @@ class Store:
         names = {cell.key: cell.id for cell in cells}
         strangers = [key for key in stored if key not in names]
         if strangers:
-            raise SettingError(
-                f"{self.folder} holds rows of another study: {self._describe(strangers[0])} is no cell of this spec "
-                f"with surepath {__version__}; choose another folder"
-            )
+            why = self._difference(strangers[0], spec, set(names.values()))
+            raise SettingError(f"{self.folder} holds rows of another study: {why}; choose another folder")
         if stored and not resume:
             runs = sum(stop - start for ranges in stored.values() for start, stop in ranges)
             raise SettingError(
@@ -65,7 +64,7 @@ class Store:
         self.rows.mkdir(parents=True, exist_ok=True)
         for left in self.rows.glob("*.partial"):
             left.unlink()
-        manifest = {"format": 1, "version": __version__, "spec": spec.to_dict(), "cells": names}
+        manifest = {"format": FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
         _write_whole(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
 
     @contextlib.contextmanager
@@ -112,21 +111,32 @@ class Store:
         longest = max((len(lane) for lane in lanes), default=0)
         return [lane[i] for i in range(longest) for lane in lanes if i < len(lane)]
 
-    def write(self, task: Task, columns: Columns, spec_name: str) -> None:
+    def write(self, task: Task, columns: Columns) -> None:
         """Store the rows of a finished task."""
         cell = task.cell
         slug = re.sub(r"[^A-Za-z0-9.]+", "_", cell.id).strip("_")[:80]
         name = f"{slug}-{cell.key}-{task.first:09d}-{task.first + task.count:09d}.parquet"
         partial = self.rows / (name + ".partial")
-        _frame(task, columns, spec_name).write_parquet(partial)
+        _frame(task, columns).write_parquet(partial)
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(self.rows / name)
 
-    def _describe(self, key: str) -> str:
+    def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
+        """What about the spec whose rows are here is not as in this one."""
         with contextlib.suppress(SettingError):
-            return str(self.manifest()["cells"].get(key, key))
-        return key
+            manifest = self.manifest()
+            old = {"version": manifest["version"], "format": manifest["format"], **manifest["spec"]}
+            new = {"version": __version__, "format": FORMAT, **spec.to_dict()}
+            for field in ("version", "format", "name", "seed", "budget"):
+                if old[field] != new[field]:
+                    return f"its {field} is {old[field]}, here it is {new[field]}"
+            for field in ("deltas", "epsilons", "epsilons_per_gap"):
+                if old.get(field) != new.get(field):
+                    return f"its {field} are {old.get(field, 'not given')}, here they are {new.get(field, 'not given')}"
+            id = manifest["cells"].get(key, key)
+            return f"{id} has other settings there" if id in ids else f"{id} is no cell of this spec"
+        return "there is no telling which"
 
 
 def scan(folder: str | Path) -> polars.LazyFrame:
@@ -160,13 +170,13 @@ def _holes(ranges: list[tuple[int, int]], runs: int, chunk: int) -> Iterator[tup
         at = max(at, stop)
 
 
-def _frame(task: Task, columns: Columns, spec_name: str) -> polars.DataFrame:
+def _frame(task: Task, columns: Columns) -> polars.DataFrame:
     """One row per (run, epsilon), with everything that made it."""
     pl = need("polars", "data")
     cell, size = task.cell, len(columns["tau"])
     per_gap = None if cell.multiples is None else np.tile(cell.multiples, task.count)
     head = {
-        "study": spec_name,
+        "study": cell.study,
         "cell": cell.id,
         "instance": name_of(cell.source),
         "learner": cell.label,

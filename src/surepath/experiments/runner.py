@@ -65,7 +65,7 @@ def run(
             report(total - todo)
             with contextlib.closing(chosen.run(tasks)) as finished:
                 for task, columns in finished:
-                    store.write(task, columns, spec.name)
+                    store.write(task, columns)
                     played += task.count
                     report(total - todo + played)
     return Summary(len(cells), total, played, time.perf_counter() - started)
@@ -91,6 +91,7 @@ def _bar(progress: bool | Report, total: int) -> Iterator[Callable[[int], None]]
 
     columns: list[Any] = [TextColumn("runs"), BarColumn(), MofNCompleteColumn()]
     columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    # The time left comes from the pieces of this many seconds; one piece may take minutes.
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600.0) as bar:
         line = bar.add_task("runs", total=total)
         yield lambda done: bar.update(line, completed=done)

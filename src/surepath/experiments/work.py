@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from surepath.experiments.sources import instance_of
@@ -12,12 +12,8 @@ from surepath.learners.simulate import simulate
 Columns = dict[str, Any]
 
 
-def execute(task: Mapping[str, Any], tick: Callable[[], None] | None = None) -> Columns:
-    """Play the runs of one task on one thread.
-
-    Args:
-        task: A `Task.to_dict()`.
-        tick: Called after every run; what it raises ends the task, and nothing of it is kept.
+def execute(task: Mapping[str, Any]) -> Columns:
+    """Play the runs of one task, a `Task.to_dict()`, on this thread.
 
     Returns:
         Columns with one entry per (run, epsilon), and under "settings" the learner's full settings as JSON text.
@@ -31,7 +27,6 @@ def execute(task: Mapping[str, Any], tick: Callable[[], None] | None = None) -> 
         workers=1,
         budget=task["budget"],
         first_run=task["first"],
-        progress=(lambda done, runs: tick()) if tick is not None else False,
     )
     columns: Columns = {name: getattr(result, name) for name in result.COLUMNS}
     columns["reason"] = columns["reason"].tolist()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -20,10 +21,21 @@ class Halted(Exception):
 
 
 def look_up() -> None:
-    """Give up here if the runs were called off; a long run calls this between two stretches of compiled code."""
+    """Give up here if the runs were called off; called between runs, and in long ones between stretches of kernels."""
     halt: threading.Event | None = getattr(_mine, "halt", None)
     if halt is not None and halt.is_set():
         raise Halted
+
+
+@contextlib.contextmanager
+def called_off_by(halt: threading.Event) -> Iterator[None]:
+    """Let runs on this thread end at their next `look_up` once the event is set."""
+    before = getattr(_mine, "halt", None)
+    _mine.halt = halt
+    try:
+        yield
+    finally:
+        _mine.halt = before
 
 
 def play_all(one: Callable[[int], Record], runs: int, workers: int, report: Callable[[int], None]) -> list[Record]:
@@ -40,6 +52,7 @@ def play_all(one: Callable[[int], Record], runs: int, workers: int, report: Call
     if workers == 1:
         alone = []
         for index in range(runs):
+            look_up()
             alone.append(one(index))
             report(index + 1)
         return alone
@@ -47,11 +60,11 @@ def play_all(one: Callable[[int], Record], runs: int, workers: int, report: Call
     halt, numbers = threading.Event(), itertools.count()
 
     def work() -> None:
-        _mine.halt = halt
-        for index in numbers:  # one counter for all: next() on it is one step that threads cannot share
-            if index >= runs or halt.is_set():
-                return
-            records[index] = one(index)
+        with called_off_by(halt):
+            for index in numbers:  # one counter for all: next() on it is one step that threads cannot share
+                if index >= runs or halt.is_set():
+                    return
+                records[index] = one(index)
 
     with ThreadPoolExecutor(workers) as pool:
         try:

@@ -10,10 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from surepath._checks import whole
 from surepath.experiments.cells import Task
 from surepath.experiments.work import Columns, execute
-
-
-class _Stopped(Exception):
-    """Raised inside a worker between two runs once nobody wants the task any more."""
+from surepath.learners.workers import called_off_by
 
 
 class LocalBackend:
@@ -30,9 +27,9 @@ class LocalBackend:
         """See `Backend.run`."""
         stop = threading.Event()
 
-        def tick() -> None:
-            if stop.is_set():
-                raise _Stopped
+        def play(task: Task) -> Columns:
+            with called_off_by(stop):
+                return execute(task.to_dict())
 
         todo = iter(tasks)
         waiting: dict[Future[Columns], Task] = {}
@@ -40,7 +37,7 @@ class LocalBackend:
         try:
             while True:
                 while len(waiting) < 2 * self.workers and (task := next(todo, None)) is not None:
-                    waiting[pool.submit(execute, task.to_dict(), tick)] = task
+                    waiting[pool.submit(play, task)] = task
                 if not waiting:
                     return
                 # A wait without end cannot be interrupted on every system.
