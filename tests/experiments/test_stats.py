@@ -19,14 +19,20 @@ from tests.experiments.specs import small
 polars = pytest.importorskip("polars")
 
 
-def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
+@pytest.mark.parametrize(("runs", "least"), [(5, 0.90), (10, 0.92), (60, 0.92)])
+def test_the_interval_covers_the_mean_as_often_as_it_says(runs: int, least: float) -> None:
     rng = np.random.default_rng(0)
     inside = 0
-    for trial in range(400):
-        found = mean_interval(rng.exponential(size=60), resamples=300, seed=trial)
+    for trial in range(1000):
+        found = mean_interval(rng.normal(1.0, 0.5, size=runs), resamples=1000, seed=trial)
         assert found.low <= found.value <= found.high
         inside += found.low <= 1.0 <= found.high
-    assert 0.88 <= inside / 400 <= 0.98
+    assert least <= inside / 1000 <= 0.975
+
+
+def test_one_run_has_no_interval() -> None:
+    assert mean_interval([4.0]) == (4.0, -np.inf, np.inf)
+    assert ratio_interval([4.0], [2.0]) == (2.0, -np.inf, np.inf)
 
 
 def test_the_ratio_knows_that_runs_are_paired() -> None:
@@ -71,6 +77,8 @@ def test_equal_columns_are_not_told_apart() -> None:
         (lambda: mean_interval([]), "needs a column of at least one number"),
         (lambda: mean_interval([1.0], level=1.0), "level must lie strictly between 0 and 1, not 1"),
         (lambda: mean_interval([1.0], resamples=0), "resamples must be at least 1, not 0"),
+        (lambda: mean_interval([1.0, np.inf]), "needs finite numbers, not inf"),
+        (lambda: permutation_test([np.nan, 1.0], [1.0, 2.0]), "needs finite numbers, not nan"),
         (lambda: ratio_interval([1.0], [1.0, 2.0]), "two columns of one length, not 1 and 2"),
         (lambda: ratio_interval([1.0], [0.0]), "needs positive numbers below the line"),
     ],
@@ -107,6 +115,49 @@ def test_a_comparison_and_its_tables(tmp_path: Path) -> None:
         compare(frame, "BPIUCL")
 
 
+def rows(**columns: tuple[list[int], list[bool]]) -> polars.DataFrame:
+    """A study of one cell per learner, each given as its stopping times and which of them were cut."""
+    parts = [
+        polars.DataFrame({"run": range(len(tau)), "tau": tau, "censored": cut}).with_columns(
+            instance=polars.lit("world"), delta=0.1, epsilon=1.0, learner=polars.lit(name), correct=True,
+            epsilon_per_gap=polars.lit(None, dtype=polars.Float64),
+        )
+        for name, (tau, cut) in columns.items()
+    ]  # fmt: skip
+    return polars.concat(parts)
+
+
 def test_a_cut_run_shows_in_the_table(tmp_path: Path) -> None:
     run(Spec.from_dict(small(budget=40)), tmp_path, workers=1)
-    assert "| >=40 |" in table(compare(read(tmp_path)))
+    assert "| >=40 | >=40 |" in table(compare(read(tmp_path)))
+
+
+def test_cut_runs_make_ratios_bounds() -> None:
+    no, yes = [False] * 3, [False, True, True]
+    frame = rows(base=([50, 60, 60], yes), quick=([10, 20, 30], no), also=([60, 60, 55], [True, True, False]))
+    found = {row["learner"]: row for row in compare(frame, "base").iter_rows(named=True)}
+    assert found["quick"]["ratio_is"] == "<="
+    assert found["quick"]["ratio_low"] == 0.0
+    assert found["quick"]["p"] == 0.25
+    assert found["also"]["ratio"] is None
+    assert found["also"]["high"] == np.inf
+    turned = {row["learner"]: row for row in compare(frame, "quick").iter_rows(named=True)}
+    assert (turned["base"]["ratio_is"], turned["base"]["ratio_high"]) == (">=", np.inf)
+    text = table(compare(frame, "base"))
+    assert "| <=0.353 (0 - 0.5) | 0.25 |" in text
+    assert r"$\leq$ 0.353" in table(compare(frame, "base"), "latex")
+    assert "| >=2.83 (>=2) |" in table(compare(frame, "quick"))
+
+
+def test_what_was_cut_everywhere_is_not_called_equal() -> None:
+    frame = rows(one=([60, 60], [True, True]), other=([60, 60], [True, True]))
+    row = compare(frame, "one").filter(learner="other").row(0, named=True)
+    assert (row["ratio"], row["p"]) == (None, None)
+    assert table(compare(frame, "one")).splitlines()[-1].endswith("| 0.00% |  |  |")
+
+
+def test_the_table_names_the_level_and_shows_no_interval_of_one_run() -> None:
+    frame = rows(one=([60], [False]), other=([30], [False]))
+    text = table(compare(frame, "one", level=0.9))
+    assert "| 90 % interval |" in text
+    assert "| 30 |  | 0.00% | 0.5 | 1 |" in text

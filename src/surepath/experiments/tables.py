@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from surepath._checks import one_of
 
 if TYPE_CHECKING:
@@ -24,29 +26,42 @@ def table(comparison: polars.DataFrame, form: str = "markdown") -> str:
     per_gap = comparison["epsilon_per_gap"].null_count() == 0
     against = "ratio" in comparison.columns
     head = ["instance", "delta", "epsilon / Delta_min" if per_gap else "epsilon", "learner", "runs"]
-    head += ["mean episodes", "95 % interval", "wrong", *(["ratio", "p"] if against else [])]
+    level = 100 * comparison["level"][0]
+    head += ["mean episodes", f"{level:g} % interval", "wrong", *(["ratio", "p"] if against else [])]
     body = [_cells(row, per_gap, against) for row in comparison.iter_rows(named=True)]
     return _markdown(head, body) if form == "markdown" else _latex(head, body)
 
 
 def _cells(row: dict[str, Any], per_gap: bool, against: bool) -> list[str]:
-    more = ">=" if row["censored"] > 0 else ""
     cells = [
         row["instance"],
         f"{row['delta']:g}",
         f"{row['epsilon_per_gap']:.4g}" if per_gap else f"{row['epsilon']:.4g}",
         row["learner"],
         f"{row['runs']:,}",
-        f"{more}{row['mean']:,.0f}",
-        f"{row['low']:,.0f} - {row['high']:,.0f}",
+        f"{'>=' if row['censored'] > 0 else ''}{row['mean']:,.0f}",
+        _span(row["low"], row["high"], ",.0f"),
         f"{row['wrong']:.2%}",
     ]
     if against:
-        known = row["ratio"] is not None
-        interval = f" ({row['ratio_low']:.3g} - {row['ratio_high']:.3g})" if row["ratio_low"] is not None else ""
-        cells.append(f"{row['ratio']:.3g}{interval}" if known else "")
+        cells.append(_ratio(row))
         cells.append("" if row["p"] is None else f"{row['p']:.2g}")
     return cells
+
+
+def _ratio(row: dict[str, Any]) -> str:
+    if row["ratio"] is None:
+        return ""
+    sign = "" if row["ratio_is"] == "=" else row["ratio_is"]
+    span = "" if row["ratio_low"] is None else _span(row["ratio_low"], row["ratio_high"], ".3g")
+    return f"{sign}{row['ratio']:.3g}" + (f" ({span})" if span else "")
+
+
+def _span(low: float, high: float, form: str) -> str:
+    """'3 - 5', one end where the other is not known, or nothing."""
+    if np.isfinite(low) and np.isfinite(high):
+        return f"{low:{form}} - {high:{form}}"
+    return f">={low:{form}}" if np.isfinite(low) else ""
 
 
 def _markdown(head: list[str], body: list[list[str]]) -> str:
@@ -71,4 +86,4 @@ def _escape(text: str) -> str:
         if text == word:
             return " / ".join(special[part] for part in word.split(" / "))
     plain = "".join(_TEX.get(letter, r"\textbackslash{}" if letter == "\\" else letter) for letter in text)
-    return plain.replace(">=", r"$\geq$ ").replace(" - ", "--")
+    return plain.replace(">=", r"$\geq$ ").replace("<=", r"$\leq$ ").replace(" - ", "--")
