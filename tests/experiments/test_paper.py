@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from surepath.cli.main import app
 from surepath.errors import SettingError
 from surepath.experiments.paper import FIGURES, PRESETS, Options, cover, ratios
-from surepath.experiments.paper.common import BPI, LABELS, Claim, error_claims, learners
+from surepath.experiments.paper.common import BPI, LABELS, error_claims, learners, proven, under
 from surepath.experiments.spec import Spec
 from surepath.learners.registry import build
 from surepath.model import families
@@ -76,18 +76,39 @@ def test_ratios_divide_means_and_mark_cut_baselines() -> None:
     assert one["bound"]
 
 
+def answers(delta: float, wrong: int, runs: int, cut: bool = False, instance: str = "i") -> pl.DataFrame:
+    """Runs of Challenger on one instance, some of them wrong."""
+    return pl.DataFrame(
+        {"instance": instance, "learner": "Challenger", "delta": delta, "epsilon": 1.0, "epsilon_per_gap": 2.0,
+         "run": range(runs), "tau": 5, "correct": [i >= wrong for i in range(runs)], "censored": cut}
+    )  # fmt: skip
+
+
 def test_too_many_errors_break_the_guarantee() -> None:
+    paper, ours = error_claims(rows({label: [5, 5] for label in LABELS}), "theory")
+    assert (paper.measured, paper.holds) == ("0 wrong of 24 answers (0.00%)", True)
+    assert (ours.measured, ours.holds) == ("0 wrong of 8 answers (0.00%)", True)
+    many = answers(0.1, 20, 40)
+    assert not error_claims(many, "theory")[1].holds
+    assert error_claims(many, "theory")[0].measured == "no run stopped before the budget"
+    at = "20 wrong of 40 answers (50.00%); at worst 20 of 40 for Challenger at delta 0.1"
+    assert error_claims(many, "theory")[1].measured == at
+    assert error_claims(answers(0.1, 6, 40), "theory")[1].holds  # more than a tenth, but chance does that
+    # Neither a large delta elsewhere, nor right answers on other instances, nor cut runs hide errors.
+    assert not error_claims(pl.concat([answers(0.1, 0, 180), answers(1e-12, 1, 20)]), "theory")[1].holds
+    others = [answers(0.1, 0, 20, instance=f"j{i}") for i in range(9)]
+    assert not error_claims(pl.concat([*others, answers(0.1, 20, 20)]), "theory")[1].holds
+    assert error_claims(answers(0.1, 3, 20, cut=True), "theory")[1].holds is None
+
+
+def test_theorems_are_judged_on_what_they_are_about() -> None:
     frame = rows({label: [5, 5] for label in LABELS})
-    assert all(claim.holds for claim in error_claims(frame, "theory"))
-    bad = frame.with_columns(correct=pl.col("run") == 0)
-    assert error_claims(bad, "theory") == [
-        Claim(
-            "EPRL and BPI-UCRL are (epsilon, delta)-PAC with the widths of the text",
-            "12 wrong answers in 24 rows (50.00%)",
-            False,
-        ),
-        Claim("(ours) Challenger is (epsilon, delta)-PAC", "4 wrong answers in 8 rows (50.00%)", False),
-    ]
+    assert set(proven(frame, "theory")["learner"]) == set(LABELS)
+    assert set(proven(frame, "experiment")["learner"]) == {"Challenger"}
+    assert under(0.5, "theory", cut=False) is True
+    assert under(0.5, "theory", cut=True) is None
+    assert under(0.5, "experiment", cut=False) is None
+    assert under(1.5, "experiment", cut=True) is False
 
 
 @pytest.mark.parametrize("name", ["figure-cases", "figure-hard", "figure-bounds", "figure-tree"])
@@ -111,7 +132,7 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
     assert {f"{name}.png", f"{name}.svg", "report.html"} < set(told["files"])
     assert any(file.startswith(f"{name}-") and file.endswith(".parquet") for file in told["files"])
     assert f'<h2 id="{name}">' in (tmp_path / "report.html").read_text()
-    assert all(isinstance(claim["holds"], bool) for claim in told["figures"][0]["claims"])
+    assert {claim["holds"] for claim in told["figures"][0]["claims"]} <= {True, False, None}
     again = CliRunner().invoke(app, command)  # nothing is played twice
     assert json.loads(again.stdout)["figures"][0]["claims"] == told["figures"][0]["claims"]
 
@@ -122,7 +143,19 @@ def test_an_unknown_figure_is_named(tmp_path: Path) -> None:
     assert "figure 'figure-ratio' is not known (did you mean \"figure-ratios\"?)" in str(result.exception)
     result = CliRunner().invoke(app, ["reproduce", "figure-cover", "--preset", "x", "--out", str(tmp_path / "x")])
     assert "preset 'x' is not known" in str(result.exception)
+    result = CliRunner().invoke(app, ["reproduce", "figure-cases", "--runs", "0", "--out", str(tmp_path / "x")])
+    assert "runs must be at least 1, not 0" in str(result.exception)
     assert not (tmp_path / "x").exists()
+
+
+def test_the_report_has_the_figures_of_earlier_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FIGURES["figure-cases"], "SEEDS", (25,))
+    for name in ("figure-cover", "figure-cases"):
+        command = ["reproduce", name, "--out", str(tmp_path), "--runs", "2", "--workers", "1", "--quiet"]
+        assert CliRunner().invoke(app, command).exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert '<h2 id="figure-cases">' in page
+    assert '<h2 id="figure-cover">' in page
 
 
 def test_the_whole_sweep_is_one_spec() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from surepath._version import __version__
@@ -21,9 +22,15 @@ pre { overflow-x: auto; font-size: 13px; }
 """
 
 
+_ABOUT = {
+    "theory": "the text's settings: Gaussian noise with sigma 1, the text's widths, which carry the guarantee",
+    "experiment": "the authors' code's settings: sigma 0.5, smaller widths without a guarantee",
+}
+
+
 @dataclass(frozen=True)
 class Section:
-    """One figure of the report."""
+    """One figure of the report; what made it is kept beside the picture, so that a later report has it too."""
 
     name: str
     title: str
@@ -32,21 +39,37 @@ class Section:
     claims: list[Claim]
     settings: dict[str, Any]
     seconds: float
+    preset: str
+    version: str = __version__
+
+    def save(self, folder: Path) -> None:
+        """Write the picture and what belongs to it."""
+        told = {key: value for key, value in asdict(self).items() if key != "png"}
+        told["claims"] = [claim._asdict() for claim in self.claims]
+        (folder / f"{self.name}.png").write_bytes(self.png)
+        (folder / f"{self.name}.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path, name: str) -> Section | None:
+        """What `save` wrote, or None where there is nothing of the kind."""
+        try:
+            told = json.loads((folder / f"{name}.json").read_text("utf-8"))
+            claims = [Claim(**claim) for claim in told.pop("claims")]
+            return cls(**told, claims=claims, png=(folder / f"{name}.png").read_bytes())
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
 
 
-def report(sections: list[Section], preset: str) -> str:
+def report(sections: list[Section]) -> str:
     """The page as text; it needs no other file and no network."""
-    about = {
-        "theory": "the text's settings: Gaussian noise with sigma 1, the text's widths, which carry the guarantee",
-        "experiment": "the authors' code's settings: sigma 0.5, smaller widths without a guarantee",
-    }[preset]
-    rows = [_row(section.title, claim) for section in sections for claim in section.claims]
+    presets = [f"<b>{name}</b>: {about}" for name, about in _ABOUT.items() if any(s.preset == name for s in sections)]
+    rows = [_row(section, claim) for section in sections for claim in section.claims]
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><title>surepath reproduce</title>',
         f"<style>{_STYLE}</style></head><body>",
         "<h1>The paper's experiments, played again</h1>",
-        f"<p>surepath {escape(__version__)}, preset <b>{escape(preset)}</b>: {escape(about)}.</p>",
+        f"<p>surepath {escape(__version__)}. Preset {'; preset '.join(presets)}.</p>",
         "<h2>Claims</h2><table><thead><tr><th>figure</th><th>claim of the paper</th><th>what we measured</th>"
         "<th>holds?</th></tr></thead><tbody>",
         *rows,
@@ -57,11 +80,12 @@ def report(sections: list[Section], preset: str) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _row(title: str, claim: Claim) -> str:
+def _row(section: Section, claim: Claim) -> str:
     word = {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: "<td>not settled</td>"}[
         claim.holds
     ]
-    return f"<tr><td>{escape(title)}</td><td>{escape(claim.paper)}</td><td>{escape(claim.measured)}</td>{word}</tr>"
+    where = f'<a href="#{escape(section.name)}">{escape(section.title)}</a>'
+    return f"<tr><td>{where}</td><td>{escape(claim.paper)}</td><td>{escape(claim.measured)}</td>{word}</tr>"
 
 
 def _section(section: Section) -> str:
@@ -71,6 +95,7 @@ def _section(section: Section) -> str:
         f'<h2 id="{escape(section.name)}">{escape(section.title)}</h2>\n'
         f'<p class="how"><b>How to read this.</b> {escape(section.reading)}</p>\n'
         f'<img alt="{escape(section.title)}" src="data:image/png;base64,{picture}">\n'
-        f"<p>Made in {section.seconds:.1f} s.</p>\n"
+        f"<p>Preset {escape(section.preset)}, surepath {escape(section.version)}; made in {section.seconds:.1f} s, "
+        "runs stored by earlier calls not counted.</p>\n"
         f"<details><summary>Settings that made it</summary><pre>{settings}</pre></details>"
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from surepath._checks import one_of
+from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath.experiments.paper import FIGURES, PRESETS, Options
 from surepath.plots.data import panels_of
@@ -18,21 +18,25 @@ REPORT = "report.html"
 
 
 def reproduce(names: list[str], options: Options, say: Callable[[str], None] = lambda text: None) -> list[Section]:
-    """Make the named figures in `options.folder`: PNG, SVG and Parquet of each, and one HTML report of them all.
+    """Make the named figures in `options.folder`: PNG, SVG, Parquet and JSON of each, and one HTML report.
 
-    The rows of each study are kept under the folder, so that a second call plays only what is missing.
+    The rows of each study are kept under the folder, so that a second call plays only what is missing; the report shows
+    every figure that the folder has, those of earlier calls too. Returns the sections of the figures made now.
     """
     for module, extra in (("polars", "data"), ("matplotlib.figure", "plot")):
         need(module, extra)
     one_of("preset", options.preset, PRESETS)
     for name in names:
         one_of("figure", name, FIGURES)
+    if options.runs is not None:
+        whole("runs", options.runs, low=1)
     options.folder.mkdir(parents=True, exist_ok=True)
     sections = []
     for name in names:
         say(f"{name} ...")
         sections.append(_figure(name, options))
-    (options.folder / REPORT).write_text(report(sections, options.preset), encoding="utf-8")
+        stored = [section for known in FIGURES if (section := Section.load(options.folder, known)) is not None]
+        (options.folder / REPORT).write_text(report(stored), encoding="utf-8")
     return sections
 
 
@@ -41,13 +45,15 @@ def _figure(name: str, options: Options) -> Section:
     started = time.perf_counter()
     found = module.make(replace(options, folder=options.folder / "studies"))
     figure = draw(panels_of(name, found), f"{module.TITLE} ({options.preset} settings)")
-    picture = png(figure)
-    (options.folder / f"{name}.png").write_bytes(picture)
     (options.folder / f"{name}.svg").write_bytes(svg(figure))
     for part, frame in found.frames.items():
         frame.write_parquet(options.folder / f"{name}-{part}.parquet")
     seconds = time.perf_counter() - started
-    return Section(name, module.TITLE, module.READING, picture, found.claims, found.settings, seconds)
+    made = Section(
+        name, module.TITLE, module.READING, png(figure), found.claims, found.settings, seconds, options.preset
+    )
+    made.save(options.folder)
+    return made
 
 
 def files_of(folder: Path) -> list[str]:

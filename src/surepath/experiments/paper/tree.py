@@ -16,6 +16,8 @@ from surepath.experiments.paper.common import (
     learners,
     mean_episodes,
     play,
+    proven,
+    under,
 )
 from surepath.experiments.sources import instance_of
 
@@ -27,8 +29,8 @@ READING = (
     "dashed; the distance is the price of the proofs' constants."
 )
 TREES = ((2, 3, 4), (3, 3, 6), (2, 5, 6))
-# Enough for the two sampling rules everywhere; BPI-UCRL is cut at the smallest epsilons.
-BUDGET = {"theory": 3_000_000, "experiment": 500_000}
+# Enough for the two sampling rules with either preset; BPI-UCRL is cut at the smallest epsilons.
+BUDGET = 3_000_000
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
@@ -41,7 +43,7 @@ def make(options: Options) -> Found:
         "runs": options.runs or 10,
         "deltas": [DELTA],
         "epsilons_per_gap": list(GRID),
-        "budget": BUDGET[options.preset],
+        "budget": BUDGET,
         "instances": [
             {"family": "tree", "actions": actions, "horizon": horizon, "seed": seed, "sigma": noise}
             for actions, horizon, seed in TREES
@@ -62,12 +64,11 @@ def make(options: Options) -> Found:
             bounds.append(row)
     limits = pl.DataFrame(bounds)
     data = mean_episodes(rows).join(limits, on=["instance", "epsilon"])
-    below = [
-        ends(part["high"] / part[f"tree_upper {label}"])[1]
-        for label in (COVERAGE, DIAMETER)
-        for part in [data.filter(learner=label)]
-    ]
-    lowest = ends(data["mean"] / data["tree_lower"])[0]
+    rules = {label: data.filter(learner=label) for label in (COVERAGE, DIAMETER)}
+    below = [ends(part["high"] / part[f"tree_upper {label}"])[1] for label, part in rules.items()]
+    cut = any((part["censored"] > 0).any() for part in rules.values())
+    sure = proven(data, options.preset)
+    lowest = ends(sure["mean"] / sure["tree_lower"])[0]
     gain = ends(limits["tree_lower"] / limits["lower"])
     saved = ends(limits[f"upper {COVERAGE}"] / limits[f"tree_upper {COVERAGE}"])
     claims = [
@@ -83,8 +84,8 @@ def make(options: Options) -> Found:
         ),
         Claim(
             "max-coverage and max-diameter stop before the tree theorems' bounds",
-            f"largest run over bound: {below[0]:.2g} and {below[1]:.2g}",
-            max(below) <= 1,
+            f"largest run over bound: {below[0]:.2g} and {below[1]:.2g}" + (", runs were cut" if cut else ""),
+            under(max(below), options.preset, cut),
         ),
         Claim(
             "the tree theorem improves on the general bound of max-coverage",
