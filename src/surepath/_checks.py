@@ -44,13 +44,23 @@ def real(what: str, value: Any, *, error: type[SurepathError] = SettingError) ->
     return number
 
 
-def whole(what: str, value: Any, *, low: int, error: type[SurepathError] = SettingError) -> int:
-    """An integer not below `low`."""
+MOST = 2**63 - 1  # what kernels and columns can hold
+
+
+def whole(what: str, value: Any, *, low: int, high: int = MOST, error: type[SurepathError] = SettingError) -> int:
+    """An integer from `low` to `high`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise error(f"{what} must be a whole number, not {value!r}")
     if value < low:
         raise error(f"{what} must be at least {low}, not {value}")
+    if value > high:
+        raise error(f"{what} must be at most {high:,}, not {value:,}")
     return int(value)
+
+
+def seed_number(value: Any, *, error: type[SurepathError] = SettingError) -> int:
+    """A whole number from 0, as large as NumPy's own seeds are."""
+    return whole("seed", value, low=0, high=2**128 - 1, error=error)
 
 
 def check_epsilon(value: Any) -> float:

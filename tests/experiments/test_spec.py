@@ -138,7 +138,10 @@ def test_ids_tell_close_numbers_apart() -> None:
         ('"paper_random"', '"paper_randm"', "line 9: instances[0].family: no family is called 'paper_randm' (did you"),
         ("seeds =", "sede =", 'line 10: instances[0].sede is not a parameter of paper_random (did you mean "seed"?)'),
         ('"2..3"', '"3..2"', 'line 10: instances[0].seeds must be a list of whole numbers from 0, or a range such as'),
-        ("seeds =", 'states = "two"\nseeds =', "line 8: instances[0]: states must be a whole number, not 'two'"),
+        ("seeds =", 'states = "two"\nseeds =', "line 10: instances[0].states: states must be a whole number, not"),
+        ("runs = 4 ", "budget = 100000000000000000000\nruns = 4 ", "line 1: budget: budget must be at most 9,223,"),
+        ("runs = 4 ", "runs = 4000000000 ", "line 1: runs: runs must be at most 999,999,999, not 4,000,000,000"),
+        ("[[learners]]", "[[learner]]", 'line 15: learner is not a field of a spec (did you mean "learners"?)'),
         ("n3k2", "n3q2", "line 13: instances[1].id: id 'chain-v1/n3q2/seed7': after \"chain-v1/\" comes a shape"),
         ("chain-v1", "chian-v1", "line 13: instances[1].id: no family of instances is called 'chian' (did you mean"),
         ('id = "ch', 'file = "ch', "line 13: instances[1].file: there is no file"),
@@ -162,9 +165,18 @@ def test_a_bad_file_is_refused_with_its_line(old: str, new: str, message: str, t
     assert message in str(caught.value)
 
 
+def test_lines_are_counted_whatever_ends_them(tmp_path: Path) -> None:
+    file = tmp_path / "spec.toml"
+    file.write_bytes(TEXT.replace("sampling =", "samplin =").replace("\n", "\r\n").encode())
+    with pytest.raises(SettingError, match=r"spec\.toml, line 18: learners\[0\]\.samplin is not a setting"):
+        Spec.load(file)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"instances": [{"text": "{}"}]}, 'instances[0] must have a "name" for its "text"'),
+        ({"learners": [{"name": "WholePlan", "max_plans": 10**30}]}, "max_plans: max_plans must be at most 9,223,372"),
         ({"learners": [{"name": "EPRL", "samplin": 1}]}, "learners[0].samplin is not a setting of EPRL"),
         ({"learners": []}, "learners must be a list with at least one entry, not []"),
         ({"learners": [3]}, 'learners[0] must be a table with a "name", not 3'),

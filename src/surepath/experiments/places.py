@@ -27,7 +27,9 @@ class Places:
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
         if self.name is None:
             return field or "the spec"
-        line = next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), None)
+        around = [path[:n] for n in range(len(path), 0, -1)]
+        # A [[table]] is known by its first entry.
+        line = next((self.lines[at] for known in around for at in (known, (*known, 0)) if at in self.lines), None)
         where = self.name if line is None else f"{self.name}, line {line}"
         return f"{where}: {field}" if field else where
 
@@ -44,7 +46,7 @@ def read_toml(text: str, name: str) -> tuple[dict[str, Any], Places]:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as cause:
         raise SettingError(f"{name} is not valid TOML: {cause}") from None
-    return values, Places(name, _lines(text.split("\n")))
+    return values, Places(name, _lines(text.replace("\r\n", "\n").split("\n")))
 
 
 def _lines(rows: list[str]) -> dict[Path, int]:
@@ -54,14 +56,17 @@ def _lines(rows: list[str]) -> dict[Path, int]:
     row = 0
     while row < len(rows):
         start, statement = row, rows[row]
+        lines = [statement]
         row += 1
         if not statement.strip() or statement.strip().startswith("#"):
             continue
         parsed = _parse(statement)
         while parsed is None and row < len(rows):  # a value that goes over several lines
-            statement += "\n" + rows[row]
+            lines.append(rows[row])
             row += 1
-            parsed = _parse(statement)
+            if not lines[-1].rstrip().endswith(","):  # after a comma something must follow: no need to try
+                statement = "\n".join(lines)
+                parsed = _parse(statement)
         if parsed is None:
             break
         if statement.strip().startswith("["):

@@ -43,6 +43,8 @@ def read_sources(entry: Any, index: int, place: Places, folder: Path | None) -> 
                 raise SettingError(
                     f"{place('instances', index, key)} is not a field here{suggest(str(key), valid[kind])}"
                 )
+    if kind == "text" and not entry.get("name"):
+        raise SettingError(f'{at} must have a "name" for its "text", such as "problem.json"')
     try:
         if kind == "family":
             return _from_family(entry, index, place)
@@ -118,7 +120,9 @@ def _from_family(entry: Mapping[str, Any], index: int, place: Places) -> list[So
             assert family.build is not None
             instance = family.build(**variant)
         except SurepathError as error:
-            raise SettingError(f"{place('instances', index)}: {error}") from None
+            first = str(error).split(" ", 1)[0]
+            field = (first,) if first in variant else ()
+            raise SettingError(f"{place('instances', index, *field)}: {error}") from None
         found.append({"id": str(instance.id)})
     return found
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from surepath._checks import check_delta, check_epsilon, suggest, whole
+from surepath._checks import MOST, check_delta, check_epsilon, suggest, whole
 from surepath.errors import ProblemError, SettingError
 from surepath.experiments.cells import Cell, cells_of
 from surepath.experiments.learner_specs import LearnerSpec, check_on, read_learner
@@ -23,6 +23,7 @@ FIELDS = (
     "name", "seed", "runs", "budget", "chunk", "deltas", "epsilons", "epsilons_per_gap", "instances", "learners",
 )  # fmt: skip
 MAX_BYTES = 4 * 2**20
+MOST_RUNS = 999_999_999  # nine digits in the names of files
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Spec:
 
     def with_runs(self, runs: int) -> Spec:
         """The same study with another number of runs; rows already stored keep their place in it."""
-        return replace(self, runs=whole("runs", runs, low=1))
+        return replace(self, runs=whole("runs", runs, low=1, high=MOST_RUNS))
 
     def cells(self) -> list[Cell]:
         """One cell per (instance, learner, delta), and per epsilon for learners that do not share runs."""
@@ -115,7 +116,7 @@ def _read(values: dict[str, Any], place: Places, folder: Path | None) -> Spec:
     for key in ("runs", "deltas", "instances", "learners"):
         if key not in values:
             raise SettingError(f"{place()} has no field {key!r}; it must have runs, deltas, instances and learners")
-    runs = _whole(values, "runs", place, low=1)
+    runs = _whole(values, "runs", place, low=1, high=MOST_RUNS)
     per_gap = "epsilons_per_gap" in values
     if per_gap == ("epsilons" in values):
         raise SettingError(f'{place()} must have either "epsilons" or "epsilons_per_gap" (multiples of Delta_min)')
@@ -165,9 +166,11 @@ def _try(spec: Spec, place: Places) -> None:
             check_on(learner, mdp, index, place)
 
 
-def _whole(values: Mapping[str, Any], key: str, place: Places, *, low: int, default: int | None = None) -> int:
+def _whole(
+    values: Mapping[str, Any], key: str, place: Places, *, low: int, high: int = MOST, default: int | None = None
+) -> int:
     try:
-        return whole(key, values.get(key, default), low=low)
+        return whole(key, values.get(key, default), low=low, high=high)
     except SettingError as error:
         raise SettingError(f"{place(key)}: {error}") from None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import whole
+from surepath._checks import seed_number, whole
 from surepath.errors import SettingError, SurepathError
 from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule, View
 from surepath.learners.eprl import EPRL
@@ -47,7 +47,7 @@ def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 
         )
     played = {"graphs": 0, "episodes": 0, "stopped": 0, "eliminated": 0}
     for number in range(whole("graphs", graphs, low=1)):
-        rng = np.random.default_rng(np.random.SeedSequence([whole("seed", seed, low=0), number]))
+        rng = np.random.default_rng(np.random.SeedSequence([seed_number(seed), number]))
         instance = _awkward(rng)
         learner = _learner(rule, instance, float(rng.choice([0.0, 0.2, 1.0])))
         played["episodes"] += _play(rule, learner, instance, rng, number, episodes)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_sigma, real, whole
+from surepath._checks import BoolArray, FloatArray, IntArray, check_sigma, real, seed_number, whole
 from surepath.errors import SettingError
 from surepath.learners.simulate import simulate
 from surepath.model.instance import Instance
@@ -83,7 +83,7 @@ def estimate(
     """
     if not isinstance(mdp, MDP):
         raise SettingError(f"an estimate needs an MDP, not {type(mdp).__name__}; take instance.mdp of an Instance")
-    worlds, seed = whole("worlds", worlds, low=1), whole("seed", seed, low=0)
+    worlds, seed = whole("worlds", worlds, low=1), seed_number(seed)
     low, high = _range(mdp, spread)
     noise = check_sigma((1.0 if mdp.sigma is None else mdp.sigma) if sigma is None else sigma, mdp.n_arcs)
     played = {"Challenger": worlds, "EPRL": min(worlds, EPRL_WORLDS)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import FloatArray, check_epsilon, whole
+from surepath._checks import FloatArray, check_epsilon, seed_number, whole
 from surepath._version import __version__
 from surepath.engine.arrays import reality_of
 from surepath.errors import SettingError
@@ -65,7 +65,7 @@ def simulate(
     if not isinstance(instance, Instance):
         raise SettingError(f"simulate needs an Instance, which has reward laws, not {type(instance).__name__}")
     runs = whole("runs", runs, low=1)
-    seed = whole("seed", seed, low=0)
+    seed = seed_number(seed)
     budget = whole("budget", budget, low=1)
     workers = min(runs, whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1)
     grid = _grid(epsilons)

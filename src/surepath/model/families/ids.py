@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from surepath._checks import real, suggest, whole
+from surepath._checks import real, seed_number, suggest, whole
 from surepath.errors import ProblemError
 from surepath.model.instance import Instance
 
@@ -137,4 +137,4 @@ def check_noise(sigma: Any) -> float:
 
 def check_seed(seed: Any) -> int:
     """A whole number from 0."""
-    return whole("seed", seed, low=0, error=ProblemError)
+    return seed_number(seed, error=ProblemError)
