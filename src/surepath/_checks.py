@@ -15,6 +15,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+# Beyond this, sums and squares of numbers come close to what a float can hold.
+LARGEST = 1e150
+
 
 def suggest(name: str, valid: Iterable[str]) -> str:
     """' (did you mean "x"?)' for the nearest valid name, or the list of valid names."""
@@ -38,10 +41,11 @@ def real(what: str, value: Any, *, error: type[SurepathError] = SettingError) ->
     """A finite real number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise error(f"{what} must be a number, not {value!r}")
-    number = float(value)
-    if not np.isfinite(number):
-        raise error(f"{what} must be finite, not {number}")
-    return number
+    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        raise error(f"{what} must be finite, not {float(value)}")
+    if not -LARGEST <= value <= LARGEST:
+        raise error(f"{what} must lie within {LARGEST:g} of 0")
+    return float(value)
 
 
 MOST = 2**63 - 1  # what kernels and columns can hold
@@ -76,6 +80,8 @@ def check_delta(value: Any) -> float:
     number = real("delta", value)
     if not 0 < number < 1:
         raise SettingError(f"delta must lie strictly between 0 and 1, not {number:g}; 0.05 means 95 % sure")
+    if number < 1 / LARGEST:
+        raise SettingError(f"delta must be at least {1 / LARGEST:g}, not {number:g}")
     return number
 
 
@@ -83,7 +89,7 @@ def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathErr
     """One finite number for all arcs, or one per arc, as a fresh float64 array [N]."""
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         raise error(f"{what} must be a number or {n_arcs} numbers, one per arc, not {value!r}") from cause
     if array.ndim == 0:
         array = np.full(n_arcs, float(array))
@@ -92,6 +98,9 @@ def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathErr
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         raise error(f"{what} must be finite; arc {bad[0]} has {array[bad[0]]}")
+    bad = np.flatnonzero(np.abs(array) > LARGEST)
+    if bad.size:
+        raise error(f"{what} must lie within {LARGEST:g} of 0; arc {bad[0]} has {array[bad[0]]:g}")
     return np.ascontiguousarray(array.copy())
 
 

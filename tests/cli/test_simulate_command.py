@@ -51,3 +51,14 @@ def test_a_graph_without_laws_is_refused(tmp_path) -> None:
     families.from_id(NAME).mdp.save(file)
     with pytest.raises(ProblemError, match="a simulation needs reward laws"):
         run(str(file))
+
+
+def test_an_epsilon_of_zero_in_the_file_is_taken(tmp_path) -> None:
+    edge = {"stage": 0, "state": "s", "next_state": None}
+    edges = [{**edge, "action": "a", "mean": 0.0}, {**edge, "action": "b", "mean": 1.0}]
+    file = tmp_path / "p.json"
+    file.write_text(
+        json.dumps({"format": "surepath-problem", "version": 1, "epsilon": 0, "sigma": 0.1, "edges": edges})
+    )
+    answer = json.loads(run(str(file), "--runs", "2", "--json"))
+    assert [line["epsilon"] for line in answer["summary"]] == [0.0]

@@ -42,6 +42,27 @@ def test_good_rules_pass_the_check(rule: object) -> None:
     assert played["episodes"] > 100
 
 
+class OnlyTheBest(SamplingRule):
+    """Plays what looks best and nothing else once all was visited: the others stay uncertain for ever."""
+
+    def choose(self, view: View) -> np.ndarray:
+        unvisited = (view.visits == 0) & ~view.known
+        return view.best_path(np.where(unvisited, 1000.0, view.means))
+
+
+class AlwaysTheSame(SamplingRule):
+    """One path, whatever was seen."""
+
+    def choose(self, view: View) -> np.ndarray:
+        return view.best_path(np.zeros(view.mdp.n_arcs), only_active=False)
+
+
+@pytest.mark.parametrize("rule", [OnlyTheBest(), AlwaysTheSame()])
+def test_a_sampling_rule_that_never_ends_is_found(rule: SamplingRule) -> None:
+    with pytest.raises(SettingError, match=r"the learner does not end with it; .*\(graph \d+\)"):
+        check_rule(rule)
+
+
 def test_a_users_rules_decide_as_the_compiled_ones() -> None:
     instance = families.paper_random(seed=6)
     own = {"sampling": Widest(), "elimination": Return(), "stopping": Diameter()}

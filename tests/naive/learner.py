@@ -211,24 +211,32 @@ class NaiveLearner:
         gap = self.gap()
         self.doubt(gap, self.epsilon)
         close = gap < self.epsilon if self.choices.strict else gap <= self.epsilon
-        per_state = np.bincount(self.mdp.source[self.active], minlength=self.mdp.n_nodes)
         if close:
             self.stopped, self.reason = True, "gap"
-        elif self.choices.single and per_state.max() <= 1:
+        elif self.single():
             self.stopped, self.reason = True, "single"
+
+    def single(self) -> bool:
+        """At most one active action in every state, where that counts."""
+        per_state = np.bincount(self.mdp.source[self.active], minlength=self.mdp.n_nodes)
+        return self.choices.single and bool(per_state.max() <= 1)
+
+    def optimistic(self) -> bool:
+        """Whether the answer is that of line 10; the cautious rule gives way to the one path that is left."""
+        return self.choices.recommendation == "optimistic" or (self.single() and not self.choices.keep_last)
 
     def answer_value(self, path: np.ndarray) -> tuple[float, float]:
         """What the recommendation rule maximises."""
         _, upper, lower = self.bounds()
-        if self.choices.recommendation == "optimistic":
-            return self.pair(path, upper)
-        return self.pair(path, lower, sign=-1)
+        return self.pair(path, upper) if self.optimistic() else self.pair(path, lower, sign=-1)
 
     def answers(self) -> np.ndarray:
-        return self.active_paths() if self.choices.recommendation == "optimistic" else self.paths
+        return self.active_paths() if self.optimistic() else self.paths
 
     def certified_gap(self, path: np.ndarray) -> float:
         _, upper, lower = self.bounds()
+        if self.single() and self.optimistic():
+            return 0.0
         best = max(upper[self.active_paths()].sum(axis=1))
         floor = lower[path].sum()
         return INF if math.isinf(best) or math.isinf(floor) else max(0.0, float(best - floor))

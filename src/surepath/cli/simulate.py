@@ -49,7 +49,7 @@ def simulate(
     spec: dict[str, Any] = {"name": learner, "delta": risk, **_settings(setting or [])}
     if sigma is not None:
         spec["sigma"] = sigma
-    grid = epsilon or [found.epsilon or 0.5]
+    grid = epsilon or [0.5 if found.epsilon is None else found.epsilon]
     results = run_many(
         spec, found.instance, runs, seed, grid, workers, budget=budget, progress=progress and not as_json
     )

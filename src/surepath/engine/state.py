@@ -79,6 +79,10 @@ GUARD = 5  # rounding allowance
 N_REAL = 6
 
 
+# Values of Plan.periods. With an elimination rule written in Python a period ends after its eliminations.
+NO_PERIODS, PERIODS, PERIODS_AFTER_DROP = range(3)
+
+
 class Plan(NamedTuple):
     """A learner's choices as plain numbers: kernels dispatch on these integers."""
 
@@ -104,7 +108,7 @@ class Plan(NamedTuple):
     prior: float  # c of the mixture width
     cap: float  # largest width, finite for the empirical one
     seed: int  # key of the uniform rule
-    periods: int  # 1: the sampling rule or the schedule needs to know the period
+    periods: int  # whether the sampling rule or the schedule needs to know the period: NO_PERIODS, ...
 
 
 class State(NamedTuple):
@@ -190,8 +194,8 @@ def set_up(graph: Layers, plan: Plan, state: State) -> None:
             arc[LOWER, e] = -np.inf
             state.number[INFINITE, e] = horizon + 1
             tally[PASSABLE_INFINITE] += 1
-    tally[PERIOD] = 1 if plan.periods == 1 else -1  # nothing is below -1 visits: then no period ever ends
-    tally[LOW] = unseen if plan.periods == 1 else 1
+    tally[PERIOD] = 1 if plan.periods != NO_PERIODS else -1  # nothing is below -1 visits: then no period ever ends
+    tally[LOW] = unseen if plan.periods != NO_PERIODS else 1
     tally[UNSEEN] = unseen
     tally[UNSEEN_ACTIVE] = unseen
     tally[N_ACTIVE] = len(graph.target)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma
+from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma
 from surepath.engine.arrays import Graph, Reality, graph_of
 from surepath.errors import RewardError, SettingError, StoppedError
 from surepath.model.mdp import MDP
@@ -52,7 +52,6 @@ class Learner(ABC):
             (half of a declared range), else 1. Arcs with a known reward count as sigma 0 whatever is given.
 
     Attributes:
-        visits: How often each arc has been played, int [N].
         episodes: How many episodes have been told.
     """
 
@@ -71,15 +70,33 @@ class Learner(ABC):
         self.sigma = check_sigma(sigma, mdp.n_arcs)
         self.sigma[mdp.is_known] = 0.0
         self.graph: Graph = graph_of(mdp)
-        self.visits: IntArray = np.zeros(mdp.n_arcs, dtype=np.int64)
-        self.sums: FloatArray = np.zeros(mdp.n_arcs)  # of rewards turned so that larger is better
+        self._visits: IntArray = np.zeros(mdp.n_arcs, dtype=np.int64)
+        self._sums: FloatArray = np.zeros(mdp.n_arcs)  # of rewards turned so that larger is better
         self.known_gain: FloatArray = np.zeros(mdp.n_arcs)
         if mdp.known is not None:
             self.known_gain[mdp.is_known] = mdp.sign * mdp.known[mdp.is_known]
         self.episodes = 0
         self.stopped = False
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """After a copy or an unpickling."""
+        self.__dict__.update(state)
+        self._connect()
+
+    def _connect(self) -> None:  # noqa: B027 (most need nothing)
+        """Point _visits and _sums at the arrays that kernels write, where they are not those."""
+
     # The contract ----------------------------------------------------------------------------------------------
+
+    @property
+    def visits(self) -> IntArray:
+        """How often each arc has been played, int [N]."""
+        return self._visits.copy()
+
+    @property
+    def sums(self) -> FloatArray:
+        """Sum of the rewards seen on each arc, turned so that larger is better, float [N]."""
+        return self._sums.copy()
 
     def ask(self) -> IntArray:
         """The path to play next, int [H] of arcs; asking again before telling gives the same path."""
@@ -133,6 +150,9 @@ class Learner(ABC):
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         """Update statistics, eliminate, decide whether to stop; input is already checked."""
 
+    def _begin(self, rng: np.random.Generator) -> None:  # noqa: B027 (most draw nothing)
+        """Before a simulated run played step by step: draw what this learner draws for itself."""
+
     @abstractmethod
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         """A whole run from scratch in compiled code (the state of this object is not touched)."""
@@ -140,7 +160,7 @@ class Learner(ABC):
     @property
     def means(self) -> FloatArray:
         """Empirical mean of each arc in the user's direction; 0 where unvisited, the known reward where known."""
-        mean = self.sums / np.maximum(self.visits, 1)
+        mean = self._sums / np.maximum(self._visits, 1)
         mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
         return self.mdp.sign * mean
 
@@ -154,9 +174,12 @@ class Learner(ABC):
     def check_rewards(self, path: IntArray, rewards: ArrayLike) -> FloatArray:
         """The rewards of an episode as float [H], or an error that names the stage."""
         try:
-            array = np.asarray(rewards, dtype=np.float64)
-        except (TypeError, ValueError) as cause:
+            given = np.asarray(rewards)
+            array = given.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as cause:
             raise RewardError(f"rewards must be {self.mdp.horizon} numbers; got {rewards!r}") from cause
+        if given.dtype.kind in "SUc":
+            raise RewardError(f"rewards must be {self.mdp.horizon} numbers, not text; got {rewards!r}")
         if array.shape != (self.mdp.horizon,):
             raise RewardError(f"rewards must be {self.mdp.horizon} numbers, one per stage; got shape {array.shape}")
         for h in np.flatnonzero(~np.isfinite(array)).tolist():
@@ -165,6 +188,9 @@ class Learner(ABC):
                     f"the reward at stage {h} is {array[h]}; rewards must be finite. "
                     f"A failed trial is not a reward: leave it out"
                 )
+        for h in np.flatnonzero(np.abs(array) > LARGEST).tolist():
+            if not self.mdp.is_known[path[h]]:
+                raise RewardError(f"the reward at stage {h} is {array[h]:g}; rewards must lie within {LARGEST:g} of 0")
         if self.mdp.reward_range is not None:
             low, high = self.mdp.reward_range
             for h, arc in enumerate(path):

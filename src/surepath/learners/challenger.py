@@ -100,10 +100,13 @@ class Challenger(Learner):
                 raise SettingError(f"{what} must lie between 0 and 1, not {value:g}")
         self.pairs = pairs_of(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior)
         self._seen, self._work, self._memo = self._room()
-        self.visits, self.sums = self._seen.visits, self._seen.sums
+        self._connect()
         self._planned = False
         self._proven: dict[bytes, float] = {}
         self._settle()
+
+    def _connect(self) -> None:
+        self._visits, self._sums = self._seen.visits, self._seen.sums
 
     def _room(self) -> tuple[Evidence, Work, FloatArray]:
         seen = new_evidence(self.known_gain, len(self.pairs.cost))

@@ -18,14 +18,16 @@ from surepath.model.rewards import Gaussian
 
 Rule = SamplingRule | EliminationRule | StoppingRule
 
+_ENDINGS = 20  # graphs on which a sampling rule must come to an end
+
 
 def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 0) -> dict[str, Any]:
     """Play a rule on small random graphs (ties, masked actions, known rewards, one path) and check its answers.
 
-    A sampling rule must give a path, the same one when asked again, and not stop the learner from ever ending. An
-    elimination rule must give bool [N] and, while all confidence intervals hold, never drop an arc of a best path. A
-    stopping rule must give a truth value and, while they hold, never stop on a path more than epsilon from the best.
-    Passing is evidence, not proof.
+    A sampling rule must give a path, the same one when asked again, and let the learner end: where max-diameter stops,
+    within some tens of times its episodes. An elimination rule must give bool [N] and, while all confidence intervals
+    hold, never drop an arc of a best path. A stopping rule must give a truth value and, while they hold, never stop on
+    a path more than epsilon from the best. Passing is evidence, not proof.
 
     Returns:
         What was played: graphs, episodes, stopped, eliminated.
@@ -54,7 +56,28 @@ def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 
         played["graphs"] += 1
         played["stopped"] += int(learner.stopped)
         played["eliminated"] += int((~learner.active).sum())
+        if isinstance(rule, SamplingRule) and number < _ENDINGS:
+            _must_end(rule, instance, rng, number)
     return played
+
+
+def _must_end(rule: SamplingRule, instance: Instance, rng: np.random.Generator, number: int) -> None:
+    """Let max-diameter and then the rule play on until they stop."""
+    needed = 0
+    for sampling in ("max-diameter", rule):
+        learner = EPRL(instance.mdp, 0.2, 0.1, instance.sigma, sampling=sampling)
+        limit = 1000 if sampling is not rule else 100 + 40 * needed
+        while not _has_stopped(learner) and learner.episodes < limit:
+            path = learner.ask()
+            learner.tell(path, instance.means[path] + instance.sigma[path] * rng.standard_normal(len(path)))
+        if sampling is not rule and not _has_stopped(learner):
+            return  # too hard to tell
+        needed = learner.episodes
+    if not _has_stopped(learner):
+        raise SettingError(
+            f"{type(rule).__name__}: the learner does not end with it; max-diameter stops within a fortieth of its "
+            f"{learner.episodes} episodes. Play every arc that is still active now and then (graph {number})"
+        )
 
 
 def _learner(rule: Rule, instance: Instance, epsilon: float) -> EPRL:

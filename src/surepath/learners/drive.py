@@ -48,6 +48,7 @@ def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget
     for at, epsilon in enumerate(grid.tolist()):
         rng.bit_generator.state = start
         own = learner.fresh(epsilon)
+        own._begin(rng)
         while not own.stopped and own.episodes < budget:
             look_up()
             path = own.ask()

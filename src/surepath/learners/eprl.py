@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, real
-from surepath.engine.state import Plan
+from surepath.engine.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Plan
 from surepath.engine.widths import WIDTHS
 from surepath.errors import SettingError
 from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule
@@ -77,20 +77,20 @@ class EPRL(RuleLearner):
         self.preset = one_of("preset", preset, PRESETS)
         authors = self.preset == "experiment"
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
-        # A rule of the user's own is copied, so that two learners never share what it may remember.
+        # A rule of the user's own is copied twice: one copy plays, the other stays as it came for learners like this.
         self.sampling: str | SamplingRule
         if isinstance(sampling, SamplingRule):
-            self.sampling = self.sampling_rule = deepcopy(sampling)
+            self.sampling, self.sampling_rule = deepcopy(sampling), deepcopy(sampling)
         else:
             self.sampling = one_of("sampling", sampling, valid)
         self.elimination: str | EliminationRule
         if isinstance(elimination, EliminationRule):
-            self.elimination = self.elimination_rule = deepcopy(elimination)
+            self.elimination, self.elimination_rule = deepcopy(elimination), deepcopy(elimination)
         else:
             self.elimination = one_of("elimination", elimination or ("both" if authors else "return"), ELIMINATION)
         if stopping is not None and not isinstance(stopping, StoppingRule):
             raise SettingError(f"stopping must be a StoppingRule of your own, or None, not {stopping!r}")
-        self.stopping_rule = deepcopy(stopping)
+        self.stopping, self.stopping_rule = deepcopy(stopping), deepcopy(stopping)
         chosen = schedule or ("paper" if authors else "every-episode")
         self.schedule = one_of("schedule", chosen, (*SCHEDULES, "paper"))
         self.widths = one_of("widths", widths or ("empirical" if authors else "paper"), WIDTHS)
@@ -132,9 +132,14 @@ class EPRL(RuleLearner):
             widths_first=0,
             least_played=int(authors and sampling == "max-diameter"),
             seed=0,
-            periods=int(sampling != "max-diameter" or schedule == "end-of-period"),
+            periods=self._periods(sampling != "max-diameter" or schedule == "end-of-period"),
             **self._width_settings(self.widths, self.prior),
         )
+
+    def _periods(self, needed: bool) -> int:
+        if not needed:
+            return NO_PERIODS
+        return PERIODS if self.elimination_rule is None else PERIODS_AFTER_DROP
 
     def settings(self) -> dict[str, Any]:
         """Everything that rebuilds this learner on the same MDP."""
@@ -148,7 +153,7 @@ class EPRL(RuleLearner):
             "schedule": self.schedule,
             "widths": self.widths,
             "recommendation": self.recommendation,
-            **({} if self.stopping_rule is None else {"stopping": self.stopping_rule}),
+            **({} if self.stopping is None else {"stopping": self.stopping}),
             "preset": self.preset,
             "prior": self.prior,
             "growth": self.growth,

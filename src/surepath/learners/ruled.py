@@ -34,7 +34,7 @@ from surepath.engine.state import (
     restore,
 )
 from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
-from surepath.learners.base import GAP, SINGLE, STOP_REASONS, Learner, RunRecord
+from surepath.learners.base import GAP, STOP_REASONS, Learner, RunRecord
 from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
 from surepath.learners.width_tables import new_table, table_of
 from surepath.learners.workers import look_up
@@ -72,8 +72,11 @@ class RuleLearner(Learner):
         self._no_record = new_record(1, mdp.horizon)
         self._epsilons = np.array([self.epsilon])
         self._serve(SET_UP)
-        self.visits = self._state.number[VISITS]
-        self.sums = self._state.arc[SUMS]
+        self._connect()
+
+    def _connect(self) -> None:
+        self._visits = self._state.number[VISITS]
+        self._sums = self._state.arc[SUMS]
 
     @abstractmethod
     def _plan(self) -> Plan:
@@ -123,19 +126,17 @@ class RuleLearner(Learner):
         learner has stopped because a single plan is left. Infinite while that cannot be said yet. With the
         `empirical` widths it is a figure without a proof.
         """
-        if self.stop_reason == STOP_REASONS[SINGLE]:
-            return 0.0
         return self._serve(ADVISE)
 
     def widths_now(self) -> FloatArray:
         """Half the confidence interval of each arc, infinite where unvisited, float [N]."""
         plan, known = self.plan, self.mdp.is_known
-        table = self._table_for(int(self.visits.max()))
+        table = self._table_for(int(self._visits.max()))
         with np.errstate(invalid="ignore"):  # 0 times infinity on known arcs
-            width = np.minimum(self.sigma * table[np.minimum(self.visits, len(table) - 1)], plan.cap)
-        for arc in np.flatnonzero(self.visits >= len(table)).tolist():
-            width[arc] = min(self.sigma[arc] * new_table(plan, 1, int(self.visits[arc]))[0], plan.cap)
-        width[(self.visits == 0) & ~known] = plan.cap
+            width = np.minimum(self.sigma * table[np.minimum(self._visits, len(table) - 1)], plan.cap)
+        for arc in np.flatnonzero(self._visits >= len(table)).tolist():
+            width[arc] = min(self.sigma[arc] * new_table(plan, 1, int(self._visits[arc]))[0], plan.cap)
+        width[(self._visits == 0) & ~known] = plan.cap
         width[known] = 0.0
         return cast(FloatArray, width)
 
@@ -215,7 +216,9 @@ class RuleLearner(Learner):
 
 
 def states_times_actions(mdp: MDP) -> int:
-    """S * A of the paper: number of states times number of actions, as their names or numbers say."""
+    """S * A of the paper: number of states times number of actions, as the table, their names or numbers say."""
+    if mdp.sizes is not None:
+        return mdp.sizes[0] * mdp.sizes[1]
     states = len(mdp.state_labels) if mdp.state_labels is not None else int(mdp.node_state.max()) + 1
     actions = len(mdp.action_labels) if mdp.action_labels is not None else int(mdp.action.max()) + 1
     return states * actions

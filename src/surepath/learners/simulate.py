@@ -175,13 +175,14 @@ def _results(
     best = instance.mdp.sign * instance.optimal_return
     regret = np.maximum(0.0, best - value)
     epsilon = np.tile(grid, runs)
-    scale = max(1.0, abs(best))
+    largest = np.maximum.reduceat(np.abs(instance.gains), instance.mdp.stage_arc[:-1])
+    rounding = 1e-12 * float(largest.sum())  # values are sums over the stages, added up in another order
     return Results(
         run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
         epsilon=epsilon,
         tau=np.concatenate([record.tau for record in records]),
         reason=np.concatenate([record.reason for record in records]),
-        correct=regret <= epsilon + 1e-12 * scale,
+        correct=regret <= epsilon + rounding,
         regret=regret,
         eliminated=np.concatenate([record.eliminated for record in records]),
         gap=np.concatenate([record.gap for record in records]),

@@ -89,6 +89,9 @@ class Uniform(RuleLearner):
     def _plan_for(self, rng: np.random.Generator) -> Plan:
         return self.plan._replace(seed=int(rng.integers(1 << 62)))
 
+    def _begin(self, rng: np.random.Generator) -> None:
+        self.plan = self._plan_for(rng)
+
     def settings(self) -> dict[str, Any]:
         """Everything that rebuilds this learner on the same MDP."""
         return {

@@ -87,6 +87,7 @@ class WholePlan(Learner):
             visits=np.zeros(count, dtype=np.int64),
             sums=np.zeros(count),
             active=np.ones(count, dtype=np.bool_),
+            used=np.zeros(self.mdp.n_arcs, dtype=np.bool_),
             tally=np.zeros(6, dtype=np.int64),
             bound=np.array([float(WIDTHS.index(self.widths)), self.delta, self.prior]),
         )
@@ -126,9 +127,9 @@ class WholePlan(Learner):
         return cast(IntArray, self._arcs[int(self._play(ASK))])
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        self.visits[path] += 1
+        self._visits[path] += 1
         learned = ~self.mdp.is_known[path]
-        self.sums[path[learned]] += gains[learned]
+        self._sums[path[learned]] += gains[learned]
         self.episodes += 1
         reason = int(self._play(TELL, self._rank(path), float(gains[learned].sum())))
         if reason != GO_ON:

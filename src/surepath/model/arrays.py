@@ -7,12 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surepath._checks import FloatArray, per_arc
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 
 
 def from_arrays(
-    next_state: ArrayLike, initial_state: int, available: ArrayLike | None, *, direction: str = "maximize"
+    next_state: ArrayLike,
+    initial_state: int,
+    available: ArrayLike | None,
+    *,
+    direction: str = "maximize",
+    reward_range: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> MDP:
     """Keep what can be reached from the initial state, stage by stage; O(H S A), no Python loop over states."""
     table = _table(next_state)
@@ -68,7 +74,9 @@ def from_arrays(
         stage_node=np.array(stage_node, dtype=np.int64),
         node_state=np.concatenate(node_states),
         action=np.concatenate(actions),
+        reward_range=_range(reward_range, int(first[-1])),
         direction=direction,
+        sizes=(n_states, n_actions),
     )
 
 
@@ -84,6 +92,18 @@ def _table(next_state: ArrayLike) -> NDArray[Any]:
     if 0 in table.shape:
         raise ProblemError(f"next_state needs at least one stage, state and action; got shape {table.shape}")
     return table
+
+
+def _range(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tuple[FloatArray, FloatArray] | None:
+    if given is None:
+        return None
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise ProblemError(f"reward_range must be a pair (lowest, highest), not {given!r}")
+    low, high = (per_arc("reward_range", side, n_arcs, error=ProblemError) for side in given)
+    bad = np.flatnonzero(low > high)
+    if bad.size:
+        raise ProblemError(f"reward_range must not fall; arc {bad[0]} has {low[bad[0]]:g} to {high[bad[0]]:g}")
+    return low, high
 
 
 def _mask(available: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:

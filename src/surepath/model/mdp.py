@@ -54,6 +54,7 @@ class MDP:
         reward_range: Declared lowest and highest reward of each arc, two float [N], or None.
         state_labels, action_labels: Names of states and actions, or None when they are plain numbers.
         direction: "maximize" or "minimize"; which returns people want.
+        sizes: Numbers of states and actions of the table it was built from, those out of reach included, or None.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
@@ -75,6 +76,7 @@ class MDP:
         state_labels: tuple[str, ...] | None = None,
         action_labels: tuple[str, ...] | None = None,
         direction: str = "maximize",
+        sizes: tuple[int, int] | None = None,
     ) -> None:
         """Take arrays that already obey the layout; the `from_...` constructors are the checked way in."""
         self.first = cast(IntArray, frozen(np.ascontiguousarray(first, dtype=np.int64)))
@@ -91,6 +93,7 @@ class MDP:
         self.state_labels = state_labels
         self.action_labels = action_labels
         self.direction: Direction = cast(Direction, one_of("direction", direction, ("maximize", "minimize")))
+        self.sizes = sizes
         self.horizon = len(self.stage_node) - 1
         self.n_nodes = len(self.node_state)
         self.n_arcs = len(self.target)
@@ -104,7 +107,7 @@ class MDP:
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles go through the constructor, so that their arrays are read-only too."""
         fields = ["first", "target", "stage_node", "node_state", "action", "known", "sigma", "reward_range"]
-        fields += ["state_labels", "action_labels", "direction"]
+        fields += ["state_labels", "action_labels", "direction", "sizes"]
         return _restore, ({name: getattr(self, name) for name in fields},)
 
     # Ways in ---------------------------------------------------------------------------------------------------
@@ -117,6 +120,7 @@ class MDP:
         available: ArrayLike | None = None,
         *,
         direction: str = "maximize",
+        reward_range: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> MDP:
         """Build from dense tables.
 
@@ -125,6 +129,7 @@ class MDP:
             initial_state: The state of stage 0.
             available: bool [H, S, A], which actions exist; all of them by default.
             direction: "maximize" or "minimize".
+            reward_range: Lowest and highest reward, each one number or one per arc; learners refuse what lies outside.
 
         Example:
             >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).n_arcs
@@ -132,7 +137,7 @@ class MDP:
         """
         from surepath.model.arrays import from_arrays
 
-        return from_arrays(next_state, initial_state, available, direction=direction)
+        return from_arrays(next_state, initial_state, available, direction=direction, reward_range=reward_range)
 
     @classmethod
     def from_edges(cls, rows: Iterable[EdgeRow] | str | Path, **options: Any) -> MDP:
@@ -290,7 +295,10 @@ class MDP:
 
     def check_path(self, path: ArrayLike) -> IntArray:
         """The path as int [H], or an error that says where it breaks."""
-        array = np.asarray(path)
+        try:
+            array = np.asarray(path)
+        except ValueError as cause:
+            raise PathError(f"a path is {self.horizon} arc numbers, one per stage; got {path!r}") from cause
         if array.shape != (self.horizon,) or array.dtype.kind not in "iu":
             raise PathError(
                 f"a path is {self.horizon} arc numbers, one per stage; got shape {array.shape} of {array.dtype}"

@@ -16,6 +16,7 @@ from surepath.engine.state import (
     EPISODES,
     GAIN,
     LEFT_AHEAD,
+    LOW,
     N_ACTIVE,
     PATH,
     PERIOD,
@@ -30,8 +31,8 @@ from surepath.rules.elimination import drop_marked, is_due
 from surepath.rules.recommendation import certified_gap
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
 from surepath.rules.sprint import may_sprint, sprint
-from surepath.rules.steps import conclude, prepare, take_in
-from surepath.rules.stopping import BUDGET, GO_ON, SINGLE, verdict
+from surepath.rules.steps import conclude, prepare, roll_period, take_in
+from surepath.rules.stopping import BUDGET, GO_ON, verdict
 
 _choose = sampling.choose
 
@@ -73,7 +74,7 @@ def settle(graph: Layers, plan: Plan, state: State, record: Record, reason: np.i
     for h in range(state.path.shape[1]):
         record.path[at, h] = state.path[ADVICE, h]
     record.eliminated[at] = state.arc.shape[1] - state.tally[N_ACTIVE]
-    record.gap[at] = 0.0 if reason == SINGLE else proven
+    record.gap[at] = proven
     state.tally[SETTLED] += 1
 
 
@@ -109,6 +110,8 @@ def play(
         return certified_gap(graph, plan, state)
     if task == DROP:
         drop_marked(graph, plan, state)
+        if tally[LOW] == 0:
+            roll_period(state)
         return 0.0
     while task <= TEST or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
         if task >= RUN and may_sprint(plan, state):

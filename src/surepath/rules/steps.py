@@ -25,6 +25,7 @@ from surepath.engine.state import (
     PASSABLE_INFINITE,
     PATH,
     PERIOD,
+    PERIODS_AFTER_DROP,
     STARTED,
     SUMS,
     TOP,
@@ -121,6 +122,6 @@ def conclude(graph: Layers, plan: Plan, state: State, due: bool, marked: bool | 
         eliminate(graph, plan, state, marked)
     if plan.sampling == STATIC_MAX_COVERAGE and state.tally[EPISODES] % 2 == 1 and state.tally[COVER_LEFT] > 0:
         _spend(graph, state)
-    if state.tally[LOW] == 0:
+    if state.tally[LOW] == 0 and plan.periods != PERIODS_AFTER_DROP:
         roll_period(state)
     state.tally[CHECKED] = 1 if due or plan.at_eliminations == 0 else 0

@@ -37,6 +37,7 @@ class Plans(NamedTuple):
     visits: IntArray  # [P]
     sums: FloatArray  # [P] of learned gains
     active: BoolArray  # [P]
+    used: BoolArray  # [N] room for marks
     tally: IntArray  # [6]
     bound: FloatArray  # [3] kind of width (as a float), delta, c
 
@@ -126,6 +127,21 @@ def verdict(plans: Plans, epsilon: float) -> int:
 
 
 @inner_kernel
+def unused(plans: Plans) -> int:
+    """How many arcs lie on no active plan."""
+    for e in range(len(plans.used)):
+        plans.used[e] = False
+    count = len(plans.used)
+    for p in range(len(plans.visits)):
+        if plans.active[p]:
+            for h in range(plans.arcs.shape[1]):
+                e = plans.arcs[p, h]
+                count -= 0 if plans.used[e] else 1
+                plans.used[e] = True
+    return count
+
+
+@inner_kernel
 def settle(plans: Plans, record: Record, reason: np.int64) -> None:
     """Note the answer for the next epsilon."""
     at = plans.tally[SETTLED]
@@ -134,7 +150,7 @@ def settle(plans: Plans, record: Record, reason: np.int64) -> None:
     record.reason[at] = reason
     for h in range(plans.arcs.shape[1]):
         record.path[at, h] = plans.arcs[best, h]
-    record.eliminated[at] = len(plans.visits) - plans.tally[N_ACTIVE]
+    record.eliminated[at] = unused(plans)
     record.gap[at] = 0.0 if reason == SINGLE else top - floor
     plans.tally[SETTLED] += 1
 

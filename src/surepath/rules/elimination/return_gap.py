@@ -5,10 +5,10 @@ any policy,
 
     max over Pi_{s,a,h} and Pi^{t-1} of Vbar_1^{t,pi}  >=  max over Pi of Vlow_1^{t,pi};
 
-a tie stays, and where no active policy passes the arc goes. All arcs are judged on Pi^{t-1} at once. The paper does
-one dynamic program per arc, O(N^2); here best-to-come and best-so-far come from one backward and one forward pass and
-the value through arc e is reach[source] + upper[e] + best[target], O(N) for all arcs. While all widths hold, no arc of
-an optimal path goes.
+a tie stays, a difference that rounding can make counts as a tie, and where no active policy passes the arc goes. All
+arcs are judged on Pi^{t-1} at once. The paper does one dynamic program per arc, O(N^2); here best-to-come and
+best-so-far come from one backward and one forward pass and the value through arc e is
+reach[source] + upper[e] + best[target], O(N) for all arcs. While all widths hold, no arc of an optimal path goes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from surepath.engine.state import (
     BEST,
     FLOOR,
     FRESH_BEST,
+    HALF_BIG,
     HIGHEST,
+    LOWER,
     N_ACTIVE,
     REACH,
     RETURN_SLACK,
+    TOP,
     UPPER,
     Plan,
     State,
@@ -34,6 +37,20 @@ from surepath.engine.views import best_values, floor_values
 from surepath.rules.elimination.remove import remove
 from surepath.rules.elimination.slack import measure
 from surepath.rules.elimination.value_gap import survey
+
+
+@inner_kernel
+def rounding(state: State) -> float:
+    """More than two sums of H bounds can differ when they add the same numbers in another order.
+
+    Where a best path has no width (known rewards, sigma 0), its upper and its lower value are such sums.
+    """
+    largest = 0.0
+    for e in range(state.arc.shape[1]):
+        for bound in (state.arc[TOP, e], state.arc[LOWER, e]):
+            if abs(bound) < HALF_BIG:
+                largest = max(largest, abs(bound))
+    return float(1e-12 * largest * state.path.shape[1])
 
 
 @inner_kernel
@@ -64,12 +81,13 @@ def eliminate(graph: Layers, plan: Plan, state: State) -> int:
     floor, gone = state.node[FLOOR, 0], 0
     slack = least - floor
     if least < floor or least == -np.inf:
+        bar = floor - rounding(state)
         slack = np.inf
         for i in range(len(first) - 1):
             for a in range(first[i], first[i + 1]):
                 if active[a]:
                     through = reach[i] + upper[a] + best[target[a]]
-                    if through < floor or through == -np.inf:
+                    if through < bar or through == -np.inf:
                         gone += remove(plan, state, i, a)
                     else:
                         slack = min(slack, through - floor)

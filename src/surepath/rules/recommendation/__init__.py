@@ -6,7 +6,7 @@ import numpy as np
 
 from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
-from surepath.engine.state import ADVICE, BEST, HALF_BIG, INFINITE, LOWER, Plan, State
+from surepath.engine.state import ADVICE, BEST, CROWDED, HALF_BIG, INFINITE, LOWER, Plan, State
 from surepath.engine.views import best_values
 from surepath.rules.recommendation import cautious, optimistic
 
@@ -21,10 +21,15 @@ def certified_gap(graph: Layers, plan: Plan, state: State) -> float:
     """Largest upper value over active policies minus the lower value of the recommended path, left in ADVICE.
 
     While all widths hold the best path is active, so its value is at most the first and the recommended one's at
-    least the second: the bound is valid at all times at once.
+    least the second: the bound is valid at all times at once. Where every state has at most one active action, what
+    they make is the best path and the gap is 0; the cautious rule, which looks at all policies, then gives way (but
+    for the authors' settings, in which the last action of a state stays and proves nothing).
     """
-    if plan.recommendation == OPTIMISTIC:
+    single = plan.single == 1 and state.tally[CROWDED] == 0
+    if plan.recommendation == OPTIMISTIC or (single and plan.keep_last == 0):
         _optimistic(graph, plan, state)
+        if single:
+            return 0.0
     else:
         _cautious(graph, plan, state)
     best_values(graph, state)
