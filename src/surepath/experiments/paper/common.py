@@ -149,7 +149,7 @@ def _errors(claim: str, part: polars.DataFrame) -> Claim:
     # Probability of at least so many errors; of none at least it is 1.
     chance = bdtrc(looks["wrong"].to_numpy() - 1.0, looks["runs"].to_numpy(), looks["delta"].to_numpy())
     chance[looks["wrong"].to_numpy() == 0] = 1.0
-    worst = looks.row(int(chance.argmin()), named=True)
+    worst = looks.sort(pl.col("wrong") / pl.col("runs") / pl.col("delta")).row(-1, named=True)
     told = f"{errors:,} wrong of {answers:,} answers ({errors / answers:.2%})"
     if errors:
         told += f"; at worst {worst['wrong']} of {worst['runs']} for {worst['learner']} at delta {worst['delta']:g}"

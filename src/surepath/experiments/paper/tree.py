@@ -30,7 +30,7 @@ READING = (
 )
 TREES = ((2, 3, 4), (3, 3, 6), (2, 5, 6))
 # Enough for the two sampling rules with either preset; BPI-UCRL is cut at the smallest epsilons.
-BUDGET = 3_000_000
+BUDGET = 5_000_000
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
