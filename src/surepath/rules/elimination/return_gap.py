@@ -47,9 +47,11 @@ def rounding(state: State) -> float:
     """
     largest = 0.0
     for e in range(state.arc.shape[1]):
-        for bound in (state.arc[TOP, e], state.arc[LOWER, e]):
-            if abs(bound) < HALF_BIG:
-                largest = max(largest, abs(bound))
+        top, lower = abs(state.arc[TOP, e]), abs(state.arc[LOWER, e])
+        if top < HALF_BIG:
+            largest = max(largest, top)
+        if lower < HALF_BIG:
+            largest = max(largest, lower)
     return float(1e-12 * largest * state.path.shape[1])
 
 
