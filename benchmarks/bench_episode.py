@@ -180,7 +180,7 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     return least
 
 
-def over_workers(turns: int = 5) -> None:
+def over_workers(turns: int = 15) -> None:
     """The same runs on one worker and on two; and what two cores give C++ here: one copy, then two at once."""
     instance = families.paper_random(seed=1)
     spec = {"name": "EPRL", "epsilon": 0.05, "delta": 0.1, "sampling": "max-diameter", "elimination": "both"}
@@ -191,12 +191,12 @@ def over_workers(turns: int = 5) -> None:
             noise = np.random.default_rng(0).standard_normal(LIMIT * instance.mdp.horizon)
             learner = EPRL(instance.mdp, 1e-6, 0.1, 1.0, sampling="max-diameter")
             tau, each = cpp_loop(program, learner, np.array(instance.means), noise, 3)
-            repeats = max(1, round(1.5e9 / (each * tau)))
+            repeats = max(1, round(0.6e9 / (each * tau)))
             words = cpp_words(program, learner, np.array(instance.means), noise, repeats)
         simulate(spec, instance, runs=8, seed=0, workers=2)
         begun = time.perf_counter()
         simulate(spec, instance, runs=8, seed=0, workers=1)
-        runs = max(64, round(8 * 2.5 / (time.perf_counter() - begun)))
+        runs = max(64, round(8 * 1.0 / (time.perf_counter() - begun)))
         ours: dict[int, list[float]] = {1: [], 2: []}
         theirs: dict[int, list[float]] = {1: [], 2: []}
         for _ in range(turns):
