@@ -32,6 +32,12 @@ class RunRecord(NamedTuple):
     eliminated: IntArray  # [E] number of arcs ruled out
     gap: FloatArray  # [E] certified gap at that time
 
+    @classmethod
+    def empty(cls, epsilons: int, horizon: int) -> RunRecord:
+        """Room for a run."""
+        wholes = [np.zeros(epsilons, dtype=np.int64) for _ in range(3)]
+        return cls(wholes[0], wholes[1], np.zeros((epsilons, horizon), dtype=np.int64), wholes[2], np.zeros(epsilons))
+
 
 def _declared_sigma(mdp: MDP) -> FloatArray:
     """Half the declared range where there is one (Hoeffding's lemma), else 1."""

@@ -224,13 +224,7 @@ class Challenger(Learner):
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         """Sampling depends on epsilon here, so every epsilon has a run of its own from the same seed."""
         size, horizon = len(epsilons), self.mdp.horizon
-        record = RunRecord(
-            np.zeros(size, dtype=np.int64),
-            np.zeros(size, dtype=np.int64),
-            np.zeros((size, horizon), dtype=np.int64),
-            np.zeros(size, dtype=np.int64),
-            np.zeros(size),
-        )
+        record = RunRecord.empty(size, horizon)
         start = rng.bit_generator.state
         for at, epsilon in enumerate(epsilons.tolist()):
             rng.bit_generator.state = start

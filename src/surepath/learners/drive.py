@@ -37,13 +37,7 @@ def draw_reward(instance: Instance, arc: int, rng: np.random.Generator) -> float
 def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget: int, grid: FloatArray) -> RunRecord:
     """Ask, draw and tell until each epsilon is settled; every epsilon has a run of its own from the same seed."""
     size, horizon = len(grid), learner.mdp.horizon
-    record = RunRecord(
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros((size, horizon), dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size),
-    )
+    record = RunRecord.empty(size, horizon)
     start = rng.bit_generator.state
     for at, epsilon in enumerate(grid.tolist()):
         rng.bit_generator.state = start
