@@ -48,6 +48,14 @@ def test_run_resume_and_compare(spec: Path, tmp_path: Path) -> None:
     assert latex.startswith("\\begin{tabular}")
 
 
+def test_a_table_of_an_unfinished_study_says_so(spec: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    assert CliRunner().invoke(app, ["experiment", "run", str(spec), "--out", str(out), "--quiet"]).exit_code == 0
+    assert "note:" not in CliRunner().invoke(app, ["experiment", "table", str(out)]).stderr
+    next((out / "rows").glob("*.parquet")).unlink()
+    assert "runs are stored; play the others with" in CliRunner().invoke(app, ["experiment", "table", str(out)]).stderr
+
+
 def test_check_lists_cells_and_runs_nothing(spec: Path) -> None:
     shown = CliRunner().invoke(app, ["experiment", "check", str(spec)])
     assert "chain-v1/n3k2/seed7 | max-diameter | delta 0.1" in shown.stdout

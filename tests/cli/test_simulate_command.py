@@ -62,3 +62,10 @@ def test_an_epsilon_of_zero_in_the_file_is_taken(tmp_path) -> None:
     )
     answer = json.loads(run(str(file), "--runs", "2", "--json"))
     assert [line["epsilon"] for line in answer["summary"]] == [0.0]
+
+
+def test_runs_that_were_all_cut_have_no_share_of_wrong_answers() -> None:
+    answer = json.loads(run(NAME, "--epsilon", "0.1", "--budget", "9", "--runs", "2", "--json"))
+    assert answer["summary"][0]["wrong"] is None
+    assert answer["summary"][0]["censored"] == 1.0
+    assert ">=9.0" in run(NAME, "--epsilon", "0.1", "--budget", "9", "--runs", "2")

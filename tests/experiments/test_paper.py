@@ -153,6 +153,8 @@ def test_the_report_has_the_figures_of_earlier_calls(tmp_path: Path, monkeypatch
     for name in ("figure-cover", "figure-cases"):
         command = ["reproduce", name, "--out", str(tmp_path), "--runs", "2", "--workers", "1", "--quiet"]
         assert CliRunner().invoke(app, command).exit_code == 0
+    result = CliRunner().invoke(app, ["reproduce", "figure-cover", "--out", str(tmp_path), "--preset", "theory"])
+    assert "holds figures made with --preset experiment; choose another folder" in str(result.exception)
     page = (tmp_path / "report.html").read_text()
     assert '<h2 id="figure-cases">' in page
     assert '<h2 id="figure-cover">' in page

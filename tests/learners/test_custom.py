@@ -63,6 +63,13 @@ def test_a_sampling_rule_that_never_ends_is_found(rule: SamplingRule) -> None:
         check_rule(rule)
 
 
+def test_a_class_in_place_of_an_object_is_named() -> None:
+    with pytest.raises(SettingError, match=r"sampling must be an object of your rule, Widest\(\), not the class"):
+        EPRL(families.paper_random().mdp, 0.1, 0.1, sampling=Widest)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"check_rule needs an object of your rule, Widest\(\)"):
+        check_rule(Widest)  # type: ignore[arg-type]
+
+
 def test_a_users_rules_decide_as_the_compiled_ones() -> None:
     instance = families.paper_random(seed=6)
     own = {"sampling": Widest(), "elimination": Return(), "stopping": Diameter()}

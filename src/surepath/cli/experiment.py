@@ -58,6 +58,7 @@ def run_command(
 @experiment.command("check")
 def check_command(spec: SpecFile, as_json: AsJson = False) -> None:
     """Check a spec and list its cells; nothing is run."""
+    from surepath.experiments.sources import name_of
     from surepath.experiments.spec import Spec
 
     study = Spec.load(spec)
@@ -66,6 +67,9 @@ def check_command(spec: SpecFile, as_json: AsJson = False) -> None:
         print_json({"study": study.name, "runs": study.runs, "cells": [cell.id for cell in cells]})
         return
     typer.echo("\n".join(cell.id for cell in cells))
+    if study.per_gap:
+        for name, epsilons in {name_of(cell.source): cell.epsilons for cell in reversed(cells)}.items():
+            typer.echo(f"{name}: smallest epsilon {min(epsilons):.4g}, largest {max(epsilons):.4g}")
     typer.echo(f"{study.name}: {len(cells):,} cells of {study.runs:,} runs each")
 
 
@@ -77,11 +81,17 @@ def table_command(
     as_json: AsJson = False,
 ) -> None:
     """Compare the learners of a study: means, intervals, errors, ratios over paired runs, a permutation test."""
-    from surepath.experiments.results import read
+    from surepath.experiments.results import Store, read
     from surepath.experiments.stats import compare
     from surepath.experiments.tables import table
 
-    comparison = compare(read(folder), baseline)
+    rows = read(folder)
+    comparison = compare(rows, baseline)
+    manifest = Store(folder).manifest()
+    stored, runs = rows.select("cell", "run").n_unique(), manifest["spec"]["runs"] * len(manifest["cells"])
+    if stored < runs:
+        note = f"note: {stored:,} of {runs:,} runs are stored; play the others with surepath experiment run --resume"
+        typer.secho(note, fg="yellow", err=True)
     if as_json:
         print_json({"rows": comparison.to_dicts()})
         return

@@ -105,9 +105,9 @@ def compare(frame: polars.DataFrame, baseline: str | None = None, *, level: floa
 
     Returns:
         Columns instance, delta, epsilon, epsilon_per_gap, learner, runs, mean, low, high, level, median, wrong (share
-        of runs that stopped with a wrong answer), censored (share of runs cut by the budget; the mean is then a lower
-        bound and high infinite), and with a baseline ratio, ratio_is ("=", or "<=" or ">=" where runs of one side
-        were cut), ratio_low, ratio_high and p (permutation test over the paired runs).
+        of runs that stopped with a wrong answer, None where none stopped), censored (share of runs cut by the budget;
+        the mean is then a lower bound and high infinite), and with a baseline ratio, ratio_is ("=", or "<=" or ">="
+        where runs of one side were cut), ratio_low, ratio_high and p (permutation test over the paired runs).
     """
     pl = need("polars", "data")
     labels = frame["learner"].unique(maintain_order=True).to_list()
@@ -127,8 +127,8 @@ def compare(frame: polars.DataFrame, baseline: str | None = None, *, level: floa
             high = mean.high if cut == 0 else np.inf
             row |= {"learner": label, "runs": len(part), "mean": mean.value, "low": mean.low, "high": high}
             row |= {"level": level, "median": float(np.median(tau))}
-            row["wrong"] = float((~part["correct"] & ~part["censored"]).mean())  # type: ignore[arg-type]
-            row["censored"] = cut
+            wrong = float((~part["correct"] & ~part["censored"]).mean())  # type: ignore[arg-type]
+            row |= {"wrong": wrong if cut < 1 else None, "censored": cut}
             if baseline is not None:
                 row |= _against(part, parts.get(baseline), label == baseline, level)
             rows.append(row)

@@ -41,7 +41,7 @@ def _cells(row: dict[str, Any], per_gap: bool, against: bool) -> list[str]:
         f"{row['runs']:,}",
         f"{'>=' if row['censored'] > 0 else ''}{row['mean']:,.0f}",
         _span(row["low"], row["high"], ",.0f"),
-        f"{row['wrong']:.2%}",
+        "" if row["wrong"] is None else f"{row['wrong']:.2%}",
     ]
     if against:
         cells.append(_ratio(row))

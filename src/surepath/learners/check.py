@@ -42,6 +42,8 @@ def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 
         >>> check_rule(Widest(), graphs=5)["graphs"]
         5
     """
+    if isinstance(rule, type):
+        raise SettingError(f"check_rule needs an object of your rule, {rule.__name__}(), not the class itself")
     if not isinstance(rule, SamplingRule | EliminationRule | StoppingRule):
         raise SettingError(
             f"check_rule needs a SamplingRule, EliminationRule or StoppingRule, not {type(rule).__name__}; "

@@ -74,6 +74,9 @@ class EPRL(RuleLearner):
         prior: float = 20.0,
         growth: float = 1.1,
     ) -> None:
+        for what, rule in (("sampling", sampling), ("elimination", elimination), ("stopping", stopping)):
+            if isinstance(rule, type):
+                raise SettingError(f"{what} must be an object of your rule, {rule.__name__}(), not the class itself")
         self.preset = one_of("preset", preset, PRESETS)
         authors = self.preset == "experiment"
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")

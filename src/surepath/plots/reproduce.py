@@ -9,6 +9,7 @@ from pathlib import Path
 
 from surepath._checks import one_of, whole
 from surepath._optional import need
+from surepath.errors import SettingError
 from surepath.experiments.paper import FIGURES, PRESETS, Options
 from surepath.plots.data import panels_of
 from surepath.plots.draw import draw, png, svg
@@ -30,14 +31,24 @@ def reproduce(names: list[str], options: Options, say: Callable[[str], None] = l
         one_of("figure", name, FIGURES)
     if options.runs is not None:
         whole("runs", options.runs, low=1)
+    for section in _stored(options.folder):
+        if section.preset != options.preset:
+            raise SettingError(
+                f"{options.folder} holds figures made with --preset {section.preset}; choose another folder for "
+                f"{options.preset}"
+            )
     options.folder.mkdir(parents=True, exist_ok=True)
     sections = []
     for name in names:
         say(f"{name} ...")
         sections.append(_figure(name, options))
-        stored = [section for known in FIGURES if (section := Section.load(options.folder, known)) is not None]
-        (options.folder / REPORT).write_text(report(stored), encoding="utf-8")
+        (options.folder / REPORT).write_text(report(_stored(options.folder)), encoding="utf-8")
     return sections
+
+
+def _stored(folder: Path) -> list[Section]:
+    """The sections of all figures that the folder has."""
+    return [section for name in FIGURES if (section := Section.load(folder, name)) is not None]
 
 
 def _figure(name: str, options: Options) -> Section:

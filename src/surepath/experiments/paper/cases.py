@@ -41,27 +41,30 @@ def make(options: Options) -> Found:
     }
     rows, spec = play(options, "cases", values)
     means = mean_episodes(rows)
-    winners, sure, factors = [], set(), []
+    winners: list[str] = []
+    sure: set[str] = set()
+    factors: dict[str, float] = {}
     for source in spec.instances:
         part = means.filter(instance=source["id"])
         paper = {label: part.filter(learner=label)["mean"][0] for label in OF_THE_PAPER}
         first, second, _ = sorted(paper, key=paper.__getitem__)
         tau = [rows.filter(instance=source["id"], learner=label).sort("run")["tau"] for label in (first, second)]
         p = permutation_test(*tau)
-        winners.append(f"{first} ({paper[second] / paper[first]:.2f}x before {second}, p = {p:.2g})")
+        seed = source["id"].rpartition("/")[2].replace("seed", "seed ")
+        winners.append(f"{seed}: {first} ({paper[second] / paper[first]:.2f}x before {second}, p = {p:.2g})")
         if p < LEVEL:
             sure.add(first)
-        factors.append(paper[first] / part.filter(learner=CHALLENGER)["mean"][0])
+        factors[seed] = paper[first] / part.filter(learner=CHALLENGER)["mean"][0]
     claims = [
         Claim(
             "depending on the MDP, the best performing algorithm can be different",
-            "cheapest of the paper's three, panel by panel: " + ", ".join(winners),
+            "cheapest of the paper's three: " + "; ".join(winners),
             True if len(sure) > 1 else None,
         ),
         Claim(
             "(ours) Challenger, always with its guarantee, needs fewer episodes than the best of the three",
-            "fewer by " + ", ".join(f"{factor:.1f}x" for factor in factors),
-            min(factors) > 1,
+            "fewer by " + ", ".join(f"{factor:.1f}x ({seed})" for seed, factor in factors.items()),
+            min(factors.values()) > 1,
         ),
         *error_claims(rows, options.preset),
     ]
