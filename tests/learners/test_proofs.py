@@ -244,3 +244,27 @@ def test_states_out_of_reach_count_in_s_times_a() -> None:
     assert mdp.sizes == (2, 2)
     assert EPRL(mdp, 0.1, 0.1, schedule="every-sa", sampling="max-diameter").plan.every == 4
     assert pickle.loads(pickle.dumps(mdp)).sizes == (2, 2)
+
+
+def uneven(ratio: float, horizon: int) -> tuple[Instance, float]:
+    """One way through noisy stages and then ten options with little noise, one of them better by 0.3 sigma."""
+    small = 1.0
+    rows: list[Any] = [(h, f"s{h}", "go", f"s{h + 1}") for h in range(horizon - 1)]
+    rows += [(horizon - 1, f"s{horizon - 1}", f"option {i}", None) for i in range(10)]
+    mdp = MDP.from_edges(rows)
+    means = np.zeros(mdp.n_arcs)
+    means[horizon - 1] = 0.3 * small
+    sigma = np.full(mdp.n_arcs, ratio * small)
+    sigma[horizon - 1 :] = small
+    return Instance(mdp, Gaussian(means, sigma)), 0.1 * small
+
+
+@pytest.mark.parametrize(("ratio", "horizon"), [(1e8, 50), (1e7, 300), (1e12, 3)])
+def test_noise_that_plans_share_costs_nothing_not_even_digits(ratio: float, horizon: int) -> None:
+    instance, epsilon = uneven(ratio, horizon)
+    spec = {"name": "Challenger", "epsilon": epsilon, "delta": 0.01, "patience": 0.1}
+    found = simulate({**spec, "sigma": instance.sigma}, instance, 3, 0, budget=400)
+    assert found.reason.tolist() == ["budget"] * 3  # ten options 0.3 sigma apart need far more
+    easy = {**spec, "epsilon": 3.0}
+    shared = simulate({**easy, "sigma": instance.sigma}, instance, 3, 0)
+    assert shared.reason.tolist() == ["cleared"] * 3

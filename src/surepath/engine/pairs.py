@@ -8,12 +8,13 @@ k at once,
     V(q) - V(p) <= G(q | p) = Vhat(q) - Vhat(p) + sum_K w_e + k [cost of the entry - log prior(p | q)],
     w_e = k [ h*(a_e / k) + 1/2 log(1 + n_e / c_e) ],      cost = log(1/delta) + log(1/weight of the entry).
 
-With weight rhat - w on the incumbent and rhat + w off it, what q shares with p cancels, so the longest path over these
-weights IS the largest G. Everything here is one pass over the arcs; nothing allocates.
+Every path has one arc in each stage. So let an arc of q off the incumbent weigh rhat + w of its own minus rhat - w of
+the incumbent's arc in its stage, and an arc of the incumbent nothing: then the longest path over these weights IS the
+largest G, and what q shares with p adds nothing, not even a rounding, however noisy it is. Everything here is one pass
+over the arcs; nothing allocates.
 
 Paths that differ in arcs without noise only need no margin: the limit k -> 0, where every noisy arc of K adds infinity.
-In numbers that is a quiet row: k = 0, and each noisy arc of K adds a wall, higher than twice any difference of values
-but no higher, since what q shares with p must cancel to the last digits.
+In numbers that is a quiet row: k = 0, and each noisy arc of K adds a wall, higher than twice any difference of values.
 """
 
 from __future__ import annotations
@@ -125,17 +126,16 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole
             stay = -k * np.log1p(-pairs.rho)
             leave = k * np.log((degree - 1) / pairs.rho)
             elsewhere = k * np.log(degree)
+        margin = width(pairs, seen, np.int64(OWN), j, k, log_k, own)
         for i in range(stage_node[h + 1] - 1, stage_node[h] - 1, -1):
             best = -np.inf
             toll = leave if i == home else elsewhere
             for e in range(first[i], first[i + 1]):
                 if e == own:
-                    w = width(pairs, seen, np.int64(OWN), j, k, log_k, e)
-                    constant += w - seen.mean[e]
-                    work.weight[e] = seen.mean[e] - w + stay
+                    work.weight[e] = stay
                 elif work.live[e]:
-                    w = width(pairs, seen, np.int64(RIVAL), j, k, log_k, e)
-                    work.weight[e] = seen.mean[e] + w + toll
+                    w = margin + width(pairs, seen, np.int64(RIVAL), j, k, log_k, e)
+                    work.weight[e] = (seen.mean[e] - seen.mean[own]) + w + toll
                 else:
                     continue
                 x = work.weight[e] + ahead[target[e]]

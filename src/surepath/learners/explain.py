@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._checks import FloatArray, IntArray, whole
 from surepath.engine.evidence import RIVAL
 from surepath.learners.pair_bound import pair_bound
 
@@ -21,7 +21,7 @@ class Rival:
 
     path: list[int]
     plan: list[str]
-    estimate: float  # its estimated return minus the incumbent's, 0 or less
+    estimate: float  # its estimated return minus the incumbent's, in the user's direction; never better than 0
     bound: float
     separating: list[str]  # the arcs that tell the two apart, least visited first
 
@@ -64,7 +64,7 @@ def explain(learner: Challenger, count: int) -> Explanation:
     mdp = learner.mdp
     gap = learner.certified_gap()
     incumbent = learner.recommend()
-    rivals = [] if not np.isfinite(gap) else _rivals(learner, incumbent, count)
+    rivals = [] if not np.isfinite(gap) else _rivals(learner, incumbent, whole("challengers", count, low=0), gap)
     remark = ""
     if not np.isfinite(gap):
         missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
@@ -88,7 +88,7 @@ def explain(learner: Challenger, count: int) -> Explanation:
     )
 
 
-def _rivals(learner: Challenger, incumbent: IntArray, count: int) -> list[Rival]:
+def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) -> list[Rival]:
     """Strongest challengers: through each arc off the incumbent, the path of largest optimistic value; the best few.
 
     Which paths are looked at is a heuristic; the bound shown for each is exact for the grid.
@@ -120,8 +120,8 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int) -> list[Rival]
             Rival(
                 path=path.tolist(),
                 plan=[action for _, action in mdp.path_labels(path)],
-                estimate=float(seen.mean[path].sum() - seen.mean[incumbent].sum()),
-                bound=pair_bound(learner, path, incumbent),
+                estimate=float(mdp.sign * (seen.mean[path].sum() - seen.mean[incumbent].sum())),
+                bound=min(gap, pair_bound(learner, path, incumbent)),  # the gap may have been proven earlier
                 separating=[
                     f"{mdp.action_label(int(e))} at stage {_stage(learner, int(e))}"
                     for e in arcs

@@ -51,8 +51,9 @@ def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tup
     shares = even_shares(mdp)
     if epsilon > 0:
         noisy = sigma[sigma > 0]
-        variance = float((noisy**2).mean()) if noisy.size else 1.0
-        need = 6 * mdp.horizon * variance * (np.log(2 / delta) + mdp.log_paths) / epsilon**2
+        spread = float(np.sqrt((noisy**2).mean())) if noisy.size else 1.0
+        ratio = min(max(spread / epsilon, 1e-6), 1e9)  # beyond, c meets its own limits below
+        need = 6 * mdp.horizon * ratio**2 * (np.log(2 / delta) + mdp.log_paths)
         high, low = (need / d for d in DIVISORS)
         scales, weights = np.geomspace(high, min(low, EXACT[-1]), len(WEIGHTS)).tolist(), WEIGHTS
     else:
