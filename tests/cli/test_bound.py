@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from surepath import families, theory
+from surepath import MDP, Gaussian, Instance, families, theory
 from surepath.cli.main import app
 from surepath.errors import ProblemError
 from surepath.model.files import save_problem
@@ -67,6 +67,27 @@ def test_the_file_may_say_epsilon_and_delta(tmp_path: Path) -> None:
     missing = run.invoke(app, ["bound", PROBLEM, "--delta", "0.05"])
     assert missing.exit_code == 2
     assert "give --epsilon" in missing.output
+
+
+def test_names_with_brackets_are_printed_as_they_are(tmp_path: Path) -> None:
+    rows = [(0, "[/red]", "ask [fast]", None), (0, "[/red]", "ask [bold]twice", None)]
+    mdp = MDP.from_edges(rows, sigma=1.0)
+    file = tmp_path / "[x].json"
+    save_problem(file, mdp, Instance(mdp, Gaussian([0.0, 1.0])), epsilon=0.1, delta=0.05)
+    answer = run.invoke(app, ["bound", str(file)], env={"COLUMNS": "200"}, catch_exceptions=False)
+    listing = answer.output[answer.output.index("arcs that cost most") : answer.output.index("visits that each")]
+    for part in ("[/red]", "ask [fast]", "ask [bold]twice"):
+        assert part in listing
+
+
+def test_a_csv_of_costs_takes_a_direction(tmp_path: Path) -> None:
+    file = tmp_path / "costs.csv"
+    file.write_text("state,action,next_state,mean,sigma\na,x,b,1,1\na,y,b,3,1\n")
+    common = ["bound", str(file), "--epsilon", "0.1", "--delta", "0.05", "--no-time", "--json"]
+    assert json.loads(run.invoke(app, common).stdout)["optimal_return"] == 3
+    assert json.loads(run.invoke(app, [*common, "--direction", "minimize"]).stdout)["optimal_return"] == 1
+    named = run.invoke(app, ["bound", PROBLEM, "--direction", "minimize"])
+    assert 'says "maximize"; direction is for CSV tables' in str(named.exception)
 
 
 def test_means_are_needed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from surepath import families
+from surepath import MDP, families
 from surepath.cli.main import app
 from surepath.learners.estimate import estimate
 from surepath.model.files import save_problem
@@ -38,6 +38,16 @@ def test_text_is_a_guess_and_says_so() -> None:
     assert "epsilon 0.3, delta 0.1, sigma 0.1" in text
     assert "A guess from 3 simulated worlds on this graph, with means drawn evenly from 0 to 1" in text
     assert "over 50" in text
+
+
+def test_a_csv_of_costs_takes_a_direction(tmp_path: Path) -> None:
+    file = tmp_path / "costs.csv"
+    file.write_text("state,action,next_state,known,sigma\na,x,b,,0.1\na,y,b,0.1,\na,z,b,,0.1\n")
+    options = ["--epsilon", "0.1", "--delta", "0.1", "--worlds", "3", "--json"]
+    up, down = (json.loads(run(str(file), *options, *more)) for more in ([], ["--direction", "minimize"]))
+    mdp = MDP.from_edges(file, direction="minimize")
+    expected = estimate(mdp, 0.1, 0.1, worlds=3).trials["EPRL"].tolist()
+    assert down["estimates"]["EPRL"]["trials"] == expected != up["estimates"]["EPRL"]["trials"]
 
 
 @pytest.mark.parametrize(("options", "missing"), [([], "epsilon"), (["--epsilon", "1", "--delta", "0.1"], "sigma")])

@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 from surepath import families, simulate
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SettingError
+from surepath.model.files import load_problem
 
+COSTS = ["--direction", "minimize"]
 NAME = "paper_random-v1/s2a2h3/seed0"
 
 
@@ -51,6 +53,16 @@ def test_a_graph_without_laws_is_refused(tmp_path) -> None:
     families.from_id(NAME).mdp.save(file)
     with pytest.raises(ProblemError, match="a simulation needs reward laws"):
         run(str(file))
+
+
+def test_a_csv_of_costs_takes_a_direction(tmp_path) -> None:
+    file = tmp_path / "costs.csv"
+    file.write_text("state,action,next_state,mean,sigma\na,x,b,1,1\na,y,b,2.8,1\na,z,b,3,1\n")
+    options = ["--epsilon", "0.1", "--runs", "2", "--json", "--rows"]
+    up, down = ([row["tau"] for row in json.loads(run(str(file), *options, *more))["rows"]] for more in ([], COSTS))
+    instance = load_problem(file, direction="minimize").instance
+    assert instance is not None
+    assert down == simulate({"name": "EPRL", "delta": 0.1}, instance, 2, 0, [0.1]).tau.tolist() != up
 
 
 def test_an_epsilon_of_zero_in_the_file_is_taken(tmp_path) -> None:

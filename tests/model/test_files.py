@@ -143,6 +143,41 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_csv_is_refused_a_law_that_it_would_change(tmp_path: Path) -> None:
+    mdp, file = MDP.from_arrays([[[0, 0]]]), tmp_path / "p.csv"
+    for law in (
+        Bernoulli(0.5),
+        Bounded(0, 1, sampler="uniform"),
+        Bounded(0, 1, concentration=40),
+        Empirical([[1, 2], [3]]),
+        Drawn(lambda arc, rng: 0.0, 0.0, 1.0),
+    ):
+        with pytest.raises(ProblemError, match=re.escape("cannot name the law of its rewards")):
+            save_problem(file, mdp, Instance(mdp, law))
+    assert not file.exists()
+    for law in (Gaussian([0.1, 0.7], 0.3), Bounded(-1, 2, [0.1, 0.7])):
+        instance = Instance(mdp, law)
+        save_problem(file, mdp, instance)
+        loaded = load_problem(file).instance
+        assert loaded is not None
+        for field in ("kind", "mean", "sigma", "a", "b"):
+            assert getattr(loaded.law, field) == pytest.approx(getattr(instance.law, field)), field
+
+
+def test_only_the_extra_fields_may_be_added_and_they_are_checked(tmp_path: Path) -> None:
+    mdp, file = MDP.from_arrays([[[0, 0]]]), tmp_path / "p.json"
+    for field, value in (("edges", []), ("direction", "minimize"), ("law", "beta")):
+        with pytest.raises(ProblemError, match=f"save_problem has no field '{field}'"):
+            save_problem(file, mdp, **{field: value})
+    with pytest.raises(ProblemError, match=re.escape("no field 'epsilonn' (did you mean \"epsilon\"?)")):
+        save_problem(file, mdp, epsilonn=0.1)
+    with pytest.raises(ProblemError, match="epsilon must be 0 or more, not -1"):
+        save_problem(file, mdp, epsilon=-1)
+    with pytest.raises(ProblemError, match="delta must lie strictly between 0 and 1"):
+        save_problem(file, mdp, delta=2.0)
+    assert not file.exists()
+
+
 # Refusals ------------------------------------------------------------------------------------------------------
 
 MEAN = {**EDGE, "mean": 0.5}
@@ -178,6 +213,9 @@ BAD_JSON: list[tuple[str, str]] = [
     (problem(edges=[{**EDGE, "state": ""}]), "p: edges[0].state must be a name or a whole number from 0, not ''"),
     (problem(edges=[{**EDGE, "mean": "0.5"}]), "p: edges[0].mean must be a number, not '0.5'"),
     (problem(edges=[{**EDGE, "mean": 1e999}]).replace("Infinity", "1e999"), "p: edges[0].mean must be finite, not inf"),
+    (problem(edges=[{**EDGE, "known": 1e200}]), "p: edges[0]: known must lie within 1e+150 of 0, not 1e+200"),
+    (problem(edges=[{**EDGE, "low": -1e308, "high": 1e308}]), "p: edges[0]: low must lie within 1e+150 of 0"),
+    (problem(edges=[{**EDGE, "sigma": 1e151}]), "p: edges[0]: sigma must lie within 1e+150 of 0"),
     (problem(about=7), "p: about must be text or a list of texts, not 7"),
     (problem(direction="maximise"), "p: direction 'maximise' is not known (did you mean \"maximize\"?)"),
     (problem(law="normal"), "p: law 'normal' is not known"),
@@ -225,6 +263,10 @@ BAD_CSV: list[tuple[bytes, str]] = [
     (
         b"stage," + HEADER.encode() + b"0.0,a,x,b\n",
         "p.csv, line 2: stage must be a whole number",
+    ),
+    (
+        b"state,action,next_state,mean\na,x,b,-1e151\n",
+        "p.csv, line 2: mean must lie within 1e+150 of 0, not -1e+151",
     ),
     (b"\xff\xfe", "is not UTF-8 text (byte 0); problem files are text only"),
 ]

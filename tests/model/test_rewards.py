@@ -13,6 +13,7 @@ from surepath.engine._jit import bare_kernel
 from surepath.engine.arrays import Reality, reality_of
 from surepath.engine.draw import draw
 from surepath.errors import ProblemError, SettingError
+from surepath.learners.drive import draw_reward
 from surepath.model.rewards import Law
 
 pytestmark = pytest.mark.pure
@@ -58,6 +59,25 @@ def test_a_law_knows_its_means_and_factors_and_draws_accordingly(name: str) -> N
         assert sample.max() <= instance.law.high[arc]
         # A sub-Gaussian factor bounds the standard deviation; allow for chance.
         assert sample.std() <= 1.1 * sigma[arc] + 1e-12
+
+
+@pytest.mark.parametrize("law", ["beta", "uniform"])
+def test_draws_never_leave_the_range_by_rounding(law: str) -> None:
+    low, high = 0.3, 0.85
+    assert low + (high - low) > high
+    instance, rng = Instance(TWO, Bounded(low, high, sampler=law, concentration=0.01)), np.random.default_rng(7)
+    for sample in (sample_of(instance, 0), np.array([draw_reward(instance, 0, rng) for _ in range(4000)])):
+        assert low <= sample.min() <= sample.max() <= high
+    instance, rng = Instance(TWO, Bounded(low, high, sampler=law)), np.random.default_rng(7)
+    assert sample_of(instance, 0, 100).tolist() == [draw_reward(instance, 0, rng) for _ in range(100)]
+
+
+def test_a_mean_at_an_end_is_that_end_for_both_drivers() -> None:
+    for low, high in ((0.3, 0.85), (0.1, 0.7), (-0.7, 0.1)):
+        instance = Instance(TWO, Bounded(low, high, [low, high]))
+        for arc, end in enumerate((low, high)):
+            assert sample_of(instance, arc, 1) == [end]
+            assert draw_reward(instance, arc, np.random.default_rng(7)) == end
 
 
 def test_a_known_reward_overrules_every_law() -> None:

@@ -83,7 +83,7 @@ class View:
         for step, arc in zip(STEPS, plan.tolist()):
             tried = int(visits[arc])
             score = f"{means[arc]:.2f}" if tried else "-"
-            table.add_row(step, learner.mdp.action_label(arc), score, str(tried))
+            table.add_row(step, Text(learner.mdp.action_label(arc)), score, str(tried))
         return Group(table, Text(), self.bar(gap))
 
     def bar(self, gap: float) -> Text:

@@ -18,6 +18,7 @@ Delta = Annotated[
     float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
 ]
 Sigma = Annotated[float | None, typer.Option(help="Noise of every arc, in place of the file's.")]
+Direction = Annotated[str | None, typer.Option(help="For a CSV, which cannot say it: maximize or minimize.")]
 
 
 def open_problem(name: str, direction: str | None = None) -> Problem:
@@ -29,6 +30,8 @@ def open_problem(name: str, direction: str | None = None) -> Problem:
     path = Path(name)
     if re.match(r"\w+-v\d+(/|$)", name) and not path.exists():
         instance = from_id(name)
+        if direction not in (None, instance.mdp.direction):
+            raise ProblemError(f'{name} says "{instance.mdp.direction}"; direction is for CSV tables')
         return Problem(instance.mdp, instance, name=name)
     family = FAMILIES.get(name.partition("/")[0])
     if family is not None and family.build is not None and not path.exists():

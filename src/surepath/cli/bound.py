@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath.cli._output import AsJson, print_json
-from surepath.cli._problem import Delta, Epsilon, Sigma, open_problem
+from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_problem
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def bound(
     epsilon: Epsilon = None,
     delta: Delta = None,
     sigma: Sigma = None,
+    direction: Direction = None,
     time: Annotated[
         bool | None, typer.Option("--time/--no-time", help="Compute T*; by default up to 5,000 arcs.")
     ] = None,
@@ -32,7 +33,7 @@ def bound(
     from surepath.errors import ProblemError
     from surepath.theory.summary import summarize
 
-    found = open_problem(problem)
+    found = open_problem(problem, direction)
     if found.instance is None:
         raise ProblemError(
             f"bounds need the true means, and {problem} gives none; "
@@ -127,6 +128,7 @@ def number(value: float | None) -> str:
 def print_text(answer: Summary, problem: str) -> None:
     """Tables for a terminal."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from surepath.cli._describe import SMALL
@@ -140,7 +142,7 @@ def print_text(answer: Summary, problem: str) -> None:
     table = Table("bound", "kind", "value", "how to read it", title=None, expand=False)
     table.columns[2].justify = "right"
     for row in answer.rows:
-        table.add_row(row.name, row.kind, number(row.value), row.reading)
+        table.add_row(escape(row.name), row.kind, number(row.value), escape(row.reading))
     console.print(table)
     top = costliest(answer, COSTLIEST)
     if top:
@@ -149,8 +151,8 @@ def print_text(answer: Summary, problem: str) -> None:
             data = arc_data(answer, arc)
             listing.add_row(
                 str(data["stage"]),
-                data["state"],
-                data["action"],
+                escape(data["state"]),
+                escape(data["action"]),
                 f"{data['deterministic_return_gap']:.4g}",
                 number(data["demand"]),
                 "yes" if data["in_cut"] else "",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath.cli._output import AsJson, print_json
-from surepath.cli._problem import Delta, Epsilon, Sigma, open_problem
+from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_problem
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def estimate(
     epsilon: Epsilon = None,
     delta: Delta = None,
     sigma: Sigma = None,
+    direction: Direction = None,
     spread: Annotated[
         tuple[float, float] | None,
         typer.Option(help="Least and largest mean of a step; by default the range in the file, else 0 1."),
@@ -33,7 +34,7 @@ def estimate(
     from surepath.cli.bound import asked
     from surepath.learners.estimate import estimate as guess
 
-    found = open_problem(problem)
+    found = open_problem(problem, direction)
     if sigma is None and found.mdp.sigma is None and found.instance is None:
         raise typer.BadParameter("the problem does not say its noise; give --sigma")
     answer = guess(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from surepath.cli._output import AsJson, print_json
+from surepath.cli._problem import Direction, open_problem
 from surepath.cli.main import app
 
 
@@ -17,12 +18,11 @@ def show(
     draw: Annotated[
         Path | None, typer.Option("--draw", help="Write a picture of the graph: .png, .svg or .pdf.")
     ] = None,
-    direction: Annotated[str | None, typer.Option(help="For a CSV, which cannot say it: maximize or minimize.")] = None,
+    direction: Direction = None,
     as_json: AsJson = False,
 ) -> None:
     """Print stages, states, arcs and number of plans, and draw the graph."""
     from surepath.cli._describe import SMALL, drawing, lines, overview, summary
-    from surepath.cli._problem import open_problem
 
     found = open_problem(problem, direction)
     if draw is not None:

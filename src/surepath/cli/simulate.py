@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from surepath.cli._output import AsJson, print_json
+from surepath.cli._problem import Direction, open_problem
 from surepath.cli.main import app
 
 
@@ -23,6 +24,7 @@ def simulate(
         float | None, typer.Option(help="Allowed probability of a wrong answer; what the file asks, or 0.1.")
     ] = None,
     sigma: Annotated[float | None, typer.Option(help="Sub-Gaussian factor; what the laws declare by default.")] = None,
+    direction: Direction = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
     ] = None,
@@ -35,11 +37,10 @@ def simulate(
     progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
 ) -> None:
     """Run a learner many times and say how many episodes it needs and how often it is wrong."""
-    from surepath.cli._problem import open_problem
     from surepath.errors import ProblemError
     from surepath.learners.simulate import simulate as run_many
 
-    found = open_problem(problem)
+    found = open_problem(problem, direction)
     if found.instance is None:
         raise ProblemError(
             f"a simulation needs reward laws, and {problem} gives none; "
@@ -99,11 +100,12 @@ def _summary(results: Any, epsilon: float) -> dict[str, Any]:
 
 def _print(results: Any, lines: list[dict[str, Any]]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     learner = results.settings["learner"]
     console = Console()
-    table = Table(title=f"{learner['name']} on {results.settings['instance'] or 'this problem'}")
+    table = Table(title=escape(f"{learner['name']} on {results.settings['instance'] or 'this problem'}"))
     for column in ("epsilon", "runs", "mean tau", "median", "wrong", "censored", "mean regret", "stopped by"):
         table.add_column(column, justify="right")
     for line in lines:
@@ -119,6 +121,6 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
         )
     console.print(table)
     shown = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list)}
-    console.print("settings: " + ", ".join(f"{k}={v}" for k, v in shown.items()), highlight=False)
+    console.print("settings: " + ", ".join(f"{k}={v}" for k, v in shown.items()), highlight=False, markup=False)
     if learner.get("widths") == "empirical":
         console.print("empirical widths have no guarantee: delta is not a bound on the share of wrong answers")

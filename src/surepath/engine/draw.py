@@ -21,6 +21,12 @@ def normal(rng: np.random.Generator) -> float:
 
 
 @hot_kernel
+def within(x: float, low: float, high: float) -> float:
+    """x, put back into a range that rounding may have left by a hair."""
+    return float(min(max(x, low), high))
+
+
+@hot_kernel
 def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
     """A reward of arc e, turned so that larger is better."""
     kind = reality.kind[e]
@@ -31,7 +37,7 @@ def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> floa
     elif kind == BERNOULLI:
         x = 1.0 if rng.random() < reality.a[e] else 0.0
     elif kind == UNIFORM:
-        x = reality.a[e] + (reality.b[e] - reality.a[e]) * rng.random()
+        x = within(reality.a[e] + (reality.b[e] - reality.a[e]) * rng.random(), reality.low[e], reality.high[e])
     elif kind == BETA:
         if reality.a[e] <= 0.0:
             x = reality.low[e]
@@ -39,7 +45,7 @@ def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> floa
             x = reality.high[e]
         else:
             share = rng.beta(reality.a[e], reality.b[e])
-            x = reality.low[e] + (reality.high[e] - reality.low[e]) * share
+            x = within(reality.low[e] + (reality.high[e] - reality.low[e]) * share, reality.low[e], reality.high[e])
     elif kind == TABLE:
         low, high = reality.table_first[e], reality.table_first[e + 1]
         x = reality.table[low + int(rng.random() * (high - low))]

@@ -202,7 +202,7 @@ class Learner(ABC):
             for h, arc in enumerate(path):
                 if not self.mdp.is_known[arc] and not low[arc] <= array[h] <= high[arc]:
                     raise RewardError(
-                        f"the reward {array[h]:g} at stage {h} lies outside the declared range "
+                        f"the reward {float(array[h])!r} at stage {h} lies outside the declared range "
                         f"[{low[arc]:g}, {high[arc]:g}] of {self.mdp.describe_arc(int(arc))}"
                     )
         return array

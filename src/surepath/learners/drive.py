@@ -22,16 +22,22 @@ def draw_reward(instance: Instance, arc: int, rng: np.random.Generator) -> float
     if kind == BERNOULLI:
         return 1.0 if rng.random() < a else 0.0
     if kind == UNIFORM:
-        return a + (b - a) * rng.random()
+        return _within(a + (b - a) * rng.random(), law.low[arc], law.high[arc])
     if kind == BETA:
         low, high = float(law.low[arc]), float(law.high[arc])
-        share = 0.0 if a <= 0 else 1.0 if b <= 0 else rng.beta(a, b)
-        return low + (high - low) * share
+        if a <= 0 or b <= 0:
+            return low if a <= 0 else high
+        return _within(low + (high - low) * rng.beta(a, b), low, high)
     if kind == TABLE:
         low, high = int(law.table_first[arc]), int(law.table_first[arc + 1])
         return float(law.table[low + int(rng.random() * (high - low))])
     assert law.draw is not None
     return float(law.draw(arc, rng))
+
+
+def _within(x: float, low: float, high: float) -> float:
+    """x, put back into a range that rounding may have left by a hair."""
+    return float(min(max(x, low), high))
 
 
 def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget: int, grid: FloatArray) -> RunRecord:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import suggest
+from surepath._checks import LARGEST, suggest
 from surepath.errors import ProblemError
 
 EdgeRow = Mapping[str, Any] | Sequence[Any]
@@ -128,4 +128,6 @@ def _number(what: str, value: object, place: str) -> float:
         raise ProblemError(f"{place}: {what} must be a number, not {value!r}") from cause
     if not isfinite(number):
         raise ProblemError(f"{place}: {what} must be finite, not {number}")
+    if abs(number) > LARGEST:
+        raise ProblemError(f"{place}: {what} must lie within {LARGEST:g} of 0, not {number:g}")
     return number

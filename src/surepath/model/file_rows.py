@@ -14,6 +14,7 @@ from surepath.model.mdp import MDP
 from surepath.model.problem_schema import FORMAT, VERSION
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, UNIFORM, Bernoulli, Bounded, Gaussian, Law
 
+CONCENTRATION = 4.0  # of the beta law of a file that does not say
 _NAMES = {GAUSSIAN: "gaussian", BERNOULLI: "bernoulli", BETA: "beta", UNIFORM: "uniform"}
 
 
@@ -96,6 +97,20 @@ def _law_fields(instance: Instance) -> dict[str, Any]:
     return fields
 
 
+def check_csv_law(instance: Instance) -> None:
+    """A CSV names no law: refuse one that its reader would take for another."""
+    learned = ~instance.mdp.is_known
+    kinds = set(np.unique(instance.law.kind[learned]).tolist())
+    if kinds <= {GAUSSIAN}:
+        return
+    if kinds == {BETA} and np.allclose((instance.law.a + instance.law.b)[learned], CONCENTRATION, 1e-12, 0):
+        return
+    raise ProblemError(
+        "an edge-table CSV cannot name the law of its rewards: it is read as Gaussian, or inside ranges as beta "
+        f"with concentration {CONCENTRATION:g}; save it as .json instead"
+    )
+
+
 def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: float | None) -> Law:
     """The reward law of a file that gives means: as it says, else beta inside ranges, else Gaussian."""
     learned = ~mdp.is_known
@@ -131,4 +146,6 @@ def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: fl
         return Bernoulli(np.where(learned, means, 0.0))
     inside = np.where(learned, means, 0.0)
     bounds = np.where(learned, low, 0.0), np.where(learned, high, 0.0)
-    return Bounded(*bounds, inside, sampler=law, concentration=4.0 if concentration is None else concentration)
+    return Bounded(
+        *bounds, inside, sampler=law, concentration=CONCENTRATION if concentration is None else concentration
+    )

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surepath._checks import check_delta, check_epsilon
+from surepath._checks import check_delta, check_epsilon, suggest
 from surepath.errors import ProblemError, SettingError
 from surepath.model.csv_table import csv_text, parse_csv
 from surepath.model.edges import EdgeTable, read_edges
-from surepath.model.file_rows import declared_law, problem_fields, table_rows
+from surepath.model.file_rows import check_csv_law, declared_law, problem_fields, table_rows
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.problem_schema import ProblemModel, parse_problem, problem_schema
@@ -22,6 +22,9 @@ __all__ = ["Problem", "load_problem", "parse_json_problem", "parse_problem_text"
 
 # An edge opens one bracket; this many stop a file of empty lists long before it fills the memory.
 MAX_BRACKETS = 4_000_000
+
+# What a caller may add to a saved problem; all else follows from the MDP and the instance.
+EXTRAS = ("name", "about", "epsilon", "delta")
 
 
 @dataclass(frozen=True)
@@ -107,24 +110,34 @@ def save_problem(path: str | Path, mdp: MDP, instance: Instance | None = None, *
     Args:
         path: The file; an existing one is replaced in one step.
         mdp: The graph.
-        instance: Also write its means and its sigma; it must stand on the same graph.
+        instance: Also write its means and its sigma; it must stand on the same graph. A CSV cannot name a law: it
+            takes Gaussian rewards, and beta laws of concentration 4.
         fields: Further fields of the JSON file: name, about, epsilon, delta.
     """
     file = Path(path)
+    for field in fields:
+        if field not in EXTRAS:
+            raise ProblemError(f"save_problem has no field {field!r}{suggest(field, EXTRAS)}")
     if instance is not None and instance.mdp != mdp:
         raise ProblemError("the instance stands on another graph; pass instance.mdp as the MDP to save")
     if file.suffix.lower() == ".csv":
         if fields:
             raise ProblemError(f"an edge-table CSV has no place for {', '.join(fields)}; save as .json instead")
-        write_text(file, csv_text(table_rows(mdp, instance, shared=()), mdp))
-        return
+        if instance is not None:
+            check_csv_law(instance)
+        text = csv_text(table_rows(mdp, instance, shared=()), mdp)
+    else:
+        text = _json_text(mdp, instance, fields)
+    parse_problem_text(text, file.name)  # what cannot be read again is not written
+    write_text(file, text)
+
+
+def _json_text(mdp: MDP, instance: Instance | None, fields: dict[str, Any]) -> str:
     head = {**problem_fields(mdp, instance), **fields}
     shared = tuple(key for key in ("sigma", "low", "high") if key in head)
     edges = ",\n".join("    " + json.dumps(row) for row in table_rows(mdp, instance, shared=shared))
     opening = json.dumps(head, indent=2)[:-2]
-    text = f'{opening},\n  "edges": [\n{edges}\n  ]\n}}\n'
-    parse_problem(json.loads(text), file.name)
-    write_text(file, text)
+    return f'{opening},\n  "edges": [\n{edges}\n  ]\n}}\n'
 
 
 def _parse_json(text: str, name: str) -> Any:
