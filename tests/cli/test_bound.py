@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from surepath import MDP, Gaussian, Instance, families, theory
+from surepath import MDP, Bernoulli, Gaussian, Instance, families, theory
 from surepath.cli.main import app
 from surepath.errors import ProblemError
 from surepath.model.files import save_problem
@@ -28,7 +28,17 @@ def test_json_holds_every_bound() -> None:
     assert data["cut"] == expected.cut.tolist()
     assert data["costliest_arcs"][0]["demand"] == pytest.approx(expected.local.max())
     assert data["characteristic_time"]["gap"] < 0.01
+    assert data["gaussian"] is True
     assert all(row["reading"] for row in data["bounds"])
+
+
+def test_rewards_that_are_not_gaussian_are_told(tmp_path: Path) -> None:
+    mdp = MDP.from_edges([(0, "s", "a", None), (0, "s", "b", None)])
+    file = tmp_path / "clicks.json"
+    save_problem(file, mdp, Instance(mdp, Bernoulli([0.2, 0.8])), epsilon=0.1, delta=0.05)
+    data = json.loads(run.invoke(app, ["bound", str(file), "--json"]).stdout)
+    assert data["gaussian"] is False
+    assert data["bounds"][0]["reading"].startswith("if the noise were Gaussian with this sigma")
 
 
 def test_sigma_replaces_the_noise() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -48,6 +49,14 @@ def test_a_csv_of_costs_takes_a_direction(tmp_path: Path) -> None:
     mdp = MDP.from_edges(file, direction="minimize")
     expected = estimate(mdp, 0.1, 0.1, worlds=3).trials["EPRL"].tolist()
     assert down["estimates"]["EPRL"]["trials"] == expected != up["estimates"]["EPRL"]["trials"]
+
+
+def test_a_declared_range_bounds_the_noise() -> None:
+    bare = MDP.from_arrays([[[0, 0]]])
+    fields = {name: getattr(bare, name) for name in ("first", "target", "stage_node", "node_state", "action")}
+    ranged = MDP(**fields, reward_range=(np.zeros(2), np.full(2, 0.2)))
+    assert ranged.sigma is None
+    assert estimate(ranged, 0.1, 0.1, worlds=1).settings["sigma"] == [0.1, 0.1]
 
 
 @pytest.mark.parametrize(("options", "missing"), [([], "epsilon"), (["--epsilon", "1", "--delta", "0.1"], "sigma")])

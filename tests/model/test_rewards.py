@@ -140,6 +140,15 @@ BAD: list[tuple[Callable[[], Law], str]] = [
         lambda: Empirical([[1], []]),
         "the table of arc 1 (stage 0, state '0', action '1') must be a non-empty row",
     ),
+    (lambda: Gaussian([10**400, 1]), "means must be numbers; got [1000000"),
+    (lambda: Bounded(0, 1, concentration="x"), "concentration must be a number, not 'x'"),  # type: ignore[arg-type]
+    (
+        lambda: Bounded(0, 1, [0.2, 0.3], sampler="table", tables=[[0], [1]]),
+        'sampler "table" takes its means from the tables; leave means out',
+    ),
+    (lambda: Empirical([["a"], [1]]), "must be a non-empty row of finite numbers within 1e+150 of 0; got ['a']"),
+    (lambda: Empirical([[1], [1e200]]), "must be a non-empty row of finite numbers within 1e+150 of 0; got [1e+200]"),
+    (lambda: Empirical(None), "tables must have one sequence per arc, 2; got None"),  # type: ignore[arg-type]
     (lambda: Drawn(3, 0.0, 1.0), "draw must be a function (arc, generator) -> reward, not 3"),  # type: ignore[arg-type]
 ]
 

@@ -147,6 +147,14 @@ def test_worst_cases() -> None:
     assert worst_case_upper_bound(2, 3, 4, 0.5, 0.1, sigma=0.0) == 8 * 24 + 2
 
 
+def test_worst_cases_of_numpy_numbers_and_of_tiny_epsilons() -> None:
+    many = np.int64(2**20), np.int64(2**20), np.int64(2**20)
+    for bound in (worst_case_lower_bound, worst_case_upper_bound):
+        assert bound(*many, 0.1, 0.05) == bound(*map(int, many), 0.1, 0.05) > 0
+        assert bound(4, 2, 6, 1e-170, 0.05) == inf
+    assert worst_case_lower_bound(4, 2, 6, 1e-170, 0.4) == 0
+
+
 def test_everything_known_or_tied() -> None:
     mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
     tied = Instance(mdp, Gaussian(np.ones(4)))
@@ -171,6 +179,16 @@ def test_everything_known_or_tied() -> None:
         (lambda i: worst_case_lower_bound(6, 2, 9, 0.1, 0.1), SettingError, "6 is not a power of two"),
         (lambda i: worst_case_lower_bound(8, 2, 8, 0.1, 0.1), SettingError, r"H >= 3 log2\(S\) = 9 stages, not 8"),
         (lambda i: worst_case_lower_bound(8, 2, 9, 0, 0.1), SettingError, "needs epsilon above 0"),
+        (
+            lambda i: worst_case_lower_bound(8, 2, 9, 0.1, 0.1, sigma=-1),
+            SettingError,
+            "sigma must be 0 or more, not -1",
+        ),
+        (
+            lambda i: worst_case_upper_bound(8, 2, 9, 0.1, 0.1, sigma=-1),
+            SettingError,
+            "sigma must be 0 or more, not -1",
+        ),
         (lambda i: worst_case_lower_bound(8, 1, 9, 0.1, 0.1), SettingError, "actions must be at least 2"),
     ],
 )

@@ -77,6 +77,12 @@ def test_two_arms() -> None:
     assert characteristic_time(costs).value == pytest.approx(found.value, rel=0.01)
 
 
+def test_a_large_sigma_does_not_overflow() -> None:
+    found = characteristic_time(Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0], sigma=1e100)))
+    assert found.lower <= found.value <= found.upper
+    assert found.value == pytest.approx(8e200, rel=0.01)
+
+
 def test_several_optimal_paths_are_said_to_be_infinite() -> None:
     tied = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([1.0, 1.0]))
     found = characteristic_time(tied)

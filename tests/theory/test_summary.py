@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surepath import MDP, Gaussian, Instance, families, theory
+from surepath import MDP, Bernoulli, Gaussian, Instance, families, theory
 from surepath.theory.summary import summarize
 
 
@@ -47,6 +47,21 @@ def test_what_does_not_apply_says_why() -> None:
     assert rows["T* kl(delta, 1 - delta)"].value == np.inf
     assert "several plans are best" in rows["T* kl(delta, 1 - delta)"].reading
     assert rows["Theorem 1"].value == np.inf
+
+
+def test_lower_bounds_are_claimed_for_gaussian_rewards_only() -> None:
+    mdp = MDP.from_edges([(0, "s", "a", None), (0, "s", "b", None)])
+    found = summarize(Instance(mdp, Gaussian([0.2, 0.8], 0.5)), 0.2, 0.05)
+    assert found.gaussian
+    assert not any("were Gaussian" in row.reading for row in found.rows)
+    other = summarize(Instance(mdp, Bernoulli([0.2, 0.8])), 0.2, 0.05)
+    assert not other.gaussian
+    for row, same in zip(other.rows, found.rows, strict=True):
+        assert row.value == same.value
+        hedged = row.kind == "lower" and row.value is not None
+        assert row.reading.startswith("if the noise were Gaussian with this sigma: ") == hedged
+    known = MDP.from_edges([{"state": "s", "action": "a", "known": 1}, {"state": "s", "action": "b"}])
+    assert summarize(Instance(known, Gaussian([0.0, 0.5])), 0.2, 0.05).gaussian
 
 
 def test_the_papers_example_against_dropping_arcs() -> None:

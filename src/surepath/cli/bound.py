@@ -92,6 +92,7 @@ def as_data(answer: Summary, problem: str) -> dict[str, Any]:
         "epsilon": at.epsilon,
         "delta": at.delta,
         "sigma": [at.sigma.min(), at.sigma.max()],
+        "gaussian": answer.gaussian,
         "arcs": at.mdp.n_arcs,
         "optimal_return": at.gaps.optimal_return,
         "unique_optimum": at.gaps.unique,

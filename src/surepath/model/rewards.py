@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, check_sigma, per_arc
+from surepath._checks import LARGEST, FloatArray, check_sigma, per_arc, real
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 
@@ -25,7 +25,7 @@ def on_arcs(what: str, value: ArrayLike, mdp: MDP) -> FloatArray:
     """One number per arc from a scalar, [N] or [H, S, A]."""
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         raise ProblemError(f"{what} must be numbers; got {value!r}") from cause
     if array.ndim == 3:
         arcs = mdp.arcs
@@ -137,6 +137,8 @@ class Bounded(Law):
         if self.sampler == "table":
             if self.tables is None:
                 raise ProblemError('sampler "table" needs tables, one sequence of values per arc')
+            if self.means is not None:
+                raise ProblemError('sampler "table" takes its means from the tables; leave means out')
             bound = _table_bound(self.tables, mdp)
             _inside("table values", bound.low, low, high, mdp)
             _inside("table values", bound.high, low, high, mdp)
@@ -148,7 +150,7 @@ class Bounded(Law):
                 half = np.minimum(means - low, high - means)
                 bound.a, bound.b = means - half, means + half
             else:
-                if not (np.isfinite(self.concentration) and self.concentration > 0):
+                if real("concentration", self.concentration, error=ProblemError) <= 0:
                     raise ProblemError(f"concentration must be positive, not {self.concentration!r}")
                 share = np.where(high > low, (means - low) / np.where(high > low, high - low, 1.0), 0.5)
                 bound.a, bound.b = share * self.concentration, (1 - share) * self.concentration
@@ -181,13 +183,20 @@ class Drawn(Law):
 
 
 def _table_bound(tables: Sequence[Any], mdp: MDP) -> Bound:
-    if len(tables) != mdp.n_arcs:
-        raise ProblemError(f"tables must have one sequence per arc, {mdp.n_arcs}; got {len(tables)}")
+    count = len(tables) if isinstance(tables, (Sequence, np.ndarray)) else repr(tables)
+    if count != mdp.n_arcs:
+        raise ProblemError(f"tables must have one sequence per arc, {mdp.n_arcs}; got {count}")
     rows = []
     for arc, row in enumerate(tables):
-        values = np.atleast_1d(np.asarray(row, dtype=np.float64))
-        if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-            raise ProblemError(f"the table of {mdp.describe_arc(arc)} must be a non-empty row of finite numbers")
+        try:
+            values = np.atleast_1d(np.asarray(row, dtype=np.float64))
+        except (TypeError, ValueError, OverflowError):
+            values = np.zeros(0)
+        if values.ndim != 1 or not values.size or not (np.abs(values) <= LARGEST).all():
+            raise ProblemError(
+                f"the table of {mdp.describe_arc(arc)} must be a non-empty row of finite numbers "
+                f"within {LARGEST:g} of 0; got {row!r}"
+            )
         rows.append(values)
     low, high = np.array([r.min() for r in rows]), np.array([r.max() for r in rows])
     bound = Bound(np.array([r.mean() for r in rows]), (high - low) / 2, TABLE)

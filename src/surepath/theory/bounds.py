@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, check_delta, check_epsilon, check_sigma
+from surepath._checks import FloatArray, check_delta, check_epsilon, check_sigma, real
 from surepath.errors import ProblemError, SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -59,6 +59,14 @@ def setting(
     return Setting(instance, found, check_epsilon(epsilon), check_delta(delta), factors)
 
 
+def one_sigma(value: float) -> float:
+    """The sub-Gaussian factor of a formula that has a single one, 0 or more."""
+    number = real("sigma", value)
+    if number < 0:
+        raise SettingError(f"sigma must be 0 or more, not {number:g}")
+    return number
+
+
 def log_confidence(delta: float, factor: float) -> float:
     """log(1 / (factor delta)), or 0 where that is negative: a lower bound is never below 0."""
     return max(0.0, -log(factor * delta))
@@ -85,5 +93,5 @@ def require_tree(mdp: MDP) -> None:
 def divide(numerator: ArrayLike, gap: ArrayLike) -> FloatArray:
     """numerator / gap^2, where 0 / 0^2 is 0 (nothing to learn), anything else / 0^2 infinite and x / infinity 0."""
     above, below = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), np.asarray(gap, dtype=np.float64))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where((above == 0) | np.isinf(below), 0.0, above / below**2)

@@ -103,4 +103,4 @@ def characteristic_time(
     # may be off by, relative to the least gap, is added on both sides (twice, for its square).
     rounding = 1 + 1e-13 + 2 * instance.mdp.horizon * at.gaps.tolerance / at.gaps.minimum
     low, high = best.unit / best.above / rounding, best.unit / best.below * rounding
-    return CharacteristicTime(sqrt(low * high), low, high, best.weight, True)
+    return CharacteristicTime(sqrt(low) * sqrt(high), low, high, best.weight, True)

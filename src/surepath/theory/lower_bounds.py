@@ -11,11 +11,11 @@ from math import log2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, IntArray, check_delta, check_epsilon, real, whole
+from surepath._checks import FloatArray, IntArray, check_delta, check_epsilon, whole
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.theory.bounds import Setting, divide, log_confidence, require_tree, setting
+from surepath.theory.bounds import Setting, divide, log_confidence, one_sigma, require_tree, setting
 from surepath.theory.flows import Flow, minimum_flow
 
 
@@ -142,7 +142,8 @@ def worst_case_lower_bound(
         >>> round(worst_case_lower_bound(8, 4, 9, 0.1, 0.05))
         5794
     """
-    whole("states", states, low=2), whole("actions", actions, low=2), whole("horizon", horizon, low=1)
+    states, actions = whole("states", states, low=2), whole("actions", actions, low=2)
+    horizon = whole("horizon", horizon, low=1)
     depth = int(log2(states))
     if 2**depth != states:
         raise SettingError(f"this bound is proved for S = 2^d states; {states} is not a power of two")
@@ -150,5 +151,5 @@ def worst_case_lower_bound(
         raise SettingError(f"this bound is proved for H >= 3 log2(S) = {3 * depth} stages, not {horizon}")
     if check_epsilon(epsilon) == 0:
         raise SettingError("this bound needs epsilon above 0")
-    size = states * actions * horizon**2 * real("sigma", sigma) ** 2
-    return size * log_confidence(check_delta(delta), 4) / (72 * epsilon**2)
+    size, variance = states * actions * horizon**2, one_sigma(sigma) ** 2
+    return float(divide(variance * log_confidence(check_delta(delta), 4) / 72 * size, epsilon))

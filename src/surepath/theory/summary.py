@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import FloatArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
+from surepath.model.rewards import GAUSSIAN
 from surepath.theory.bounds import Setting, divide, is_tree, setting
 from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time, confidence
 from surepath.theory.lower_bounds import LowerBound, lower_bound, tree_lower_bound, worst_case_lower_bound
@@ -38,12 +39,14 @@ class Summary:
         rows: The bounds, lower ones first.
         lower: Theorem 1 in full: what each arc needs, the flow and the cut.
         time: T* with its certificate, or None when it was not computed.
+        gaussian: Whether all rewards to learn are Gaussian, for which the lower bounds are proved.
     """
 
     setting: Setting
     rows: tuple[Row, ...]
     lower: LowerBound
     time: CharacteristicTime | None
+    gaussian: bool = True
 
 
 def summarize(
@@ -84,7 +87,17 @@ def summarize(
         note = f"not computed above {TIMED_ARCS:,} arcs unless asked for"
         rows.append(Row("T* kl(delta, 1 - delta)", "lower", None, note))
     rows += [_tree_lower(at), _worst_lower(at), *_upper(at), *_measures(at)]
-    return Summary(at, tuple(rows), basic, limit)
+    gaussian = bool((instance.law.kind[~at.mdp.is_known] == GAUSSIAN).all())
+    if not gaussian:
+        rows = [_supposed(row) for row in rows]
+    return Summary(at, tuple(rows), basic, limit, gaussian)
+
+
+def _supposed(row: Row) -> Row:
+    """A lower bound of a problem whose rewards are not Gaussian, read as what it is."""
+    if row.kind != "lower" or row.value is None:
+        return row
+    return replace(row, reading=f"if the noise were Gaussian with this sigma: {row.reading}")
 
 
 def times_confidence(limit: CharacteristicTime, delta: float) -> float:

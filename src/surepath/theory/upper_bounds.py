@@ -13,9 +13,9 @@ from math import inf, log
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, check_delta, check_epsilon, one_of, real, whole
+from surepath._checks import FloatArray, check_delta, check_epsilon, one_of, whole
 from surepath.model.instance import Instance
-from surepath.theory.bounds import Setting, divide, require_tree, setting
+from surepath.theory.bounds import Setting, divide, one_sigma, require_tree, setting
 from surepath.theory.flows import minimum_flow
 
 COVERAGE = ("max-coverage", "static-max-coverage")
@@ -113,13 +113,14 @@ def worst_case_upper_bound(
     c sigma^2 S A H^2 / epsilon^2 (log(4 S A H / delta) + 4 log(2 c sigma^2 S A H^2 log(4 S A H / delta) / epsilon^2)),
     plus 8 S A H + 2 and c = 256 for the coverage rules, plus 2 S A H + 1 and c = 128 for "max-diameter".
     """
-    size = whole("states", states, low=1) * whole("actions", actions, low=1) * whole("horizon", horizon, low=1)
-    variance, confidence = real("sigma", sigma) ** 2, log(4 * size / check_delta(delta))
+    horizon = whole("horizon", horizon, low=1)
+    size = whole("states", states, low=1) * whole("actions", actions, low=1) * horizon
+    variance, confidence = one_sigma(sigma) ** 2, log(4 * size / check_delta(delta))
     rule = one_of("sampling", sampling, SAMPLINGS)
     if check_epsilon(epsilon) == 0:
         return inf
     constant = 128.0 if rule == "max-diameter" else 256.0
-    lead = constant * variance * size * horizon / epsilon**2
+    lead = float(divide(constant * variance * size * horizon, epsilon))
     rest = 2 * size + 1 if rule == "max-diameter" else 8 * size + 2
     inner = 2 * lead * confidence
     return lead * (confidence + 4 * (max(0.0, log(inner)) if inner > 0 else 0.0)) + rest

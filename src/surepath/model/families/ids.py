@@ -42,7 +42,7 @@ class Family:
             parts.append("".join(f"{letter}{parameters[key]}" for key, letter in self.shape.items()))
         for key, default in self.defaults().items():
             if key not in self.shape and key != "seed" and parameters[key] != default:
-                parts.append(f"{key}{parameters[key]!r}")
+                parts.append(f"{key}{type(default)(parameters[key])!r}")  # a plain number, as `parse` reads it
         if "seed" in parameters:
             parts.append(f"seed{parameters['seed']}")
         return "/".join(parts)
