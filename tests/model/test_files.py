@@ -77,6 +77,33 @@ def test_padding_prices_ranges_and_direction_survive(tmp_path: Path) -> None:
     assert load_problem(tmp_path / "routes.json", direction="minimize").mdp == mdp
 
 
+def test_a_range_given_to_arrays_survives(tmp_path: Path) -> None:
+    mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]], reward_range=(0, [1, 1, 3, 1, 1, 1]))
+    assert mdp.sigma is not None
+    assert mdp.sigma.tolist() == [0.5, 0.5, 1.5, 0.5, 0.5, 0.5]
+    for name in ("p.json", "p.csv"):
+        mdp.save(tmp_path / name)
+        assert MDP.load(tmp_path / name) == mdp
+
+
+@pytest.mark.parametrize("toll", [{}, {"low": 0, "high": 1}])
+@pytest.mark.parametrize("head", [{"low": 0, "high": 1}, {"low": 0, "high": 1, "sigma": 1.0}, {"law": "bernoulli"}])
+def test_declared_sigma_and_ranges_of_known_edges_survive(
+    tmp_path: Path, head: dict[str, Any], toll: dict[str, Any]
+) -> None:
+    edges = [
+        {**EDGE, "mean": 0.3},
+        {**EDGE, "action": "toll", "known": 0.5, **toll},
+        {**EDGE, "action": "y", "mean": 1},
+    ]
+    first = parse_json_problem(problem(edges=edges, **head))
+    for instance in (None, first.instance):
+        save_problem(tmp_path / "p.json", first.mdp, instance)
+        again = load_problem(tmp_path / "p.json")
+        assert again.mdp == first.mdp
+        assert again.instance == instance
+
+
 def test_csv_with_remarks_means_and_direction(tmp_path: Path) -> None:
     text = "\ufeff# from home to work\nstate,action,next_state,mean,known\n\nhome,bus,work,12,\nhome, taxi ,work,,30\n"
     (tmp_path / "routes.csv").write_text(text, encoding="utf-8")

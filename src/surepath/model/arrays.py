@@ -68,13 +68,15 @@ def from_arrays(
     degree = np.concatenate(degrees)
     first = np.zeros(len(degree) + 1, dtype=np.int64)
     np.cumsum(degree, out=first[1:])
+    limits = _range(reward_range, int(first[-1]))
     return MDP(
         first=first,
         target=np.concatenate(targets),
         stage_node=np.array(stage_node, dtype=np.int64),
         node_state=np.concatenate(node_states),
         action=np.concatenate(actions),
-        reward_range=_range(reward_range, int(first[-1])),
+        sigma=None if limits is None else (limits[1] - limits[0]) / 2,  # as edge tables do
+        reward_range=limits,
         direction=direction,
         sizes=(n_states, n_actions),
     )

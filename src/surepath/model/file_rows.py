@@ -39,8 +39,12 @@ def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
 
 
 def table_rows(mdp: MDP, instance: Instance | None, *, shared: Sequence[str]) -> list[dict[str, object]]:
-    """One row per arc, in arc order, without the numbers that stand at the top of the file."""
-    numbers = {what: values for what, values in _numbers(mdp, instance).items() if what not in shared}
+    """One row per arc, in arc order, without the numbers that stand at the top of the file.
+
+    What stands at the top is for arcs to learn only: an arc with a known reward has its own range or none.
+    """
+    learned = {what: values for what, values in _numbers(mdp, instance).items() if what not in shared}
+    certain = {} if mdp.reward_range is None else dict(zip(("low", "high"), mdp.reward_range))
     stage = mdp.arcs.stage
     rows: list[dict[str, object]] = []
     for arc in range(mdp.n_arcs):
@@ -51,8 +55,8 @@ def table_rows(mdp: MDP, instance: Instance | None, *, shared: Sequence[str]) ->
         known = bool(mdp.is_known[arc])
         if known and mdp.known is not None:
             row["known"] = float(mdp.known[arc])
-        for what, values in numbers.items():
-            if np.isfinite(values[arc]) and not (known and what == "sigma"):
+        for what, values in (certain if known else learned).items():
+            if np.isfinite(values[arc]):
                 row[what] = float(values[arc])
         if instance is not None and not known:
             row["mean"] = float(instance.means[arc])
@@ -70,6 +74,8 @@ def _numbers(mdp: MDP, instance: Instance | None) -> dict[str, FloatArray]:
     kinds = set() if instance is None else set(np.unique(instance.law.kind[~mdp.is_known]).tolist())
     if instance is not None and kinds & {BETA, UNIFORM, BERNOULLI}:
         numbers["low"], numbers["high"] = instance.law.low, instance.law.high
+        if mdp.sigma is not None and (mdp.sigma > instance.sigma).any():
+            numbers["sigma"] = np.maximum(mdp.sigma, instance.sigma)
     elif instance is not None:
         numbers["sigma"] = instance.sigma
     else:

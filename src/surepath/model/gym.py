@@ -1,7 +1,10 @@
 """Problems from deterministic Gymnasium environments: the graph is found by replaying actions from a reset.
 
-`reset(seed)` fixes the start. After it the environment's random generator is replaced by a fresh one at every
-replay, so that chance inside `step` cannot hide behind the seed: if the same actions lead elsewhere, it is seen.
+`reset(seed)` fixes the start. After it `np_random`, the generator that Gymnasium gives an environment, is replaced by a
+fresh one at every replay, so that chance drawn from it cannot hide behind the seed. Two things are not seen: chance
+from a generator of the environment's own, which `reset(seed)` seeds again each time, and an observation that leaves
+out what matters later. A (stage, observation) is explored along the first way found to it, and taken to go on alike
+along all others.
 """
 
 from __future__ import annotations
@@ -46,8 +49,10 @@ def from_gymnasium(
     """Discover the reachable (stage, observation) graph of an environment.
 
     Honours `info["action_mask"]` and `env.action_masks()`. After termination or truncation a plan waits on
-    pass-through arcs of known reward 0. Every transition is tried `1 + replays` times, and checked again whenever
-    it lies on the way to another one; a second outcome is an error.
+    pass-through arcs of known reward 0. Every transition is tried `1 + replays` times along one way to its state, and
+    checked again whenever it lies on the way to another one; a second outcome is an error, and so are two ways to an
+    observation that allow different actions. Not caught: chance that is rare or hidden in a generator other than
+    `np_random`, and two ways to one observation that only go on differently. `play` checks each episode.
 
     Args:
         env: A Gymnasium environment with a Discrete action space.
