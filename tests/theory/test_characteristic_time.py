@@ -90,6 +90,42 @@ def test_several_optimal_paths_are_said_to_be_infinite() -> None:
     assert (found.value, found.lower, found.upper, found.gap) == (np.inf, np.inf, np.inf, 0.0)
 
 
+def test_a_tie_of_known_rewards_is_no_tie() -> None:
+    arms = [{"state": "s", "action": "a", "known": 1.0}, {"state": "s", "action": "b", "known": 1.0}]
+    mdp = MDP.from_edges([*arms, {"state": "s", "action": "c"}])
+    found = characteristic_time(Instance(mdp, Gaussian([1.0, 1.0, 0.0])))
+    assert found.unique
+    assert found.value == pytest.approx(2, rel=0.01)
+    assert found.allocation[2] == pytest.approx(1, abs=0.01)
+    assert characteristic_time(Instance(mdp, Gaussian([1.0, 1.0, 1.0]))).value == np.inf
+    assert characteristic_time(Instance(MDP.from_edges(arms), Gaussian(0.0))).value == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(mdps(), seeds)
+def test_ties_of_known_rewards_hold_against_the_program_over_paths(mdp: MDP, seed: int) -> None:
+    assume(1 < mdp.n_paths <= 60)
+    rng, means = np.random.default_rng(seed), arc_values(mdp, seed, "ties")
+    gap = gaps(Instance(mdp, Gaussian(means))).deterministic_return
+    if (gap > 0).any():  # raise an arc to the best, so that there is a tie
+        arc = rng.choice(np.flatnonzero(gap > 0))
+        means[arc] += gap[arc]
+    best = gaps(Instance(mdp, Gaussian(means))).deterministic_return == 0
+    assert best.sum() > mdp.horizon
+    stage = mdp.arcs.stage
+    tied = best & (np.bincount(stage[best], minlength=mdp.horizon)[stage] > 1)
+    sigma = np.where(tied, 0.0, rng.choice([0.0, 0.5, 1.0], mdp.n_arcs, p=[0.2, 0.4, 0.4]))
+    found = characteristic_time(Instance(mdp, Gaussian(means, sigma)))
+    reached = naive.characteristic_time(mdp, means, sigma)
+    assert found.unique
+    assert found.gap <= 0.01
+    assert found.lower <= reached * (1 + 1e-9)
+    assert found.value <= reached * 1.01
+    one = sigma.copy()
+    one[np.flatnonzero(tied)[0]] = 1.0
+    assert characteristic_time(Instance(mdp, Gaussian(means, one))).value == np.inf
+
+
 def test_nothing_to_learn_takes_no_time() -> None:
     alone = Instance(MDP.from_arrays([[[0]], [[0]]]), Gaussian([0.0, 1.0]))
     known = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0], sigma=0.0))

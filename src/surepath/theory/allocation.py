@@ -33,9 +33,13 @@ class Seen(NamedTuple):
 class Allocation:
     """Weights of the arcs, the challengers that matter, and certified bounds on the value of the game.
 
+    Several paths may be best as long as they differ in known rewards only. They count as one path then: challengers
+    leave any of their arcs and come back to any, and what they share or not adds no noise.
+
     Attributes:
         weight: The best allocation found, float [N].
         below, above: Proven bounds on max over w of min over q of f_q, in units of least gap^2 / largest sigma^2.
+        least: Least gap of a path that is not best.
         unit: Largest sigma^2 / least gap^2: T* = unit / value.
     """
 
@@ -43,18 +47,18 @@ class Allocation:
         mdp = at.mdp
         self.mdp, self.graph = mdp, graph_of(mdp)
         self.path = at.gaps.optimal_path
-        self.on_path = np.zeros(mdp.n_arcs, dtype=bool)
-        self.on_path[self.path] = True
+        gap = at.gaps.deterministic_return
+        self.on_path = gap == 0
         self.node_on = np.zeros(mdp.n_nodes + 1, dtype=np.bool_)
-        self.node_on[mdp.source[self.path]] = True
+        self.node_on[mdp.source[self.on_path]] = True
         self.node_on[-1] = True
         self.leaves = np.flatnonzero(self.node_on[mdp.source] & ~self.on_path).astype(np.int64)
-        least, largest = at.gaps.minimum, at.largest_sigma
+        largest, self.least = at.largest_sigma, float(gap[gap > 0].min(initial=np.inf))
         self.nothing_to_learn = self.leaves.size == 0 or largest == 0
         if self.nothing_to_learn:
             return
-        self.unit = (largest / least) ** 2
-        self.cost = at.gaps.value / least
+        self.unit = (largest / self.least) ** 2
+        self.cost = at.gaps.value / self.least
         self.variance = (at.sigma / largest) ** 2
         self.beside = self.path[np.repeat(np.arange(mdp.horizon), np.diff(mdp.stage_arc))]  # arc of p at that stage
         self.rows: list[IntArray] = []  # K of each challenger
@@ -65,9 +69,7 @@ class Allocation:
         backward(self.graph, self.cost, np.ones(mdp.n_arcs, dtype=np.bool_), heaviest)
         self.longest = float(heaviest[0])  # largest gap of a path
         self.weight = self.even = self.pointed = self.uniform()
-        demand = np.where(
-            self.variance > 0, self.variance / np.maximum(at.gaps.deterministic_return / least, 1) ** 2, 0
-        )
+        demand = np.where(self.variance > 0, self.variance / np.maximum(gap / self.least, 1) ** 2, 0)
         if demand.any():
             from surepath.theory.flows import minimum_flow
 

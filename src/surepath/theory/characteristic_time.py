@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import FloatArray, check_delta, real
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
-from surepath.theory.bounds import setting
+from surepath.theory.bounds import Setting, setting
 
 ROUNDS = 60  # of looking for harder paths
 SEARCH_LIMIT = 2_000_000  # nodes of the final branch and bound
@@ -41,7 +41,7 @@ class CharacteristicTime:
         lower: Proven lower bound on T*.
         upper: Proven upper bound on T*: what `allocation` achieves.
         allocation: Share of the episodes that goes through each arc in that case, float [N], a flow of value 1.
-        unique: False when several paths are optimal: T* is then infinite.
+        unique: False when several paths are optimal that differ in more than known rewards: T* is then infinite.
     """
 
     value: float
@@ -73,8 +73,8 @@ def characteristic_time(
 ) -> CharacteristicTime:
     """T* of an instance, certified to within a relative tolerance.
 
-    Several optimal paths make it infinite, which is said and not searched for; one path alone, or rewards all known,
-    make it 0.
+    Several optimal paths make it infinite, which is said and not searched for, unless they differ in known rewards
+    only: then nothing has to tell them apart. One path alone, or rewards all known, make it 0.
 
     Args:
         instance: The problem with its true means.
@@ -91,7 +91,7 @@ def characteristic_time(
         raise SettingError(f"tolerance must lie strictly between 0 and 1, not {tolerance:g}")
     at = setting(instance, 0.0, 0.5, sigma)
     n = at.mdp.n_arcs
-    if not at.gaps.unique:
+    if _tied(at):
         return CharacteristicTime(np.inf, np.inf, np.inf, np.full(n, np.nan), False)
     from surepath.theory.allocation import Allocation
 
@@ -101,6 +101,13 @@ def characteristic_time(
     best.solve(tolerance, ROUNDS, SEARCH_LIMIT)
     # Gaps are differences of returns, and each arc's may have been taken for 0 within the tolerance: what a path's gap
     # may be off by, relative to the least gap, is added on both sides (twice, for its square).
-    rounding = 1 + 1e-13 + 2 * instance.mdp.horizon * at.gaps.tolerance / at.gaps.minimum
+    rounding = 1 + 1e-13 + 2 * instance.mdp.horizon * at.gaps.tolerance / best.least
     low, high = best.unit / best.above / rounding, best.unit / best.below * rounding
     return CharacteristicTime(sqrt(low) * sqrt(high), low, high, best.weight, True)
+
+
+def _tied(at: Setting) -> bool:
+    """Do two optimal paths differ in an arc to learn? Only if that arc is not the one optimal arc of its stage."""
+    best = at.gaps.deterministic_return == 0
+    several = np.add.reduceat(best.astype(np.int64), at.mdp.stage_arc[:-1]) > 1
+    return bool((best & (at.sigma > 0) & np.repeat(several, np.diff(at.mdp.stage_arc))).any())
