@@ -61,7 +61,7 @@ class Work(NamedTuple):
     grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row
 
 
-# Rows of the grid of entries and slopes; a check that needs more checks fewer slopes.
+# Rows of the grid of entries and slopes. What does not fit is left out: safe, but then the stop may come late.
 _GRID_ROWS = 512
 
 

@@ -18,7 +18,7 @@ COVERAGE, DIAMETER, BPI, CHALLENGER = "max-coverage", "max-diameter", "BPI-UCRL"
 OF_THE_PAPER = (COVERAGE, DIAMETER, BPI)
 LABELS = (*OF_THE_PAPER, CHALLENGER)
 DELTA = 0.1
-# What figures need of a row; the settings alone take a thousand times the memory.
+# What figures need of a row, of which the settings are the largest part.
 COLUMNS = ("instance", "learner", "delta", "epsilon", "epsilon_per_gap", "run", "tau", "censored", "correct")
 
 # theory: the paper's text, with its guarantee. experiment: what the authors' code ran, which has none.
