@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from surepath.cli.main import app
 from surepath.errors import SettingError
 from surepath.experiments.paper import FIGURES, PRESETS, Options, cover, ratios
-from surepath.experiments.paper.common import BPI, LABELS, error_claims, learners, proven, under
+from surepath.experiments.paper.common import BPI, LABELS, error_claims, learners, proven, summary, under
 from surepath.experiments.spec import Spec
 from surepath.learners.registry import build
 from surepath.model import families
@@ -54,21 +54,21 @@ def rows(tau: dict[str, list[int]], censored: bool = False) -> pl.DataFrame:
 
 def test_claims_follow_the_numbers() -> None:
     like_paper = {"max-coverage": [90, 27], "max-diameter": [80, 18], "BPI-UCRL": [99_000, 9], "Challenger": [9, 3]}
-    claims = ratios._claims(ratios.ratios(rows(like_paper)))
+    claims = ratios._claims(ratios.ratios(summary(rows(like_paper))))
     # Every claim holds but the one that instances differ, since here they are twins.
     assert [claim.holds for claim in claims] == [True, True, True, True, False, True, True]
     assert "ratios 1.95 to 1.95" in claims[0].measured
     other = {"max-coverage": [90, 29], "max-diameter": [95, 8], "BPI-UCRL": [99, 9], "Challenger": [900, 30]}
-    claims = ratios._claims(ratios.ratios(rows(other)))
+    claims = ratios._claims(ratios.ratios(summary(rows(other))))
     assert [claim.holds for claim in claims] == [False, False, False, False, False, True, False]
-    claims = ratios._claims(ratios.ratios(rows(other, censored=True)))
+    claims = ratios._claims(ratios.ratios(summary(rows(other, censored=True))))
     assert [claim.holds for claim in claims[2:4]] == [None, None]
     assert claims[2].measured == "at 0.05: ratios 0.96 to 0.96, at most: BPI-UCRL was cut by the budget"
 
 
 def test_ratios_divide_means_and_mark_cut_baselines() -> None:
     tau = {"max-coverage": [90, 20], "max-diameter": [45, 10], "BPI-UCRL": [900, 5], "Challenger": [9, 3]}
-    found = ratios.ratios(rows(tau, censored=True))
+    found = ratios.ratios(summary(rows(tau, censored=True)))
     one = found.row(by_predicate=(pl.col("instance") == "i0") & (pl.col("learner") == "max-diameter")
                     & (pl.col("epsilon") == 0.05), named=True)  # fmt: skip
     assert one["ratio_to_bpi"] == pytest.approx(45.5 / 900.5)
@@ -85,20 +85,20 @@ def answers(delta: float, wrong: int, runs: int, cut: bool = False, instance: st
 
 
 def test_too_many_errors_break_the_guarantee() -> None:
-    paper, ours = error_claims(rows({label: [5, 5] for label in LABELS}), "theory")
+    paper, ours = error_claims(summary(rows({label: [5, 5] for label in LABELS})), "theory")
     assert (paper.measured, paper.holds) == ("0 wrong of 24 answers (0.00%)", True)
     assert (ours.measured, ours.holds) == ("0 wrong of 8 answers (0.00%)", True)
     many = answers(0.1, 20, 40)
-    assert not error_claims(many, "theory")[1].holds
-    assert error_claims(many, "theory")[0].measured == "no run stopped before the budget"
+    assert not error_claims(summary(many), "theory")[1].holds
+    assert error_claims(summary(many), "theory")[0].measured == "no run stopped before the budget"
     at = "20 wrong of 40 answers (50.00%); at worst 20 of 40 for Challenger at delta 0.1"
-    assert error_claims(many, "theory")[1].measured == at
-    assert error_claims(answers(0.1, 6, 40), "theory")[1].holds  # more than a tenth, but chance does that
+    assert error_claims(summary(many), "theory")[1].measured == at
+    assert error_claims(summary(answers(0.1, 6, 40)), "theory")[1].holds  # more than a tenth, but chance does that
     # Neither a large delta elsewhere, nor right answers on other instances, nor cut runs hide errors.
-    assert not error_claims(pl.concat([answers(0.1, 0, 180), answers(1e-12, 1, 20)]), "theory")[1].holds
+    assert not error_claims(summary(pl.concat([answers(0.1, 0, 180), answers(1e-12, 1, 20)])), "theory")[1].holds
     others = [answers(0.1, 0, 20, instance=f"j{i}") for i in range(9)]
-    assert not error_claims(pl.concat([*others, answers(0.1, 20, 20)]), "theory")[1].holds
-    assert error_claims(answers(0.1, 3, 20, cut=True), "theory")[1].holds is None
+    assert not error_claims(summary(pl.concat([*others, answers(0.1, 20, 20)])), "theory")[1].holds
+    assert error_claims(summary(answers(0.1, 3, 20, cut=True)), "theory")[1].holds is None
 
 
 def test_theorems_are_judged_on_what_they_are_about() -> None:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,14 +151,9 @@ def scan(folder: str | Path) -> polars.LazyFrame:
     return found
 
 
-def read(folder: str | Path, columns: Sequence[str] | None = None) -> polars.DataFrame:
-    """The rows of a study as a polars frame, in order of cell, run and falling epsilon; of some columns or of all."""
-    order = ["cell", "run", "epsilon"]
-    rows = scan(folder)
-    if columns is not None:
-        rows = rows.select(*order, *(name for name in columns if name not in order))
-    found = rows.collect().sort(order, descending=[False, False, True])
-    return found if columns is None else found.select(columns)
+def read(folder: str | Path) -> polars.DataFrame:
+    """The rows of a study as a polars frame, in order of cell, run and falling epsilon."""
+    return scan(folder).collect().sort("cell", "run", "epsilon", descending=[False, False, True])
 
 
 def _key(file: Path) -> str | None:

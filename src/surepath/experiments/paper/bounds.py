@@ -15,7 +15,6 @@ from surepath.experiments.paper.common import (
     ends,
     error_claims,
     learners,
-    mean_episodes,
     play,
     proven,
 )
@@ -85,18 +84,18 @@ def make(options: Options) -> Found:
     return Found(frames, claims, {**spec.to_dict(), "and_at_epsilon_0": [learner["label"] for learner in exact]})
 
 
-def _over(rows: polars.DataFrame, kind: str) -> polars.DataFrame:
+def _over(means: polars.DataFrame, kind: str) -> polars.DataFrame:
     """Mean episodes with the limit of their instance and delta, and the ratio of the two."""
     import polars as pl
 
     limits = []
-    for instance, epsilon in rows.select("instance", "epsilon").unique(maintain_order=True).iter_rows():
+    for instance, epsilon in means.select("instance", "epsilon").unique(maintain_order=True).iter_rows():
         world = instance_of({"id": instance})
         time = theory.characteristic_time(world) if kind == "limit" else None
         for delta in DELTAS:
             value = theory.lower_bound(world, epsilon, delta).value if time is None else time.bound(delta)
             limits.append({"instance": instance, "delta": delta, "limit_of": kind, "limit": value})
-    found = mean_episodes(rows).join(pl.DataFrame(limits), on=["instance", "delta"])
+    found = means.join(pl.DataFrame(limits), on=["instance", "delta"])
     return found.with_columns(ratio=pl.col("mean") / pl.col("limit"))
 
 

@@ -12,9 +12,9 @@ from surepath.experiments.paper.common import (
     Options,
     error_claims,
     learners,
-    mean_episodes,
     play,
 )
+from surepath.experiments.results import read
 from surepath.experiments.stats import permutation_test
 
 TITLE = "Stopping times on three instances"
@@ -39,8 +39,8 @@ def make(options: Options) -> Found:
         "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": NOISE[options.preset]}],
         "learners": learners(options.preset),
     }
-    rows, spec = play(options, "cases", values)
-    means = mean_episodes(rows)
+    means, spec = play(options, "cases", values)
+    rows = read(options.folder / "cases")
     winners: list[str] = []
     sure: set[str] = set()
     factors: dict[str, float] = {}
@@ -66,6 +66,6 @@ def make(options: Options) -> Found:
             "fewer by " + ", ".join(f"{factor:.1f}x ({seed})" for seed, factor in factors.items()),
             min(factors.values()) > 1,
         ),
-        *error_claims(rows, options.preset),
+        *error_claims(means, options.preset),
     ]
     return Found({"runs": rows, "means": means}, claims, spec.to_dict())

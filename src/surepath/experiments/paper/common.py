@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from surepath.experiments.results import read
+from surepath.experiments.results import scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 
@@ -18,8 +18,6 @@ COVERAGE, DIAMETER, BPI, CHALLENGER = "max-coverage", "max-diameter", "BPI-UCRL"
 OF_THE_PAPER = (COVERAGE, DIAMETER, BPI)
 LABELS = (*OF_THE_PAPER, CHALLENGER)
 DELTA = 0.1
-# What figures need of a row, of which the settings are the largest part.
-COLUMNS = ("instance", "learner", "delta", "epsilon", "epsilon_per_gap", "run", "tau", "censored", "correct")
 
 # theory: the paper's text, with its guarantee. experiment: what the authors' code ran, which has none.
 PRESETS = ("theory", "experiment")
@@ -75,29 +73,35 @@ def learners(preset: str) -> list[dict[str, Any]]:
 
 
 def play(options: Options, name: str, values: dict[str, Any]) -> tuple[polars.DataFrame, Spec]:
-    """Play a study for a figure, or what is missing of it, and read what figures need of its rows."""
+    """Play a study for a figure, or what is missing of it; what `summary` makes of its rows, and the spec."""
     spec = Spec.from_dict({"name": name, "seed": options.seed, **values})
-    folder = options.folder / name
-    run(spec, folder, workers=options.workers, resume=True, progress=options.progress)
-    return read(folder, COLUMNS), spec
+    run(spec, options.folder / name, workers=options.workers, resume=True, progress=options.progress)
+    return summary(scan(options.folder / name)), spec
 
 
-def mean_episodes(frame: polars.DataFrame) -> polars.DataFrame:
-    """Mean stopping time by (instance, learner, delta, epsilon), with the spread and the share of cut runs."""
+def summary(rows: polars.DataFrame | polars.LazyFrame) -> polars.DataFrame:
+    """Stopping times and answers by (instance, learner, delta, epsilon); memory does not grow with the runs.
+
+    Columns mean, low and high of tau, runs, censored (share of runs cut), answers (runs that stopped) and wrong
+    (answers more than epsilon from the best).
+    """
     import polars as pl
 
-    tau = pl.col("tau")
+    tau, stopped = pl.col("tau"), ~pl.col("censored")
     return (
-        frame.group_by("instance", "learner", "delta", "epsilon", "epsilon_per_gap", maintain_order=True)
+        rows.lazy()
+        .group_by("instance", "learner", "delta", "epsilon", "epsilon_per_gap")
         .agg(
             tau.mean().alias("mean"),
             tau.min().alias("low"),
             tau.max().alias("high"),
             pl.len().alias("runs"),
             pl.col("censored").mean().alias("censored"),
-            (~pl.col("correct") & ~pl.col("censored")).mean().alias("wrong"),
+            stopped.sum().alias("answers"),
+            (~pl.col("correct") & stopped).sum().alias("wrong"),
         )
         .sort("instance", "learner", "delta", "epsilon")
+        .collect(engine="streaming")
     )
 
 
@@ -119,7 +123,7 @@ def under(largest: float, preset: str, cut: bool) -> bool | None:
     return None if cut or preset != "theory" else True
 
 
-def error_claims(frame: polars.DataFrame, preset: str) -> list[Claim]:
+def error_claims(means: polars.DataFrame, preset: str) -> list[Claim]:
     """The guarantee: a wrong answer with probability at most delta, for the paper's learners and for ours.
 
     Judged for each (learner, delta, epsilon) on each instance and over all of them: a claim falls when so many wrong
@@ -128,24 +132,22 @@ def error_claims(frame: polars.DataFrame, preset: str) -> list[Claim]:
     words = "EPRL and BPI-UCRL are (epsilon, delta)-PAC with the widths of the text"
     if preset == "experiment":
         words = "the smaller widths of the experiments are 'still empirically correct'"
-    paper = frame["learner"].is_in(OF_THE_PAPER)
-    parts = [(words, frame.filter(paper)), ("(ours) Challenger is (epsilon, delta)-PAC", frame.filter(~paper))]
+    paper = means["learner"].is_in(OF_THE_PAPER)
+    parts = [(words, means.filter(paper)), ("(ours) Challenger is (epsilon, delta)-PAC", means.filter(~paper))]
     return [_errors(claim, part) for claim, part in parts]
 
 
-def _errors(claim: str, part: polars.DataFrame) -> Claim:
+def _errors(claim: str, cells: polars.DataFrame) -> Claim:
     import polars as pl
     from scipy.special import bdtrc
 
-    wrong = ~pl.col("correct") & ~pl.col("censored")
-    part = part.with_columns(tolerance=pl.coalesce("epsilon_per_gap", "epsilon"))
-    counts = [wrong.sum().alias("wrong"), (~pl.col("censored")).sum().alias("answers"), pl.len().alias("runs")]
-    everywhere = part.group_by("learner", "delta", "tolerance").agg(counts)
-    cells = part.group_by("learner", "delta", "tolerance", "instance").agg(counts)
-    looks = pl.concat([everywhere, cells.select(everywhere.columns)]).filter(pl.col("answers") > 0)
+    counts, keys = ("wrong", "answers", "runs"), ("learner", "delta", "tolerance")
+    cells = cells.with_columns(tolerance=pl.coalesce("epsilon_per_gap", "epsilon")).select(*keys, *counts)
+    everywhere = cells.group_by(keys).agg(pl.col(counts).sum())
+    looks = pl.concat([everywhere, cells]).filter(pl.col("answers") > 0)
     if not looks.height:
         return Claim(claim, "no run stopped before the budget", None)
-    answers, errors = int(cells["answers"].sum()), int(cells["wrong"].sum())
+    errors, answers = int(cells["wrong"].sum()), int(cells["answers"].sum())
     # Probability of at least so many errors; of none at least it is 1.
     chance = bdtrc(looks["wrong"].to_numpy() - 1.0, looks["runs"].to_numpy(), looks["delta"].to_numpy())
     chance[looks["wrong"].to_numpy() == 0] = 1.0

@@ -12,7 +12,6 @@ from surepath.experiments.paper.common import (
     Options,
     ends,
     learners,
-    mean_episodes,
     play,
     proven,
     under,
@@ -51,9 +50,8 @@ def make(options: Options) -> Found:
         ],
         "learners": learners(options.preset),
     }
-    rows, spec = play(options, "hard", values)
+    means, spec = play(options, "hard", values)
     ids = {size: source["id"] for size, source in zip(sizes, spec.instances)}
-    means = mean_episodes(rows)
     table = []
     for axis, sweep in SWEEPS.items():
         for states, actions, horizon in sweep:

@@ -19,7 +19,6 @@ from surepath.experiments.paper.common import (
     ends,
     error_claims,
     learners,
-    mean_episodes,
     play,
 )
 
@@ -51,17 +50,16 @@ def make(options: Options) -> Found:
         "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": NOISE[options.preset]}],
         "learners": learners(options.preset),
     }
-    rows, spec = play(options, "ratios", values)
-    means = ratios(rows)
-    claims = [*_claims(means), *error_claims(rows, options.preset)]
+    means, spec = play(options, "ratios", values)
+    means = ratios(means)
+    claims = [*_claims(means), *error_claims(means, options.preset)]
     return Found({"means": means}, claims, spec.to_dict())
 
 
-def ratios(rows: polars.DataFrame) -> polars.DataFrame:
-    """Means with their ratio to BPI-UCRL, and of max-diameter to max-coverage, by (instance, learner, epsilon)."""
+def ratios(means: polars.DataFrame) -> polars.DataFrame:
+    """The means with their ratio to BPI-UCRL, and of max-diameter to max-coverage, by (instance, learner, epsilon)."""
     import polars as pl
 
-    means = mean_episodes(rows)
     keys = ["instance", "epsilon"]
     base = means.filter(learner=BPI).select(*keys, base="mean", base_censored="censored")
     coverage = means.filter(learner=COVERAGE).select(*keys, coverage="mean")

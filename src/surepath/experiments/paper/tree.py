@@ -14,7 +14,6 @@ from surepath.experiments.paper.common import (
     ends,
     error_claims,
     learners,
-    mean_episodes,
     play,
     proven,
     under,
@@ -50,11 +49,11 @@ def make(options: Options) -> Found:
         ],
         "learners": learners(options.preset),
     }
-    rows, spec = play(options, "tree", values)
+    means, spec = play(options, "tree", values)
     bounds = []
     for source in spec.instances:
         instance = instance_of(source)
-        for epsilon in rows.filter(instance=source["id"])["epsilon"].unique(maintain_order=True).to_list():
+        for epsilon in means.filter(instance=source["id"])["epsilon"].unique(maintain_order=True).to_list():
             row = {"instance": source["id"], "epsilon": epsilon}
             row["lower"] = theory.lower_bound(instance, epsilon, DELTA).value
             row["tree_lower"] = theory.tree_lower_bound(instance, epsilon, DELTA)
@@ -63,7 +62,7 @@ def make(options: Options) -> Found:
                 row[f"tree_upper {label}"] = theory.tree_upper_bound(instance, epsilon, DELTA, sampling=label)
             bounds.append(row)
     limits = pl.DataFrame(bounds)
-    data = mean_episodes(rows).join(limits, on=["instance", "epsilon"])
+    data = means.join(limits, on=["instance", "epsilon"])
     rules = {label: data.filter(learner=label) for label in (COVERAGE, DIAMETER)}
     below = [ends(part["high"] / part[f"tree_upper {label}"])[1] for label, part in rules.items()]
     cut = any((part["censored"] > 0).any() for part in rules.values())
@@ -92,6 +91,6 @@ def make(options: Options) -> Found:
             f"general over tree bound: {saved[0]:.1f}x to {saved[1]:.1f}x",
             saved[0] >= 1,
         ),
-        *error_claims(rows, options.preset),
+        *error_claims(means, options.preset),
     ]
     return Found({"means": data}, claims, spec.to_dict())
