@@ -14,7 +14,7 @@ import numpy as np
 
 from surepath import Challenger, Instance, families
 from surepath.engine.arrays import reality_of
-from surepath.rules.pairwise.loop import EPISODES, NEXT_FULL, PLAN, RUN, act
+from surepath.learners.challenger.run import EPISODES, NEXT_FULL, PLAN, RUN, act
 
 # states, actions, stages, target of a quick step in microseconds (None where none is set)
 SIZES: tuple[tuple[int, int, int, float | None], ...] = (

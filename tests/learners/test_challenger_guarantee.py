@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 import surepath
 from surepath import MDP, Challenger, Gaussian, Instance, simulate
-from surepath.engine.evidence import OWN, RIVAL
+from surepath.learners.challenger.state import OWN, RIVAL
 
 pytestmark = pytest.mark.guarantee
 QUICK = {"repeat": 0.1, "patience": 0.3}

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
-from surepath.engine.conjugate import HIGH, LOW, conjugate, conjugate_table
-from surepath.engine.evidence import DETOUR
-from surepath.learners.pair_bound import pair_bound
-from surepath.rules.pairwise.loop import CERTIFY, CHECK, ROW, TELL
+from surepath.learners.challenger.conjugate import HIGH, LOW, conjugate, conjugate_table
+from surepath.learners.challenger.pair_bound import pair_bound
+from surepath.learners.challenger.run import CERTIFY, CHECK, ROW, TELL
+from surepath.learners.challenger.state import DETOUR
 from tests.learners.worlds import with_known
 from tests.naive.challenger import Entry, Twin, detour_prior, h_star, uniform_prior
 from tests.naive.paths import all_paths

@@ -28,7 +28,7 @@ def source_key() -> str:
     """Hash of the sources that compiled code comes from, the Python version and the package's place."""
     package = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(sys.version.encode())
-    for folder in ("engine", "rules"):
+    for folder in ("engine", "rules", "learners"):
         for file in sorted((package / folder).rglob("*.py")):
             digest.update(file.relative_to(package).as_posix().encode())
             digest.update(file.read_bytes())

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray, whole
-from surepath.engine.evidence import RIVAL
-from surepath.learners.pair_bound import pair_bound
+from surepath.learners.challenger.pair_bound import pair_bound
+from surepath.learners.challenger.state import RIVAL
 
 if TYPE_CHECKING:
-    from surepath.learners.challenger import Challenger
+    from surepath.learners.challenger.learner import Challenger
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surepath._checks import IntArray
-from surepath.engine.conjugate import exact_conjugate
-from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
+from surepath.learners.challenger.conjugate import exact_conjugate
+from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
 
 if TYPE_CHECKING:
-    from surepath.learners.challenger import Challenger
+    from surepath.learners.challenger.learner import Challenger
 
 
 def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:

@@ -24,8 +24,8 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import Whole, hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.conjugate import conjugate
-from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, Evidence, Pairs, Work
+from surepath.learners.challenger.conjugate import conjugate
+from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, Evidence, Pairs, Work
 
 
 @inner_kernel

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import FloatArray
-from surepath.engine.conjugate import conjugate_table
-from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Pairs
+from surepath.learners.challenger.conjugate import conjugate_table
+from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Pairs
 from surepath.model.mdp import MDP
 
 WIDTHS = {"one-sided": ONE_SIDED, "two-sided": TWO_SIDED, "per-arc": PER_ARC}

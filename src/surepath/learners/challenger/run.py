@@ -13,10 +13,10 @@ from surepath._checks import FloatArray
 from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Graph, Reality
 from surepath.engine.draw import draw
-from surepath.engine.evidence import Evidence, Pairs, Work
-from surepath.engine.pairs import challenge, heaviest, refresh, set_incumbent
-from surepath.rules.pairwise.clearing import certify, check
-from surepath.rules.pairwise.separating import MAX_DIAMETER, SEPARATING, cover, marked, separate, weigh
+from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent
+from surepath.learners.challenger.check import certify, check
+from surepath.learners.challenger.sampling import MAX_DIAMETER, SEPARATING, cover, marked, separate, weigh
+from surepath.learners.challenger.state import Evidence, Pairs, Work
 
 # What `act` can be asked for.
 PLAN, AGAIN, TELL, RUN, CERTIFY, CHECK, ROW = range(7)

@@ -18,8 +18,8 @@ import numpy as np
 
 from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.evidence import PER_ARC, RIVAL, Evidence, Pairs, Work
-from surepath.engine.pairs import challenge, set_incumbent
+from surepath.learners.challenger.bound import challenge, set_incumbent
+from surepath.learners.challenger.state import PER_ARC, RIVAL, Evidence, Pairs, Work
 
 ROUNDING = 1e-12  # relative: of the returns' scale
 

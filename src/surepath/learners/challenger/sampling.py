@@ -17,9 +17,9 @@ import numpy as np
 
 from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.evidence import Evidence, Pairs, Work
-from surepath.engine.pairs import heaviest, trace
-from surepath.rules.pairwise.clearing import judge
+from surepath.learners.challenger.bound import heaviest, trace
+from surepath.learners.challenger.check import judge
+from surepath.learners.challenger.state import Evidence, Pairs, Work
 
 SAMPLING = ("separating", "max-diameter", "coverage")
 SEPARATING, MAX_DIAMETER, COVERAGE = range(3)

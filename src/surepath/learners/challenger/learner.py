@@ -15,14 +15,11 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real, whole
 from surepath.engine.arrays import Reality, no_reality
-from surepath.engine.evidence import Evidence, Work, new_evidence, new_work
 from surepath.errors import SettingError, StoppedError
 from surepath.learners.base import BUDGET, CLEARED, STOP_REASONS, Learner, RunRecord
-from surepath.learners.explain import Explanation, explain
-from surepath.learners.prior import PRIORS, WIDTHS, pairs_of
-from surepath.learners.workers import look_up
-from surepath.model.mdp import MDP
-from surepath.rules.pairwise.loop import (
+from surepath.learners.challenger.explain import Explanation, explain
+from surepath.learners.challenger.prior import PRIORS, WIDTHS, pairs_of
+from surepath.learners.challenger.run import (
     AGAIN,
     CERTIFY,
     EPISODES,
@@ -38,7 +35,10 @@ from surepath.rules.pairwise.loop import (
     TELL,
     act,
 )
-from surepath.rules.pairwise.separating import SAMPLING as SAMPLING_NAMES
+from surepath.learners.challenger.sampling import SAMPLING as SAMPLING_NAMES
+from surepath.learners.challenger.state import Evidence, Work, new_evidence, new_work
+from surepath.learners.workers import look_up
+from surepath.model.mdp import MDP
 
 _STRETCH = 200_000  # arcs times episodes between two looks at whether a run is still wanted
 _IDLE_RNG = np.random.default_rng(0)
