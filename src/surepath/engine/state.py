@@ -21,8 +21,11 @@ from surepath.engine.arrays import Layers
 BIG = 2.0**1000
 HALF_BIG = 2.0**999
 
-# Rows of State.arc, float [8, N].
-SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN = range(8)
+# Rows of State.arc, float [N_ARC, N].
+SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE = range(11)
+N_ARC = 11
+# SUMS: of gain - ORIGIN.  CENTRE: ORIGIN once visited, the gain where known.  BASE: CENTRE (0 where unvisited) less
+# the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see engine/reference.py).
 # WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
 # TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see rules/elimination/slack.py).
 
@@ -40,11 +43,12 @@ BEST, REACH, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
 # SCRATCH is whatever the kernel at work needs; SCRATCH_TIE counts the infinities in it.
 
 
-# Rows of State.path, int [2, H], and of State.stage, float [5, H].
+# Rows of State.path, int [2, H], and of State.stage, float [6, H].
 PATH, ADVICE = range(2)
-GAIN, FALLEN, RISEN, CLEAR, CLEAR_SEEN = range(5)
+GAIN, FALLEN, RISEN, CLEAR, CLEAR_SEEN, REFERENCE = range(6)
 # FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged.  CLEAR: least by which an
 # active arc of the stage clears the lower value of its state.  CLEAR_SEEN: the same when arcs were last judged.
+# REFERENCE: what bounds of the stage are relative to; infinite while there is nothing to refer to.
 
 # Places in State.tally, int.
 EPISODES = 0  # t, episodes absorbed
@@ -67,7 +71,8 @@ MEASURED = 16  # episode after which slack was last measured
 EAGER = 17  # until this episode arcs are judged every time, without measuring
 LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
 FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
-N_TALLY = 20
+SHIFTED = 20  # 1 when some origin or base is not 0
+N_TALLY = 21
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -114,13 +119,13 @@ class Plan(NamedTuple):
 class State(NamedTuple):
     """All arrays of one run; rows and places are named above."""
 
-    arc: FloatArray  # [8, N]
+    arc: FloatArray  # [N_ARC, N]
     number: IntArray  # [3, N]
     flag: BoolArray  # [5, N]
     node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
     path: IntArray  # [2, H]
-    stage: FloatArray  # [5, H]
+    stage: FloatArray  # [6, H]
     tally: IntArray  # [N_TALLY]
     real: FloatArray  # [N_REAL]
     ahead: FloatArray  # standard normal numbers drawn ahead
@@ -138,13 +143,13 @@ def new_state(
     """A state before `set_up`."""
     n, nodes = len(graph.target), len(graph.first) - 1
     state = State(
-        arc=np.zeros((8, n)),
+        arc=np.zeros((N_ARC, n)),
         number=np.zeros((3, n), dtype=np.int64),
         flag=np.zeros((5, n), dtype=np.bool_),
         node=np.zeros((7, nodes + 1)),
         degree=np.zeros(nodes, dtype=np.int64),
         path=np.zeros((2, horizon), dtype=np.int64),
-        stage=np.zeros((5, horizon)),
+        stage=np.zeros((6, horizon)),
         tally=np.zeros(N_TALLY, dtype=np.int64),
         real=np.zeros(N_REAL),
         ahead=np.zeros(max(512, 4 * horizon)),
@@ -152,7 +157,7 @@ def new_state(
     )
     state.arc[SIGMA] = sigma
     state.flag[KNOWN] = known
-    state.arc[LOWER] = known_gain
+    state.arc[CENTRE] = known_gain
     return state
 
 
@@ -169,7 +174,7 @@ def restore(state: State, before: State) -> None:
 
 @inner_kernel
 def set_up(graph: Layers, plan: Plan, state: State) -> None:
-    """Fill the arrays of a run that has seen nothing; LOWER already holds the gains of known arcs."""
+    """Fill the arrays of a run that has seen nothing; CENTRE already holds the gains of known arcs."""
     nodes, horizon = len(graph.first) - 1, state.path.shape[1]
     arc, flag, tally = state.arc, state.flag, state.tally
     unseen = 0
@@ -177,9 +182,7 @@ def set_up(graph: Layers, plan: Plan, state: State) -> None:
         flag[ACTIVE, e] = True
         flag[PASSABLE, e] = True
         flag[STARTED, e] = True
-        if flag[KNOWN, e]:
-            arc[UPPER, e] = arc[LOWER, e]
-            arc[TOP, e] = arc[LOWER, e]
+        if flag[KNOWN, e]:  # their bounds are written with the reference of their stage
             continue
         unseen += 1
         if plan.cap < np.inf:

@@ -22,6 +22,7 @@ from surepath.engine.state import (
     EPISODES,
     GAIN,
     MARKED,
+    ORIGIN,
     PASSABLE,
     PATH,
     SETTLED,
@@ -77,6 +78,7 @@ class RuleLearner(Learner):
     def _connect(self) -> None:
         self._visits = self._state.number[VISITS]
         self._sums = self._state.arc[SUMS]
+        self._origin = self._state.arc[ORIGIN]
 
     @abstractmethod
     def _plan(self) -> Plan:

@@ -16,7 +16,22 @@ from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.rules.loop import new_record
 from surepath.rules.stopping import GO_ON
-from surepath.rules.whole_plan import ADVISE, ASK, FINISH, LEFT, N_ACTIVE, ROUND, RUN, SETTLED, TELL, Plans, play_plans
+from surepath.rules.whole_plan import (
+    ADVISE,
+    ASK,
+    FINISH,
+    LEFT,
+    N_ACTIVE,
+    N_TALLY,
+    PIVOT,
+    PLAYED,
+    ROUND,
+    RUN,
+    SETTLED,
+    TELL,
+    Plans,
+    play_plans,
+)
 
 _NO_REALITY = no_reality()
 _IDLE_RNG = np.random.default_rng(0)
@@ -76,26 +91,37 @@ class WholePlan(Learner):
         self._plans = self._new_plans()
         self._epsilons = np.array([self.epsilon])
         self._no_record = new_record(1, mdp.horizon)
+        self._connect()
+
+    def _connect(self) -> None:
+        self._origin = self._plans.origin
 
     def _new_plans(self) -> Plans:
         count, known = len(self._arcs), self.mdp.is_known
         plans = Plans(
             arcs=self._arcs,
             learned=~known,
-            offset=self.known_gain[self._arcs].sum(axis=1),
+            noise=self.sigma.copy(),
             sigma=np.sqrt((self.sigma[self._arcs] ** 2).sum(axis=1)),
             visits=np.zeros(count, dtype=np.int64),
             sums=np.zeros(count),
             active=np.ones(count, dtype=np.bool_),
+            base=np.zeros(count),
+            size=np.zeros(count),
+            upper=np.zeros(count),
+            seen=known.copy(),
+            origin=np.zeros(self.mdp.n_arcs),
+            centre=self.known_gain.copy(),
+            gain=np.zeros(self.mdp.horizon),
             used=np.zeros(self.mdp.n_arcs, dtype=np.bool_),
-            tally=np.zeros(6, dtype=np.int64),
-            bound=np.array([float(WIDTHS.index(self.widths)), self.delta, self.prior]),
+            tally=np.zeros(N_TALLY, dtype=np.int64),
+            bound=np.array([float(WIDTHS.index(self.widths)), self.delta, self.prior, np.inf]),
         )
-        plans.tally[ROUND], plans.tally[LEFT], plans.tally[N_ACTIVE] = 1, count, count
+        plans.tally[ROUND], plans.tally[LEFT], plans.tally[N_ACTIVE], plans.tally[PIVOT] = 1, count, count, -1
         return plans
 
-    def _play(self, task: int, number: int = 0, gain: float = 0.0) -> float:
-        return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, gain, self._epsilons, self._no_record)
+    def _play(self, task: int, number: int = 0) -> float:
+        return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, self._epsilons, self._no_record)
 
     @property
     def active(self) -> BoolArray:
@@ -119,7 +145,7 @@ class WholePlan(Learner):
             return 0.0
         record = new_record(1, self.mdp.horizon)
         settled = int(self._plans.tally[SETTLED])
-        play_plans(self._plans, _NO_REALITY, _IDLE_RNG, FINISH, 0, 0.0, self._epsilons, record)
+        play_plans(self._plans, _NO_REALITY, _IDLE_RNG, FINISH, 0, self._epsilons, record)
         self._plans.tally[SETTLED] = settled
         return float(record.gap[0])
 
@@ -127,11 +153,14 @@ class WholePlan(Learner):
         return cast(IntArray, self._arcs[int(self._play(ASK))])
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        self._visits[path] += 1
-        learned = ~self.mdp.is_known[path]
-        self._sums[path[learned]] += gains[learned]
+        self._plans.tally[PLAYED] = len(gains)
+        self._plans.gain[: len(gains)] = gains
         self.episodes += 1
-        reason = int(self._play(TELL, self._rank(path), float(gains[learned].sum())))
+        reason = int(self._play(TELL, self._rank(path)))
+        played = path[: len(gains)]
+        learned = ~self.mdp.is_known[played]
+        self._visits[played] += 1
+        self._sums[played[learned]] += gains[learned] - self._origin[played[learned]]
         if reason != GO_ON:
             self.stop_reason = STOP_REASONS[reason]
             self.stopped = True
@@ -152,7 +181,7 @@ class WholePlan(Learner):
         while plans.tally[SETTLED] < len(falling):
             look_up()
             limit = min(budget, limit + 1_000_000)
-            play_plans(plans, reality, rng, FINISH if limit == budget else RUN, limit, 0.0, falling, record)
+            play_plans(plans, reality, rng, FINISH if limit == budget else RUN, limit, falling, record)
         back = np.argsort(order)
         return RunRecord(
             record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]

@@ -10,6 +10,7 @@ from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Layers, Reality
 from surepath.engine.draw import draw_more, draw_slowly
+from surepath.engine.reference import refer_all
 from surepath.engine.state import (
     ADVICE,
     COVER_STALE,
@@ -104,6 +105,7 @@ def play(
     tally = state.tally
     if tally[PERIOD] == 0:
         set_up(graph, plan, state)
+        refer_all(graph, plan, state)
     if task == SET_UP:
         return 0.0
     if task == ADVISE:
@@ -138,7 +140,7 @@ def play(
                         state.stage[GAIN, h] = draw_slowly(reality, e, rng)
             tally[EPISODES] += 1
             due, marked = prepare(graph, plan, state)
-            take_in(plan, state)
+            take_in(graph, plan, state)
             conclude(graph, plan, state, due, marked)
         while True:
             reason = verdict(graph, plan, state, epsilons[tally[SETTLED]])

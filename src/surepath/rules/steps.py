@@ -6,8 +6,10 @@ import numpy as np
 
 from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Layers
+from surepath.engine.reference import find_origin
 from surepath.engine.state import (
     ACTIVE,
+    BASE,
     CHECKED,
     COVER_LEFT,
     COVER_STALE,
@@ -21,6 +23,7 @@ from surepath.engine.state import (
     KNOWN,
     LOW,
     LOWER,
+    ORIGIN,
     PASSABLE,
     PASSABLE_INFINITE,
     PATH,
@@ -46,7 +49,7 @@ _spend = static_max_coverage.spend
 
 
 @hot_kernel
-def take_in(plan: Plan, state: State) -> None:
+def take_in(graph: Layers, plan: Plan, state: State) -> None:
     """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1)."""
     tally, arc, flag, number = state.tally, state.arc, state.flag, state.number
     for h in range(state.path.shape[1]):
@@ -55,17 +58,19 @@ def take_in(plan: Plan, state: State) -> None:
         number[VISITS, e] = n
         if flag[KNOWN, e]:
             continue
-        total = arc[SUMS, e] + state.stage[GAIN, h]
+        gain = state.stage[GAIN, h]
+        if n == 1:
+            first_visit(state, e)
+            find_origin(graph, plan, state, h, e, gain)
+        total = arc[SUMS, e] + (gain - arc[ORIGIN, e])
         arc[SUMS, e] = total
         width = visited_width(plan, state, e, n)
-        mean = total / n
+        mean = arc[BASE, e] + total / n
         arc[TOP, e] = mean + width
         arc[LOWER, e] = mean - width
         if flag[PASSABLE, e]:
             arc[WIDTH, e] = width
             arc[UPPER, e] = mean + width
-        if n == 1:
-            first_visit(state, e)
         if n == tally[PERIOD] and flag[ACTIVE, e]:
             tally[LOW] -= 1
         note(state, h, e, mean + width, mean - width)

@@ -115,4 +115,4 @@ def start_over(state: State) -> None:
             stage[CLEAR_SEEN, h] -= since
         stage[FALLEN, h] = 0.0
         stage[RISEN, h] = 0.0
-    real[GUARD] = 1e-12 * largest * stage.shape[1]
+    real[GUARD] = (1e-12 + 2.0**-48 * stage.shape[1]) * largest * stage.shape[1]
