@@ -108,7 +108,7 @@ class Learner(Hooks):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the state of a copy or a pickle; arrays that are shared or read-only are copied."""
-        self.__dict__.update({name: own_arrays(value) for name, value in state.items()})
+        self.__dict__.update(own_arrays(state))
         self._lock = threading.RLock()
         self._connect()
 
@@ -296,8 +296,8 @@ class Learner(Hooks):
         if self._answered_at < self.episodes:
             self._answered_at = self.episodes
             path, gap = self._recommend(), self._gap()
-            if gap <= self._answer[1]:
-                self._answer = (path.copy(), gap)
+            if gap < self._answer[1] or np.array_equal(path, self._answer[0]):
+                self._answer = (path.copy(), min(gap, self._answer[1]))
 
     # Saving ----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath.errors import SettingError
-from surepath.model.mdp import MDP
 
 if TYPE_CHECKING:
     from surepath.learners.base import Learner
@@ -76,13 +75,17 @@ def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
 
 
 def own_arrays(value: Any) -> Any:
-    """The value with every array in it, and in the tuples in it, writable and its own.
+    """The value with every array in it, and in the tuples, dicts and parts of a learner in it, writable and its own.
 
     Pickles may hand out read-only views of a shared buffer, which kernels can neither write nor take as they are.
     """
     if isinstance(value, np.ndarray):
         return value if value.flags.writeable and value.flags.owndata else value.copy()
-    if isinstance(value, MDP) or not isinstance(value, tuple):
-        return value
-    items = [own_arrays(item) for item in value]
-    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, tuple):
+        items = [own_arrays(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, dict):
+        return {key: own_arrays(item) for key, item in value.items()}
+    if type(value).__module__.startswith("surepath.learners.") and hasattr(value, "__dict__"):
+        value.__dict__.update(own_arrays(value.__dict__))
+    return value
