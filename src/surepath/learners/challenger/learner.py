@@ -8,38 +8,27 @@ repeats, each reward is conditionally sigma-sub-Gaussian, and trials do not fail
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real, whole
+from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real
 from surepath.engine.arrays import Reality, no_reality
-from surepath.errors import SettingError, StoppedError
-from surepath.learners.base import BUDGET, CLEARED, STOP_REASONS, Learner, RunRecord
+from surepath.errors import SettingError
+from surepath.learners.base import Learner, locked
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import PRIORS, WIDTHS, pairs_of
-from surepath.learners.challenger.run import (
-    AGAIN,
-    CERTIFY,
-    EPISODES,
-    N_MEMO,
-    PASSED,
-    PATIENCE,
-    PAUSE,
-    PAUSED,
-    PLAN,
-    REPEAT,
-    RUN,
-    SAMPLING,
-    TELL,
-    act,
-)
-from surepath.learners.challenger.sampling import SAMPLING as SAMPLING_NAMES
-from surepath.learners.challenger.state import Evidence, Work, new_evidence, new_work
+from surepath.learners.challenger.run import AGAIN, CERTIFY, DONE, PAUSED, PLAN, RUN, TELL, WAKE, act
+from surepath.learners.challenger.sampling import SAMPLING
+from surepath.learners.challenger.state import EPISODES, NEXT_FULL, READY, Scratch, new_evidence, new_scratch
+from surepath.learners.record import BUDGET, CLEARED, STOP_REASONS, RunRecord
 from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
+from surepath.model.paths import best_path, on_open_paths
 
+_KEPT = 64  # paths whose proven gaps are remembered
 _STRETCH = 200_000  # arcs times episodes between two looks at whether a run is still wanted
 _IDLE_RNG = np.random.default_rng(0)
 
@@ -51,7 +40,7 @@ class Challenger(Learner):
         mdp: The layered graph to search.
         epsilon: How far from the best the answer may be; 0 asks for the best itself, which must then be unique.
         delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares, else 1.
+        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
         widths: "one-sided" (the default), "two-sided" (simpler, more trials), or "per-arc" (a confidence interval
             for each arc and the difference of paths, as CLUCB stops; for comparison).
         prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two plans differ),
@@ -92,88 +81,32 @@ class Challenger(Learner):
         super().__init__(mdp, epsilon, delta, sigma)
         self.widths = one_of("widths", widths, WIDTHS)
         self.prior = one_of("prior", prior, PRIORS)
-        self.sampling = one_of("sampling", sampling, SAMPLING_NAMES)
+        self.sampling = one_of("sampling", sampling, SAMPLING)
         self.repeat = real("repeat", repeat)
         self.patience = real("patience", patience)
         for what, value in (("repeat", self.repeat), ("patience", self.patience)):
             if not 0 <= value <= 1:
                 raise SettingError(f"{what} must lie between 0 and 1, not {value:g}")
-        self.pairs = pairs_of(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior)
-        self._seen, self._work, self._memo = self._room()
+        how = SAMPLING.index(self.sampling), self.repeat, self.patience
+        self.pairs = pairs_of(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior, *how)
+        self._seen = new_evidence(mdp.n_arcs)
+        self._work = self._new_scratch()
         self._connect()
         self._planned = False
-        self._proven: dict[bytes, float] = {}
+        self._proven: dict[bytes, float] = {}  # the least gap proven for a path stays proven
         self._settle()
+        self._note_stop()
 
     def _connect(self) -> None:
-        self._visits, self._sums = self._seen.visits, self._seen.sums
+        self._visits, self._origin, self._sums = self._seen.visits, self._seen.origin, self._seen.sums
 
-    def _room(self) -> tuple[Evidence, Work, FloatArray]:
-        seen = new_evidence(self.known_gain, len(self.pairs.cost))
-        work = new_work(self.mdp.n_arcs, self.mdp.n_nodes, self.mdp.horizon)
-        memo = np.zeros(N_MEMO)
-        memo[PAUSE] = np.inf
-        memo[SAMPLING], memo[REPEAT], memo[PATIENCE] = SAMPLING_NAMES.index(self.sampling), self.repeat, self.patience
-        return seen, work, memo
+    def _new_scratch(self) -> Scratch:
+        return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
 
     def _act(self, task: int) -> float:
-        return act(
-            self.graph, self.pairs, self._seen, self._work, self._memo, _NOWHERE, _IDLE_RNG, task, 0, self.epsilon
-        )
+        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, 0, 0.0, self.epsilon)
 
-    # The contract ----------------------------------------------------------------------------------------------
-
-    def ask(self, n: int | None = None) -> IntArray:
-        """The path to play next, int [H]; with n, that many paths for parallel workers, int [n, H].
-
-        Paths given with n count as pending until they are told or cancelled, so that workers spread. A plain ask()
-        is not counted, and gives the same path until something is told or more is asked for with n.
-        """
-        if n is None:
-            return super().ask()
-        count = whole("n", n, low=1)
-        if self.stopped:
-            raise StoppedError(f"{self.name} stopped after {self.episodes} episodes; recommend() has its answer")
-        paths = np.zeros((count, self.mdp.horizon), dtype=np.int64)
-        self._settle()
-        for i in range(count):
-            paths[i] = self._work.path
-            np.add.at(self._seen.pending, paths[i], 1)
-            covering = bool((self._work.mark[(self._seen.visits == 0) & ~self.pairs.is_known] > 0).any())
-            self._act(PLAN if covering else AGAIN)
-        return paths
-
-    def cancel(self, path: ArrayLike) -> None:
-        """A path from ask(n) that will never be told: it no longer counts as pending."""
-        arcs = self.mdp.check_path(path)
-        self._seen.pending[arcs] = np.maximum(self._seen.pending[arcs] - 1, 0)
-
-    @property
-    def active(self) -> BoolArray:
-        """Which arcs may still be on a best path, bool [N]."""
-        return self._seen.alive.copy()
-
-    def recommend(self) -> IntArray:
-        """The incumbent: the empirically best path over the arcs that are left, int [H]."""
-        self._settle()
-        mean = np.where(self._seen.alive, self._seen.mean, -np.inf)
-        return _best_path(self.mdp, mean)
-
-    def certified_gap(self) -> float:
-        """Proven bound on how far `recommend()` is from the best, valid at all times at once.
-
-        A bound once proven for a path stays proven, so the least one found for this incumbent is given.
-        """
-        self._settle()
-        planned = self._work.path.copy()
-        gap = max(0.0, self._act(CERTIFY))
-        self._work.path[:] = planned
-        key = self._work.incumbent.tobytes()
-        if self.stopped:
-            gap = min(gap, self.epsilon)
-        self._proven[key] = min(gap, self._proven.get(key, np.inf))
-        return self._proven[key]
-
+    @locked
     def explain(self, challengers: int = 3) -> Explanation:
         """The incumbent, its strongest challengers with their bounds and what separates them, what is ruled out."""
         self._settle()
@@ -183,7 +116,7 @@ class Challenger(Learner):
         """Everything that rebuilds this learner on the same MDP."""
         return {
             "name": self.name,
-            "epsilon": self.epsilon,
+            "epsilon": self._first_epsilon,
             "delta": self.delta,
             "sigma": self.sigma.tolist(),
             "widths": self.widths,
@@ -204,22 +137,97 @@ class Challenger(Learner):
             self.stop_reason = STOP_REASONS[CLEARED]
         self._planned = True
 
+    def _check_anew(self) -> None:
+        """Make a full check now, whatever was planned."""
+        self._seen.memo[NEXT_FULL] = self._seen.memo[READY] = 0.0
+        self._planned = False
+        self._settle()
+
     def _choose(self) -> IntArray:
         self._settle()
         return self._work.path
 
+    def _choose_beside(self, index: int) -> IntArray:
+        return self._choose()
+
+    def _set_under_way(self, path: IntArray, change: int) -> None:
+        seen, work = self._seen, self._work
+        seen.pending[path] += change
+        if change > 0:  # what is asked for next goes beside it
+            work.path[:] = path
+            covering = bool((work.mark[(seen.visits == 0) & ~self.pairs.is_known] > 0).any())
+            self._act(PLAN if covering else AGAIN)
+
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        seen = self._seen
-        learned = ~self.pairs.is_known[path]
-        seen.visits[path] += 1
-        seen.sums[path[learned]] += gains[learned]
-        seen.pending[path] = np.maximum(seen.pending[path] - 1, 0)
+        seen, played = self._seen, path[: len(gains)]
+        learned = ~self.pairs.is_known[played]
+        arcs, news = played[learned], gains[learned]
+        new = seen.visits[arcs] == 0
+        seen.origin[arcs[new]] = news[new]
+        seen.visits[played] += 1
+        seen.sums[arcs] += news - seen.origin[arcs]
         self._work.path[:] = path
         self._act(TELL)
         self.episodes += 1
-        self._memo[EPISODES] = self.episodes
+        seen.memo[EPISODES] = self.episodes
         self._planned = False
         self._settle()
+
+    def _active(self) -> BoolArray:
+        return self._seen.alive.copy()
+
+    def _recommend(self) -> IntArray:
+        """The incumbent: the empirically best path over the arcs that are left."""
+        self._settle()
+        return best_path(self.mdp, np.where(self._seen.alive, self._work.mean, -np.inf))
+
+    def _gap(self) -> float:
+        """The least bound proven for the incumbent so far."""
+        self._settle()
+        planned = self._work.path.copy()
+        gap = max(0.0, self._act(CERTIFY))
+        self._work.path[:] = planned
+        key = self._work.incumbent.tobytes()
+        gap = min(gap, self._proven.pop(key, np.inf))
+        self._proven[key] = gap
+        if len(self._proven) > _KEPT:
+            del self._proven[next(iter(self._proven))]
+        return gap
+
+    def _stop_gap(self) -> float:
+        """The check has passed, which proves epsilon; the certified gap may be smaller."""
+        return min(self.epsilon, self._gap())
+
+    def _epsilon_changed(self) -> None:
+        self._check_anew()
+
+    def _excluded_changed(self) -> None:
+        self._seen.alive[:] = on_open_paths(self.mdp, ~self._excluded)
+        paths = {key: np.frombuffer(key, dtype=np.int64) for key in self._proven}
+        self._proven = {key: self._proven[key] for key, path in paths.items() if not self._excluded[path].any()}
+        self._check_anew()
+
+    def _evidence(self) -> dict[str, Any]:
+        paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
+        return {
+            **{name: array.copy() for name, array in self._seen._asdict().items()},
+            "planned": self._planned,
+            "plan": self._work.path.copy(),
+            "marks": self._work.mark.copy(),
+            "proven_paths": paths.reshape(-1, self.mdp.horizon),
+            "proven_gaps": np.array(list(self._proven.values()), dtype=np.float64),
+        }
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        for name, array in self._seen._asdict().items():
+            array[:] = evidence[name]
+        self._work = self._new_scratch()
+        self._act(WAKE)
+        self._planned = bool(evidence["planned"])
+        self._work.path[:] = evidence["plan"]
+        self._work.mark[:] = evidence["marks"]
+        paths = np.array(evidence["proven_paths"], dtype=np.int64).reshape(-1, self.mdp.horizon)
+        self._proven = {path.tobytes(): float(gap) for path, gap in zip(paths, evidence["proven_gaps"])}
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         """Sampling depends on epsilon here, so every epsilon has a run of its own from the same seed."""
@@ -228,19 +236,19 @@ class Challenger(Learner):
         start = rng.bit_generator.state
         for at, epsilon in enumerate(epsilons.tolist()):
             rng.bit_generator.state = start
-            own = self if epsilon == self.epsilon else self.fresh(epsilon)
+            own = self if epsilon == self._first_epsilon else self.fresh(epsilon)
             assert isinstance(own, Challenger)
-            seen, work, memo = own._room()
+            seen, work = new_evidence(self.mdp.n_arcs), own._new_scratch()
             graph, pairs = self.graph, own.pairs
             answer = PAUSED
             while answer == PAUSED:
                 look_up()
-                memo[PAUSE] = memo[EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
-                answer = act(graph, pairs, seen, work, memo, reality, rng, RUN, budget, epsilon)
-            done = answer == PASSED
+                pause = seen.memo[EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
+                answer = act(graph, pairs, seen, work, reality, rng, RUN, budget, pause, epsilon)
+            done = answer == DONE
             eliminated = int((~seen.alive).sum())
-            gap = act(graph, pairs, seen, work, memo, reality, rng, CERTIFY, 0, epsilon)
-            record.tau[at] = int(memo[EPISODES])
+            gap = act(graph, pairs, seen, work, reality, rng, CERTIFY, 0, 0.0, epsilon)
+            record.tau[at] = int(seen.memo[EPISODES])
             record.reason[at] = CLEARED if done else BUDGET
             record.path[at] = work.incumbent
             record.eliminated[at] = eliminated
@@ -248,19 +256,22 @@ class Challenger(Learner):
         return record
 
 
-def _best_path(mdp: MDP, weight: FloatArray) -> IntArray:
-    """The path of largest weight, the lowest arc where two tie, -inf for arcs that are gone."""
-    value = np.zeros(mdp.n_nodes + 1)
-    for h in range(mdp.horizon - 1, -1, -1):
-        low, high = mdp.stage_node[h], mdp.stage_node[h + 1]
-        arcs = slice(mdp.first[low], mdp.first[high])
-        value[low:high] = np.maximum.reduceat(weight[arcs] + value[mdp.target[arcs]], mdp.first[low:high] - arcs.start)
-    path, node = [], 0
-    for _ in range(mdp.horizon):
-        arcs_here = np.arange(mdp.first[node], mdp.first[node + 1])
-        path.append(int(arcs_here[np.argmax(weight[arcs_here] + value[mdp.target[arcs_here]])]))
-        node = int(mdp.target[path[-1]])
-    return np.array(path, dtype=np.int64)
+def certify(mdp: MDP, settings: Mapping[str, Any], evidence: Mapping[str, Any]) -> tuple[IntArray, float]:
+    """Compute, from settings and evidence alone, the recommended path and its certified gap: a pure function.
+
+    Args:
+        mdp: The problem.
+        settings: What `Challenger.settings()` gives.
+        evidence: visits, origin and sums of each arc, and alive or excluded arcs if any, as in a snapshot.
+    """
+    from surepath.learners.registry import build
+
+    learner = build(settings, mdp)
+    assert isinstance(learner, Challenger)
+    empty = learner._evidence()
+    given = {name: evidence[name] for name in ("visits", "origin", "sums", "alive") if name in evidence}
+    learner._load({**empty, **given, "planned": True})
+    return learner._recommend(), learner._gap()
 
 
 _NOWHERE = no_reality()

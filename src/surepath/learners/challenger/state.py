@@ -1,4 +1,4 @@
-"""What Challenger's kernels take: the numbers fixed before the data, what has been seen, and room to work in."""
+"""What Challenger's kernels take: settings fixed before the data, evidence that is saved, scratch that never is."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ UNIFORM, DETOUR = range(2)
 # Whose arc it is: the first index of c and of what follows from it.
 RIVAL, OWN = range(2)
 
+# Places in Evidence.memo, float: episodes told, episodes at the next full check, and the row of the last full check
+# (its entry, its slope, and whether there is one).
+EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, N_MEMO = range(6)
+
 
 class Pairs(NamedTuple):
-    """What is fixed before the data."""
+    """Settings: what is fixed before the data."""
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
@@ -30,24 +34,31 @@ class Pairs(NamedTuple):
     rho: float  # of the detour prior
     ratio: float  # of the grid of k
     conjugate: Conjugate
+    sampling: int  # index of the sampling rule
+    repeat: float  # share of the least visits for which a path is played again in a run
+    patience: float  # share by which the episodes grow between two full checks
 
 
 class Evidence(NamedTuple):
-    """What has been seen, and what follows from it arc by arc (kept up by `refresh`)."""
+    """What has been seen and decided; with the settings it says all that comes after."""
 
     visits: IntArray  # [N]
+    origin: FloatArray  # [N] the first gain of each arc
+    sums: FloatArray  # [N] of gains minus origin
+    alive: BoolArray  # [N] not eliminated
     pending: IntArray  # [N] plays handed out and not yet told
-    sums: FloatArray  # [N]
+    recent: FloatArray  # [N] how often an arc separated challengers lately
+    memo: FloatArray  # [N_MEMO]
+
+
+class Scratch(NamedTuple):
+    """What follows from the evidence arc by arc (kept up by `refresh`), and arrays for the passes."""
+
     mean: FloatArray  # [N]; the known reward on known arcs
+    top: FloatArray  # [N] mean plus what rounding may have taken from it
     a: FloatArray  # [2, J, N]
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
-    alive: BoolArray  # [N] not eliminated
-
-
-class Work(NamedTuple):
-    """Room for the passes."""
-
     weight: FloatArray  # [N]
     ahead: FloatArray  # [n_nodes + 1] heaviest way from a node to the sink
     behind: FloatArray  # [n_nodes + 1] heaviest way from the start to a node
@@ -55,34 +66,46 @@ class Work(NamedTuple):
     cleared: BoolArray  # [N] cleared in this check
     on: BoolArray  # [N] arc of the incumbent
     mark: FloatArray  # [N] sampling weights
-    recent: FloatArray  # [N] how often an arc separated challengers lately
     incumbent: IntArray  # [H]
     path: IntArray  # [H]
     grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row
+    cells: BoolArray  # [cells] which sizes of a, on a logarithmic scale, some arc has
+    slack: FloatArray  # [1] what rounding can do to a bound on a difference of paths
 
 
-# Rows of the grid of entries and slopes. What does not fit is left out: safe, but then the stop may come late.
-_GRID_ROWS = 512
-
-
-def new_evidence(known_gain: FloatArray, entries: int) -> Evidence:
-    """Nothing seen yet; `known_gain` holds the known rewards and 0 elsewhere."""
-    arcs = len(known_gain)
+def new_evidence(arcs: int) -> Evidence:
+    """Allocate evidence of nothing seen yet."""
     return Evidence(
         visits=np.zeros(arcs, dtype=np.int64),
-        pending=np.zeros(arcs, dtype=np.int64),
+        origin=np.zeros(arcs),
         sums=np.zeros(arcs),
-        mean=known_gain.copy(),
-        a=np.zeros((2, entries, arcs)),
-        log_a=np.zeros((2, entries, arcs)),
-        extra=np.zeros((2, entries, arcs)),
         alive=np.ones(arcs, dtype=np.bool_),
+        pending=np.zeros(arcs, dtype=np.int64),
+        recent=np.zeros(arcs),
+        memo=np.zeros(N_MEMO),
     )
 
 
-def new_work(arcs: int, nodes: int, horizon: int) -> Work:
-    """Empty room."""
-    return Work(
+def slope_cells(pairs: Pairs) -> int:
+    """Count the cells of a logarithmic scale that hold every a and every slope that can come up.
+
+    a / sigma lies between 1e-8 (10^15 visits) and 1e8 (the first visit, c up to 1e15); slopes reach a factor of 10^4
+    further on either side, on graphs of any size that fits into memory.
+    """
+    noisy = pairs.sigma[pairs.sigma > 0]
+    spread = float(np.log(noisy.max()) - np.log(noisy.min())) if noisy.size else 0.0
+    return int((spread + 60.0) / np.log(pairs.ratio)) + 16
+
+
+def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) -> Scratch:
+    """Allocate scratch for evidence of nothing; `known_gain` holds the known rewards and 0 elsewhere."""
+    arcs, entries, cells = len(known_gain), len(pairs.cost), slope_cells(pairs)
+    return Scratch(
+        mean=known_gain.copy(),
+        top=known_gain.copy(),
+        a=np.zeros((2, entries, arcs)),
+        log_a=np.zeros((2, entries, arcs)),
+        extra=np.zeros((2, entries, arcs)),
         weight=np.zeros(arcs),
         ahead=np.zeros(nodes + 1),
         behind=np.zeros(nodes + 1),
@@ -90,8 +113,9 @@ def new_work(arcs: int, nodes: int, horizon: int) -> Work:
         cleared=np.zeros(arcs, dtype=np.bool_),
         on=np.zeros(arcs, dtype=np.bool_),
         mark=np.zeros(arcs),
-        recent=np.zeros(arcs),
         incumbent=np.zeros(horizon, dtype=np.int64),
         path=np.zeros(horizon, dtype=np.int64),
-        grid=np.zeros((_GRID_ROWS, 2)),
+        grid=np.zeros((entries * cells + 1, 2)),
+        cells=np.zeros(cells, dtype=np.bool_),
+        slack=np.zeros(1),
     )
