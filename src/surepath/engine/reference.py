@@ -21,10 +21,12 @@ from surepath.engine.arrays import Layers
 from surepath.engine.state import (
     BASE,
     CENTRE,
+    CLOSED,
     FLOOR_SEEN,
     FRESH_BEST,
     FRESH_CLEAR,
     FRESH_FLOOR,
+    FRESH_SPREAD,
     KNOWN,
     LOWER,
     ORIGIN,
@@ -55,7 +57,9 @@ def origin_of(gain: float, sigma: float) -> float:
 
 @inner_kernel
 def write_bounds(plan: Plan, state: State, e: int | np.uint64) -> None:
-    """The interval of arc e, visited or known, from its sum and the reference of its stage."""
+    """The interval of arc e, visited or known, from its sum and the reference of its stage; none where it is closed."""
+    if state.flag[CLOSED, e]:
+        return
     arc, n = state.arc, state.number[VISITS, e]
     width, mean = 0.0, arc[BASE, e]
     if not state.flag[KNOWN, e]:
@@ -65,6 +69,18 @@ def write_bounds(plan: Plan, state: State, e: int | np.uint64) -> None:
     if state.flag[PASSABLE, e]:
         arc[WIDTH, e] = width
         arc[UPPER, e] = mean + width
+
+
+@inner_kernel
+def forget_measures(state: State) -> None:
+    """Bounds were written anew: values must be found again, and what was measured of them is void."""
+    state.tally[FRESH_FLOOR] = 0
+    state.tally[FRESH_CLEAR] = 0
+    state.tally[FRESH_BEST] = 0
+    state.tally[FRESH_SPREAD] = 0
+    state.real[RETURN_SLACK] = -1.0
+    state.real[VALUE_SLACK] = -np.inf
+    state.real[FLOOR_SEEN] = np.inf
 
 
 @inner_kernel
@@ -94,19 +110,7 @@ def refer(graph: Layers, plan: Plan, state: State, h: int) -> None:
                 state.tally[SHIFTED] = 1
         elif reference < np.inf:
             arc[BASE, e] = 0.0 - reference
-    state.tally[FRESH_FLOOR] = 0
-    state.tally[FRESH_CLEAR] = 0
-    state.tally[FRESH_BEST] = 0
-    state.real[RETURN_SLACK] = -1.0  # what was measured was relative to the old reference
-    state.real[VALUE_SLACK] = -np.inf
-    state.real[FLOOR_SEEN] = np.inf
-
-
-@inner_kernel
-def refer_all(graph: Layers, plan: Plan, state: State) -> None:
-    """The reference of every stage."""
-    for h in range(state.path.shape[1]):
-        refer(graph, plan, state, h)
+    forget_measures(state)
 
 
 @inner_kernel

@@ -33,7 +33,7 @@ EPISODES, ROUND, LEFT, NEXT, N_ACTIVE, SETTLED, PLAYED, PIVOT, N_TALLY = range(9
 # Place in Plans.bound of the largest upper less the largest lower bound after the last round.
 SPAN = 3
 # What `play_plans` can be asked for.
-ASK, TELL, ADVISE, JUDGE, TEST, RUN, FINISH = range(7)
+ASK, TELL, ADVISE, MEASURE, JUDGE, TEST, RUN, FINISH = range(8)
 
 
 class Plans(NamedTuple):
@@ -255,13 +255,16 @@ def play_plans(
 ) -> float:
     """The one way in, as `rules.loop.play`: `number` is the limit of a run, or the plan that TELL was played.
 
-    JUDGE drops what is ruled out by what is known now; TEST says whether to stop.
+    MEASURE gives the certified gap; JUDGE drops what is ruled out by what is known now; TEST says whether to stop.
     """
     tally = plans.tally
     if task == ASK:
         return float(choose(plans))
     if task == ADVISE:
         return float(bounds(plans)[2])
+    if task == MEASURE:
+        top, floor, _ = bounds(plans)
+        return top - floor
     if task == JUDGE:
         judge(plans)
         return 0.0

@@ -106,7 +106,7 @@ def start_over(state: State) -> None:
     for e in range(arc.shape[1]):
         arc[TOP_SEEN, e] = arc[TOP, e]
         arc[LOWER_SEEN, e] = arc[LOWER, e]
-        if arc[TOP, e] < HALF_BIG:
+        if abs(arc[TOP, e]) < HALF_BIG:
             largest = max(largest, abs(arc[TOP, e]), abs(arc[LOWER, e]))
     since = 0.0
     for h in range(stage.shape[1] - 1, -1, -1):
