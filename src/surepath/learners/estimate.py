@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, check_sigma, real, seed_number, whole
 from surepath.errors import SettingError
-from surepath.learners.base import _declared_sigma
 from surepath.learners.simulate import simulate
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -70,7 +69,7 @@ def estimate(
         mdp: The layered graph.
         epsilon: How far from the best the answer may be.
         delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor; by default what the MDP declares (half of a declared range), else 1.
+        sigma: Sub-Gaussian factor; by default what the MDP declares, sigma or half of a range; one must be there.
         spread: Least and largest mean of an arc; by default the declared range of its rewards, else 0 to 1.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
@@ -87,7 +86,10 @@ def estimate(
     worlds, seed = whole("worlds", worlds, low=1), seed_number(seed)
     low, high = _range(mdp, spread)
     if sigma is None:
-        sigma = _declared_sigma(mdp) if mdp.sigma is None else mdp.sigma
+        missing = mdp.noise_missing("an estimate")
+        if missing is not None:
+            raise SettingError(missing)
+        sigma = mdp.declared_sigma
     noise = check_sigma(sigma, mdp.n_arcs)
     played = {"Challenger": worlds, "EPRL": min(worlds, EPRL_WORLDS)}
     trials = {name: np.zeros(count, dtype=np.int64) for name, count in played.items()}

@@ -53,7 +53,7 @@ class Discovery:
         self.horizon = whole("horizon", horizon, low=1, error=ProblemError)
         if isinstance(actions, str) or not (callable(actions) or isinstance(actions, (int, np.integer, Sequence))):
             raise SettingError(f"actions must be a number, names or a function of (stage, state); got {actions!r}")
-        if isinstance(actions, (int, np.integer)):
+        if isinstance(actions, (int, np.integer)):  # True and durations are refused by `whole`
             actions = list(range(whole("actions", actions, low=1)))
         self._actions = actions
         self._start: State | None = None

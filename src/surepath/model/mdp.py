@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, frozen, noise_missing_message, one_of, suggest
+from surepath._numbers import is_whole, refuse_masks
 from surepath.errors import PathError, ProblemError
 from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
 
@@ -208,7 +209,7 @@ class MDP:
 
     def node(self, stage: int, state: int | str) -> int:
         """The number of the node (stage, state)."""
-        if isinstance(stage, bool) or not isinstance(stage, (int, np.integer)) or not 0 <= stage < self.horizon:
+        if not is_whole(stage) or not 0 <= stage < self.horizon:
             raise ProblemError(f"stage must be a whole number 0..{self.horizon - 1}, not {stage!r}")
         low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
         wanted = self._id("state", state, self.state_labels)
@@ -227,7 +228,7 @@ class MDP:
             if index is None:
                 raise ProblemError(f"no {kind} is called {value!r}{suggest(value, labels[:50])}")
             return index
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        if not is_whole(value):
             article = "an" if kind == "action" else "a"
             raise ProblemError(f"{article} {kind} is a whole number or a name, not {value!r}")
         return int(value)
@@ -320,6 +321,7 @@ class MDP:
     def check_path(self, path: ArrayLike) -> IntArray:
         """The path as int [H], or an error that says where it breaks."""
         try:
+            refuse_masks(path)
             array = np.asarray(path)
         except ValueError as cause:
             raise PathError(f"a path is {self.horizon} arc numbers, one per stage; got {path!r}") from cause
