@@ -20,9 +20,9 @@ from tests.model.problem_texts import EDGE, problem
 
 MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
 WAYS_OUT = (
-    "Three ways out: a sigma (the standard deviation of one reward, or a bound on it); a range (low and high; half of it "
-    "then stands for sigma); or a pilot: play each option a few times, see how far its rewards scatter, and declare that "
-    "as sigma"
+    "Three ways out: a sigma (the standard deviation of one reward, or a bound on it); a range (low and high; half of "
+    "it then stands for sigma); or a pilot: play each option a few times, see how far its rewards scatter, and declare "
+    "that as sigma"
 )
 
 
@@ -81,14 +81,12 @@ def test_a_caller_may_stand_in_for_what_the_file_leaves_open() -> None:
     assert bare.instance is not None
     assert bare.instance.sigma.tolist() == [0.5, 0.5]
     assert bare == parse_json_problem(problem(edges=MEANS, sigma=0.5))
-    own = parse_problem_text(problem(edges=[{**MEANS[0], "sigma": 0.1}, {**MEANS[1], "low": 0, "high": 1}]), "p.json")
     mixed = parse_problem_text(problem(edges=[{**MEANS[0], "sigma": 0.1}, MEANS[1]]), "p.json", sigma=0.5)
-    assert own.mdp.sigma is not None and own.mdp.sigma.tolist() == [0.1, 0.5]
-    assert mixed.mdp.sigma is not None and mixed.mdp.sigma.tolist() == [0.1, 0.5]
+    assert mixed.mdp.declared_sigma.tolist() == [0.1, 0.5]
     ranged = parse_problem_text(problem(edges=MEANS, low=0, high=1), "p.json", sigma=9.0)
-    assert ranged.mdp.sigma is not None and ranged.mdp.sigma.tolist() == [0.5, 0.5]
+    assert ranged.mdp.declared_sigma.tolist() == [0.5, 0.5]
     table = parse_problem_text("state,action,next_state,mean\na,x,b,1\n", "p.csv", sigma=2.0)
-    assert table.instance is not None and table.instance.sigma.tolist() == [2.0]
+    assert table.mdp.declared_sigma.tolist() == [2.0]
     with pytest.raises(ProblemError, match=re.escape("p.json: sigma must be 0 or more, not -1")):
         parse_problem_text(problem(edges=MEANS), "p.json", sigma=-1.0)
 
@@ -195,7 +193,7 @@ def test_names_of_steps_live_in_files(tmp_path: Path) -> None:
     assert MDP.load(tmp_path / "p.json") == loaded.mdp
     with pytest.raises(ProblemError, match=re.escape("p.json: there are 1 steps but 2 names of steps")):
         parse_json_problem(problem(step_names=["a", "b"]), "p.json")
-    with pytest.raises(ProblemError, match="an edge-table CSV has no place for the names of steps; save as .json"):
+    with pytest.raises(ProblemError, match="an edge-table CSV has no place for the names of steps"):
         loaded.mdp.save(tmp_path / "p.csv")
     with pytest.raises(ProblemError, match=re.escape("p.json: step_names[0] must not be empty, not ''")):
         parse_json_problem(problem(step_names=[""]), "p.json")
