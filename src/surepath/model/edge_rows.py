@@ -41,14 +41,31 @@ def read_rows(rows: Iterable[EdgeRow], place: Callable[[int], str]) -> list[Edge
     """Every row checked; `place` names row i in messages ("row 3", "line 4", "edges[2]")."""
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise ProblemError(f"rows must be a list of edges, not {type(rows).__name__}")
+    rows = list(rows)
     edges = [_edge(row, place(i)) for i, row in enumerate(rows)]
     if not edges:
         raise ProblemError("the edge table is empty; a problem needs at least one edge")
+    _refuse_namesakes(rows, edges)
     staged = [edge for edge in edges if edge.stage is not None]
     if staged and len(staged) < len(edges):
         bare = next(edge for edge in edges if edge.stage is None)
         raise ProblemError(f"{bare} has no stage while {staged[0].place} has one; give every row a stage or none")
     return edges
+
+
+def _refuse_namesakes(rows: Sequence[EdgeRow], edges: Sequence[Edge]) -> None:
+    """A state called 1 in one row and "1" in another is two values under one name."""
+    as_text: dict[str, tuple[bool, str]] = {}
+    for row, edge in zip(rows, edges):
+        given = (row.get("state"), row.get("next_state")) if isinstance(row, Mapping) else (row[-3], row[-1])
+        for name, value in zip((edge.state, edge.next_state), given):
+            if name is not None:
+                text, place = as_text.setdefault(name, (isinstance(value, str), edge.place))
+                if text != isinstance(value, str):
+                    raise ProblemError(
+                        f"{edge.place} has the state {value!r} where {place} has {name if not text else repr(name)}; "
+                        f"write a state's name the same way everywhere, as a number or as text"
+                    )
 
 
 def _edge(row: EdgeRow, place: str) -> Edge:
