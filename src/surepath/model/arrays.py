@@ -69,7 +69,7 @@ def from_arrays(
     degree = np.concatenate(degrees)
     first = np.zeros(len(degree) + 1, dtype=np.int64)
     np.cumsum(degree, out=first[1:])
-    limits = _range(reward_range, int(first[-1]))
+    limits = reward_limits(reward_range, int(first[-1]))
     return MDP(
         first=first,
         target=np.concatenate(targets),
@@ -98,7 +98,8 @@ def _table(next_state: ArrayLike) -> NDArray[Any]:
     return table
 
 
-def _range(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tuple[FloatArray, FloatArray] | None:
+def reward_limits(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tuple[FloatArray, FloatArray] | None:
+    """Lowest and highest reward of each arc, two float [N]."""
     if given is None:
         return None
     if not isinstance(given, (tuple, list)) or len(given) != 2:
