@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath.cli._output import AsJson, print_json
-from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_problem
+from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def estimate(
     from surepath.cli.bound import asked
     from surepath.learners.estimate import estimate as guess
 
-    found = open_problem(problem, direction)
-    if sigma is None and found.mdp.sigma is None and found.instance is None:
-        raise typer.BadParameter("the problem does not say its noise; give --sigma")
+    found = open_noisy(problem, direction, sigma)
     answer = guess(
         found.mdp,
         asked("epsilon", epsilon, found.epsilon),
