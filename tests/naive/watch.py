@@ -1,8 +1,8 @@
 """The watch from the full list of trials: one matrix row for each reward, the least value over the unknown means.
 
-What was declared is weighed against rewards that vary more. For rewards r about their true means, all of sigma 1, and any
-covariance V >= 1, |V|^(-1/2) exp((r'r - r'V^-1 r) / 2) is what an observer who expects V wins; the unknown means are those
-that make it least.
+What was declared is weighed against rewards that vary more. For rewards r about their true means, all of sigma 1, and
+any covariance V >= 1, |V|^(-1/2) exp((r'r - r'V^-1 r) / 2) is what an observer who expects V wins; the unknown means
+are those that make it least.
 """
 
 from __future__ import annotations

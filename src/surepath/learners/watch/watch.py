@@ -43,7 +43,7 @@ class Watch:
         >>> for trial in range(60):
         ...     watch.observe(np.array([trial % 2]), 0.3 * rng.standard_normal(1))
         >>> print(watch.findings()[0].message.partition(":")[0])
-        the noise looks larger than declared (0.28 against 0.1 over all steps, p < 1e-12)
+        the noise looks larger than declared (0.27 against 0.1 over all steps, p < 1e-12)
     """
 
     def __init__(self, mdp: MDP, sigma: FloatArray) -> None:
@@ -129,7 +129,7 @@ class Watch:
         where = "over all steps" if stage == ANY else f"at stage {stage}"
         if arc != ANY:
             state = self.mdp.state_label(int(self.mdp.source[arc]))
-            where = f"of {self.mdp.action_label(arc)!r} in state {state!r} at stage {stage}"
+            where = f"on {self.mdp.action_label(arc)!r} in state {state!r} at stage {stage}"
         before = "the step before it" if earlier == stage - 1 else f"what was chosen at stage {earlier}"
         p_value = 0.0 if log_p == -np.inf else max(float(np.exp(log_p)), 5e-324)
         return finding(KINDS[kind], where, before, declared, seen, p_value)
