@@ -2,7 +2,7 @@
 
 `python -m benchmarks.bench_watch [--quick]`. Pipelines of 8 steps with 4 options each, declared sigma 0.1. "wrong" is
 the share of Challenger's runs (epsilon 0.3, delta 0.1, to its stop) with an answer that is not within epsilon; "told"
-the share with a finding of noise, "told if wrong" that among the wrong ones. At factor 1 every finding is a false alarm.
+the share with a finding of noise, "told if wrong" that among the wrong ones. At factor 1 a finding is a false alarm.
 """
 
 from __future__ import annotations
@@ -128,17 +128,22 @@ def cost_table() -> None:
     """Time a trial, and time to judge, the least of several."""
     print(f"\n{'steps':>6}{'arcs':>10}{'build, ms':>11}{'observe, us':>13}{'us a step':>11}{'findings, ms':>14}")
     for steps, options in ((8, 4), (20, 4), (50, 4), (8, 350)):
-        mdp, rng = families.chain(steps, options).mdp, np.random.default_rng(0)
-        sigma = np.ones(mdp.n_arcs)
-        built = min(seconds(lambda: Watch(mdp, sigma)) for _ in range(3))
-        watch = Watch(mdp, sigma)
-        played = [(random_path(mdp, rng), rng.standard_normal(steps)) for _ in range(1500)]
-        for path, gains in played:
-            watch.observe(path, gains)
-        a_trial = min(seconds(lambda: [watch.observe(*trial) for trial in played[:150]]) for _ in range(10)) / 150
-        judged = min(seconds(watch.findings) for _ in range(3))
-        row = f"{steps:>6}{mdp.n_arcs:>10,}{1e3 * built:>11.1f}{1e6 * a_trial:>13.1f}{1e6 * a_trial / steps:>11.2f}"
-        print(row + f"{1e3 * judged:>14.1f}", flush=True)
+        cost_row(steps, options)
+
+
+def cost_row(steps: int, options: int) -> None:
+    """The times of one size."""
+    mdp, rng = families.chain(steps, options).mdp, np.random.default_rng(0)
+    sigma = np.ones(mdp.n_arcs)
+    built = min(seconds(lambda: Watch(mdp, sigma)) for _ in range(3))
+    watch = Watch(mdp, sigma)
+    played = [(random_path(mdp, rng), rng.standard_normal(steps)) for _ in range(1500)]
+    for path, gains in played:
+        watch.observe(path, gains)
+    a_trial = min(seconds(lambda: [watch.observe(*trial) for trial in played[:150]]) for _ in range(10)) / 150
+    judged = min(seconds(watch.findings) for _ in range(3))
+    row = f"{steps:>6}{mdp.n_arcs:>10,}{1e3 * built:>11.1f}{1e6 * a_trial:>13.1f}{1e6 * a_trial / steps:>11.2f}"
+    print(row + f"{1e3 * judged:>14.1f}", flush=True)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -109,15 +109,13 @@ def _shifts(kind: int, contexts: Contexts, counts: Counts, cells: Cells, explain
 
     _, head, pair = np.unique(later * base + earlier, return_index=True, return_inverse=True)
     log_p, seen = np.empty(len(head)), np.empty(len(head))
-    for row in range(len(head)):
-        own = pair == row
-        mine = own[family]
+    for row, (own, mine) in enumerate(zip(_members(pair), _members(pair[family]))):  # arcs and cells of a pair
         freedom = max(1.0, float((n[own] - 1).sum()))
         noise = max(1.0, float(spread[own].sum()) / freedom)
         log_e, shift = _table(cells.arc[mine], cells.context[mine], cells.rewards[mine], cells.total[mine], noise)
         log_p[row] = np.log(8 * pairs) - log_e
         seen[row] = shift * np.average(sigma[own], weights=count[own])
-        speaks |= own & (log_p[row] < np.log(SPEAKS))
+        speaks[own] |= log_p[row] < np.log(SPEAKS)
     yield Judged(kind, log_p, later[head], np.full(len(head), ANY), earlier[head], 0 * seen, seen)
     np.maximum.at(explained, at[speaks], between[speaks])
 
@@ -132,3 +130,9 @@ def _table(arc: IntArray, context: IntArray, count: FloatArray, total: FloatArra
     counts[row, column], totals[row, column] = count, total
     log_e, apart = shared_shifts(counts, totals, noise)
     return log_e, float(np.sqrt(max(0.0, apart - (len(contexts) - 1) * noise) / count.sum()))
+
+
+def _members(group: IntArray) -> list[IntArray]:
+    """Positions of the members of each group 0, 1, ..., none of them empty."""
+    order = np.argsort(group, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
