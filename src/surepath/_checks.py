@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from surepath._numbers import NotNumbersError, is_real, is_whole, read_numbers, shortened
 from surepath.errors import SettingError, SurepathError
 
 FloatArray = NDArray[np.float64]
@@ -17,6 +18,8 @@ BoolArray = NDArray[np.bool_]
 
 # Beyond this, sums and squares of numbers come close to what a float can hold.
 LARGEST = 1e150
+# Below this the square of a noise is lost to rounding, and what is divided by it is no number any more.
+SMALLEST_SIGMA = 1e-100
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:
@@ -38,14 +41,20 @@ def one_of(what: str, value: object, valid: Iterable[str]) -> str:
 
 
 def real(what: str, value: Any, *, error: type[SurepathError] = SettingError) -> float:
-    """A finite real number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise error(f"{what} must be a number, not {value!r}")
-    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
-        raise error(f"{what} must be finite, not {float(value)}")
-    if not -LARGEST <= value <= LARGEST:
+    """A finite real number: int, float, Decimal, Fraction or a NumPy number."""
+    if not is_real(value):
+        raise error(f"{what} must be a number, not {shortened(value)}")
+    try:
+        number = float(value)
+    except ValueError as cause:  # a signalling NaN
+        raise error(f"{what} must be finite, not {value}") from cause
+    except OverflowError:
+        number = LARGEST * 2
+    if not np.isfinite(number) and not is_whole(value):
+        raise error(f"{what} must be finite, not {number}")
+    if not -LARGEST <= number <= LARGEST:
         raise error(f"{what} must lie within {LARGEST:g} of 0")
-    return float(value)
+    return number
 
 
 MOST = 2**63 - 1  # what kernels and columns can hold
@@ -53,7 +62,7 @@ MOST = 2**63 - 1  # what kernels and columns can hold
 
 def whole(what: str, value: Any, *, low: int, high: int = MOST, error: type[SurepathError] = SettingError) -> int:
     """An integer from `low` to `high`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not is_whole(value):
         raise error(f"{what} must be a whole number, not {value!r}")
     if value < low:
         raise error(f"{what} must be at least {low}, not {_in_words(int(value))}")
@@ -96,9 +105,10 @@ def check_delta(value: Any) -> float:
 def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathError] = SettingError) -> FloatArray:
     """One finite number for all arcs, or one per arc, as a fresh float64 array [N]."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as cause:
-        raise error(f"{what} must be a number or {n_arcs} numbers, one per arc, not {value!r}") from cause
+        array = read_numbers(value)
+    except NotNumbersError as cause:
+        at = "" if cause.place is None else f" at place {cause.place}"
+        raise error(f"{what} must be a number or {n_arcs} numbers, one per arc, not {cause}{at}") from None
     if array.ndim == 0:
         array = np.full(n_arcs, float(array))
     if array.shape != (n_arcs,):
@@ -113,12 +123,42 @@ def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathErr
 
 
 def check_sigma(value: ArrayLike, n_arcs: int) -> FloatArray:
-    """Sub-Gaussian factors, 0 or more, one per arc."""
+    """Sub-Gaussian factors, one per arc: 0, or at least `SMALLEST_SIGMA`."""
     sigma = per_arc("sigma", value, n_arcs)
-    bad = np.flatnonzero(sigma < 0)
+    bad = np.flatnonzero((sigma < SMALLEST_SIGMA) & (sigma != 0))
     if bad.size:
-        raise SettingError(f"sigma must be 0 or more; arc {bad[0]} has {sigma[bad[0]]:g}")
+        raise SettingError(f"{sigma_law(sigma[bad[0]])}; arc {bad[0]} has {sigma[bad[0]]:g}")
     return sigma
+
+
+def sigma_law(value: float) -> str:
+    """Which law a sigma that is negative, or too small, breaks."""
+    if value < 0:
+        return "sigma must be 0 or more"
+    return f"sigma must be 0 or at least {SMALLEST_SIGMA:g}, since its square would be lost to rounding"
+
+
+WAYS_OUT = (
+    "Three ways out: a sigma (the standard deviation of one reward, or a bound on it); a range (low and high; "
+    "half of it then stands for sigma); or a pilot: play each option a few times, see how far its rewards scatter, "
+    "and declare that as sigma"
+)
+
+
+def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None = None) -> str:
+    """Why nothing can be proven without the noise of the rewards, and the three ways out.
+
+    Args:
+        who: What needs the noise: "Challenger", "the problem file x.json".
+        arcs: Arcs in words that declare none; the first one is named.
+        count: How many such arcs there are, when `arcs` lists only some.
+    """
+    lacking = ""
+    if arcs:
+        more = (len(arcs) if count is None else count) - 1
+        others = "" if not more else f" and {more:,} other arc{'s' if more > 1 else ''}"
+        lacking = f" ({arcs[0]}{others} {'have' if more else 'has'} no sigma and no range)"
+    return f"{who}: the noise of the rewards is not declared{lacking}, and without it nothing can be proven. {WAYS_OUT}"
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

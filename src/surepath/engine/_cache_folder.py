@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-# Kernels live in engine/ and rules/; constants that they freeze may come from whatever these import, which by the
-# order of the layers is model/ and the files at the top.
-SEEN = ("engine", "rules", "model")
+# Kernels live in the first three; constants that they freeze may come from whatever these import, which by the order of
+# the layers is model/ and the files at the top.
+SEEN = ("engine", "rules", "learners", "model")
 
 
 class Folder(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, check_sigma, real, seed_number, whole
 from surepath.errors import SettingError
-from surepath.learners.base import _declared_sigma
+from surepath.learners.noise import declared_sigma
 from surepath.learners.simulate import simulate
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -87,7 +87,7 @@ def estimate(
     worlds, seed = whole("worlds", worlds, low=1, high=1_000_000), seed_number(seed)
     low, high = _range(mdp, spread)
     if sigma is None:
-        sigma = _declared_sigma(mdp) if mdp.sigma is None else mdp.sigma
+        sigma = declared_sigma(mdp, "an estimate")
     noise = check_sigma(sigma, mdp.n_arcs)
     played = {"Challenger": worlds, "EPRL": min(worlds, EPRL_WORLDS)}
     trials = {name: np.zeros(count, dtype=np.int64) for name, count in played.items()}

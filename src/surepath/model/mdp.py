@@ -9,7 +9,7 @@ up or down, is a dynamic program. All arcs of the last stage lead to the sink, t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, frozen, one_of, suggest
+from surepath._checks import BoolArray, FloatArray, IntArray, frozen, noise_missing_message, one_of, suggest
 from surepath.errors import PathError, ProblemError
+from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
 
 if TYPE_CHECKING:
     from surepath.model.edges import EdgeRow
@@ -55,6 +56,7 @@ class MDP:
         state_labels, action_labels: Names of states and actions, or None when they are plain numbers.
         direction: "maximize" or "minimize"; which returns people want.
         sizes: Numbers of states and actions of the table it was built from, those out of reach included, or None.
+        step_labels: Names of the stages, one per stage, or None when they are plain numbers.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
@@ -77,6 +79,7 @@ class MDP:
         action_labels: tuple[str, ...] | None = None,
         direction: str = "maximize",
         sizes: tuple[int, int] | None = None,
+        step_labels: Sequence[str] | None = None,
     ) -> None:
         """Take arrays that already obey the layout; the `from_...` constructors are the checked way in."""
         self.first = cast(IntArray, frozen(np.ascontiguousarray(first, dtype=np.int64)))
@@ -97,6 +100,7 @@ class MDP:
         self.horizon = len(self.stage_node) - 1
         self.n_nodes = len(self.node_state)
         self.n_arcs = len(self.target)
+        self.step_labels = check_step_labels(step_labels, self.horizon, ProblemError)
         self._sealed = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -107,7 +111,7 @@ class MDP:
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles go through the constructor, so that their arrays are read-only too."""
         fields = ["first", "target", "stage_node", "node_state", "action", "known", "sigma", "reward_range"]
-        fields += ["state_labels", "action_labels", "direction", "sizes"]
+        fields += ["state_labels", "action_labels", "direction", "sizes", "step_labels"]
         return _restore, ({name: getattr(self, name) for name in fields},)
 
     # Ways in ---------------------------------------------------------------------------------------------------
@@ -268,6 +272,26 @@ class MDP:
         return cast(BoolArray, frozen(~np.isnan(self.known)))
 
     @cached_property
+    def declared_sigma(self) -> FloatArray:
+        """Sub-Gaussian factor that the problem declares, float [N]: sigma, else half the range (Hoeffding's lemma).
+
+        0 where the reward is known, NaN where nothing is declared; `noise_missing_message` has the words for that.
+        """
+        factor = np.full(self.n_arcs, np.nan) if self.sigma is None else self.sigma.copy()
+        if self.reward_range is not None:
+            half = (self.reward_range[1] - self.reward_range[0]) / 2
+            factor = np.where(np.isnan(factor) & np.isfinite(half), half, factor)
+        factor[self.is_known] = 0.0
+        return cast(FloatArray, frozen(factor))
+
+    def noise_missing(self, who: str) -> str | None:
+        """None when every arc's noise is declared or its reward known; else why `who` needs it, and the ways out."""
+        lacking = np.flatnonzero(np.isnan(self.declared_sigma))
+        if not lacking.size:
+            return None
+        return noise_missing_message(who, [self.describe_arc(int(lacking[0]))], lacking.size)
+
+    @cached_property
     def log_paths(self) -> float:
         """Natural logarithm of the number of paths, by one backward log-sum-exp sweep over the stages."""
         value = np.zeros(self.n_nodes + 1)
@@ -320,6 +344,31 @@ class MDP:
         """(state, action) names along a path."""
         return [(self.state_label(int(self.source[e])), self.action_label(int(e))) for e in path]
 
+    def plan(self, path: ArrayLike) -> Plan:
+        """The path as {step: option}: names of steps and options, or their numbers where they have none.
+
+        Example:
+            >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).plan([1, 4])
+            {0: 1, 1: 0}
+        """
+        return plan_of(self, path)
+
+    def path(self, plan: Mapping[Any, Any]) -> IntArray:
+        """The arcs int [H] of a plan {step: option}; the inverse of `plan`.
+
+        Args:
+            plan: An option for every step; steps by name or stage number, options by name or number.
+
+        Example:
+            >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).path({0: 1, 1: 0}).tolist()
+            [1, 4]
+        """
+        return path_of(self, plan)
+
+    def step(self, name: str | int) -> int:
+        """The stage of a step, by name or by number."""
+        return step_number(self, name, ProblemError)
+
     # Identity --------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -341,6 +390,8 @@ class MDP:
             if array is not None:
                 digest.update(array.data)  # the buffer itself, not a copy of it
         digest.update(repr((self.state_labels, self.action_labels, self.direction)).encode())
+        if self.step_labels is not None:  # older graphs, which have none, keep their hashes
+            digest.update(b"steps" + repr(self.step_labels).encode())
         return digest.hexdigest()
 
     def __hash__(self) -> int:

@@ -1,0 +1,131 @@
+"""What counts as numbers: real numbers of any make, and nothing that only looks like them.
+
+NumPy turns much into float64 without a word: text in object arrays, dates and durations (NaT becomes -9.2e18), the
+values behind a mask, the real parts of complex numbers. Everything people pass in as numbers is read here instead.
+Taken: int, float, Decimal, Fraction, NumPy's integers and floats, and arrays, nested lists and Series of them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+_KINDS = {
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "durations",
+    "U": "text",
+    "S": "text",
+    "T": "text",
+    "V": "records",
+    "b": "True or False",
+}
+_DEPTH = 8  # lists nested deeper than this hold no table of ours
+
+
+class NotNumbersError(ValueError):
+    """Says what was there in place of numbers; `place` is its index along the first axis, where one is to blame."""
+
+    def __init__(self, found: str, place: int | None = None) -> None:
+        super().__init__(found)
+        self.place = place
+
+
+def read_numbers(value: Any, *, booleans: bool = False) -> FloatArray:
+    """The numbers as a fresh float64 array of the same shape; NaN and infinities pass, all else that is none fails.
+
+    Args:
+        value: A number, an array, a Series, or lists of numbers.
+        booleans: Take True and False as 1 and 0, as for a score that says pass or fail.
+    """
+    _refuse_masks(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise NotNumbersError(shortened(value)) from cause
+    kind = array.dtype.kind
+    if kind == "O":
+        return _each(array, booleans)
+    if (kind == "b" and not booleans) or kind not in "fiub":
+        raise NotNumbersError(_KINDS.get(kind, str(array.dtype)))
+    if array.size and not isinstance(value, np.ndarray) and kind != "b" and not booleans:
+        _refuse_booleans(value)
+    with np.errstate(over="ignore"):  # a long double may overflow; infinite is then what callers refuse
+        return np.array(array, dtype=np.float64)
+
+
+def is_boolean(value: object) -> bool:
+    """Whether this is True or False, Python's or NumPy's."""
+    return isinstance(value, (bool, np.bool_))
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is an integer; NumPy counts its durations among them, Python True and False."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def is_real(value: object) -> bool:
+    """Whether this is one real number: int, float, Decimal, Fraction, or NumPy's."""
+    return isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def shortened(value: object) -> str:
+    """The value's repr, cut to a readable length."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _refuse_masks(value: Any, depth: int = 0) -> None:
+    """Values behind a mask are no values; np.asarray would lay them bare."""
+    if isinstance(value, np.ma.MaskedArray):
+        hidden = np.flatnonzero(np.ma.getmaskarray(value).reshape(len(value) if value.ndim else 1, -1).any(axis=1))
+        if hidden.size:
+            raise NotNumbersError("values hidden by a mask", int(hidden[0]))
+    elif isinstance(value, (list, tuple)) and depth < _DEPTH:
+        for place, item in enumerate(value):
+            if isinstance(item, (np.ma.MaskedArray, list, tuple)):
+                try:
+                    _refuse_masks(item, depth + 1)
+                except NotNumbersError as error:
+                    raise NotNumbersError(str(error), place) from None
+
+
+def _refuse_booleans(value: Any, depth: int = 0) -> None:
+    """Lists that mix True with numbers come out of NumPy as numbers."""
+    if isinstance(value, (list, tuple)) and depth < _DEPTH:
+        for place, item in enumerate(value):
+            if is_boolean(item):
+                raise NotNumbersError(shortened(item), place)
+            if isinstance(item, (list, tuple)):
+                _refuse_booleans(item, depth + 1)
+
+
+def _each(array: NDArray[Any], booleans: bool) -> FloatArray:
+    """An array of Python objects, read one by one."""
+    out = np.empty(array.shape)
+    for index in np.ndindex(array.shape):
+        item: Any = array[index]
+        if isinstance(item, np.ndarray) and item.ndim == 0:
+            item = item[()]
+        place = index[0] if index else None
+        if not (is_real(item) or (booleans and is_boolean(item))):
+            raise NotNumbersError(_described(item), place)
+        try:
+            out[index] = float(item)
+        except (TypeError, ValueError, OverflowError) as cause:
+            raise NotNumbersError(_described(item), place) from cause
+    return out
+
+
+def _described(item: object) -> str:
+    if item is None:
+        return "None"
+    if isinstance(item, (str, bytes)):
+        return f"the text {shortened(item)}"
+    return shortened(item)

@@ -1,0 +1,103 @@
+"""Rewards as people tell them: H numbers, the first few of a trial that failed, or a mapping from step to reward.
+
+Everything is checked here, before a learner changes. What comes out is a float64 array of the k rewards seen, in the
+user's own direction; k < H says that the trial failed at stage k, so that nothing from there on was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import LARGEST, FloatArray, IntArray
+from surepath._numbers import NotNumbersError, read_numbers, shortened
+from surepath.errors import RewardError
+from surepath.model.mdp import MDP
+from surepath.model.plans import step_in_words, step_number
+
+Rewards = ArrayLike | Mapping[Any, Any]
+
+
+def told_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
+    """The rewards of a play of `path` as float64 [k], k <= H, or an error that names the stage.
+
+    Args:
+        mdp: The graph.
+        path: The arcs that were played, int [H], already checked.
+        rewards: One number per stage, fewer when the trial failed on the way, or {step: reward} with steps by name or
+            by number. True and False count as 1 and 0. Values on arcs whose reward is known are ignored, may be NaN,
+            and may be left out of a mapping.
+
+    Example:
+        >>> mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
+        >>> told_rewards(mdp, np.array([0, 2]), {0: 0.5, 1: True}).tolist()
+        [0.5, 1.0]
+        >>> told_rewards(mdp, np.array([0, 2]), [0.5]).tolist()
+        [0.5]
+    """
+    if isinstance(rewards, Mapping):
+        array = _numbers(mdp, _in_order(mdp, path, rewards))
+    else:
+        array = _numbers(mdp, rewards)
+    known = mdp.is_known[path[: len(array)]]
+    learned = np.where(known, 0.0, array)
+    for h in np.flatnonzero(~np.isfinite(learned)).tolist():
+        raise RewardError(
+            f"the reward at {step_in_words(mdp, h)} is {learned[h]}; rewards must be finite. "
+            f"A failed step is not a reward: tell only the rewards before it"
+        )
+    for h in np.flatnonzero(np.abs(learned) > LARGEST).tolist():
+        raise RewardError(
+            f"the reward at {step_in_words(mdp, h)} is {learned[h]:g}; rewards must lie within {LARGEST:g} of 0"
+        )
+    if mdp.reward_range is not None:
+        low, high = (side[path[: len(array)]] for side in mdp.reward_range)
+        for h in np.flatnonzero(((learned < low) | (learned > high)) & ~known).tolist():
+            raise RewardError(
+                f"the reward {float(learned[h])!r} at {step_in_words(mdp, h)} lies outside the declared range "
+                f"[{low[h]:g}, {high[h]:g}] of {mdp.describe_arc(int(path[h]))}"
+            )
+    if mdp.known is not None:
+        learned[known] = mdp.known[path[: len(array)]][known]
+    return learned
+
+
+def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
+    horizon = mdp.horizon
+    try:
+        array = read_numbers(rewards, booleans=True)
+    except NotNumbersError as cause:
+        if cause.place is not None and cause.place < horizon:
+            at = step_in_words(mdp, cause.place)
+            raise RewardError(f"the reward at {at} must be a number, not {cause}; got {shortened(rewards)}") from None
+        raise RewardError(f"rewards must be {horizon} numbers, not {cause}; got {shortened(rewards)}") from None
+    if array.ndim != 1:
+        raise RewardError(f"rewards must be {horizon} numbers, one per stage; got shape {array.shape}")
+    if len(array) > horizon:
+        raise RewardError(f"rewards must be {horizon} numbers, one per stage, or fewer; got {len(array)}")
+    return array
+
+
+def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]:
+    """The values of a mapping, stage by stage, with NaN at known arcs left out."""
+    told: dict[int, Any] = {}
+    for key, value in rewards.items():
+        stage = step_number(mdp, key, RewardError)
+        if stage in told:
+            raise RewardError(f"the rewards name {step_in_words(mdp, stage)} twice")
+        if isinstance(value, (list, tuple, Mapping)) or np.ndim(value):
+            raise RewardError(f"the reward at {step_in_words(mdp, stage)} must be one number, not {shortened(value)}")
+        told[stage] = value
+    last = max(told, default=-1)
+    if told and mdp.is_known[path[last + 1 :]].all():
+        last = mdp.horizon - 1  # nothing is left to see
+    for stage in range(last + 1):
+        if stage not in told and not mdp.is_known[path[stage]]:
+            raise RewardError(
+                f"the rewards name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
+                f"tell every step up to the one where the trial failed"
+            )
+    return [told.get(stage, np.nan) for stage in range(last + 1)]

@@ -1,0 +1,113 @@
+"""Paths by name: a plan is {step: option}, a path the same as arc numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import IntArray, suggest
+from surepath._numbers import is_whole
+from surepath.errors import PathError, SurepathError
+
+if TYPE_CHECKING:
+    from surepath.model.mdp import MDP
+
+Plan = dict[str | int, str | int]
+
+SHOWN = 20  # options that a message lists
+
+
+def plan_of(mdp: MDP, path: ArrayLike) -> Plan:
+    """The option taken at each step of a path, under the names of steps and options, or their numbers."""
+    arcs = mdp.check_path(path).tolist()
+    steps: tuple[str | int, ...] = mdp.step_labels or tuple(range(mdp.horizon))
+    return {step: _option(mdp, arc) for step, arc in zip(steps, arcs)}
+
+
+def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
+    """The arcs that a plan takes, int [H]; every step needs an option that its state has."""
+    if not isinstance(plan, Mapping):
+        raise PathError(f"a plan is a mapping {{step: option}}, not {plan!r}")
+    taken: dict[int, Any] = {}
+    for key, option in plan.items():
+        stage = step_number(mdp, key, PathError)
+        if stage in taken:
+            raise PathError(f"the plan names {step_in_words(mdp, stage)} twice")
+        taken[stage] = option
+    for stage in range(mdp.horizon):
+        if stage not in taken:
+            raise PathError(f"the plan lacks {step_in_words(mdp, stage)}; it needs an option for every step")
+    path, node = np.zeros(mdp.horizon, dtype=np.int64), 0
+    for stage in range(mdp.horizon):
+        path[stage] = _arc(mdp, stage, node, taken[stage])
+        node = int(mdp.target[path[stage]])
+    return path
+
+
+def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
+    """The stage that a step's name or number stands for."""
+    labels = mdp.step_labels
+    number = _chosen(key, labels, "step", error)
+    if number is not None and 0 <= number < mdp.horizon:
+        return number
+    if labels is not None:
+        raise error(f"no step is called {key!r}{suggest(str(key), labels[:50])}")
+    raise error(f"there is no step {key!r}; steps have the numbers 0..{mdp.horizon - 1} here")
+
+
+def step_in_words(mdp: MDP, stage: int) -> str:
+    """A stage for messages: "stage 2", or "stage 2 ('answer')" where steps have names."""
+    return f"stage {stage}" if mdp.step_labels is None else f"stage {stage} ({mdp.step_labels[stage]!r})"
+
+
+def check_step_labels(labels: Any, horizon: int, error: type[SurepathError]) -> tuple[str, ...] | None:
+    """Names of the steps: one per stage, text, none empty, none twice."""
+    if labels is None:
+        return None
+    if isinstance(labels, str) or not isinstance(labels, (list, tuple)):
+        raise error(f"the names of steps must be a list of texts, not {labels!r}")
+    for label in labels:
+        if not isinstance(label, str) or not label:
+            raise error(f"the name of a step must be text and not empty, not {label!r}")
+    if len(labels) != horizon:
+        raise error(f"there are {horizon} steps but {len(labels)} names of steps; give one per stage")
+    twice = next((label for i, label in enumerate(labels) if label in labels[:i]), None)
+    if twice is not None:
+        raise error(f"two steps are both called {twice!r}; names of steps differ")
+    return tuple(str(label) for label in labels)
+
+
+def _option(mdp: MDP, arc: int) -> str | int:
+    return int(mdp.action[arc]) if mdp.action_labels is None else mdp.action_label(arc)
+
+
+def _arc(mdp: MDP, stage: int, node: int, option: Any) -> int:
+    low, high = int(mdp.first[node]), int(mdp.first[node + 1])
+    number = _chosen(option, mdp.action_labels, "option", PathError)
+    hits = np.flatnonzero(mdp.action[low:high] == number) if number is not None else np.zeros(0)
+    if hits.size:
+        return low + int(hits[0])
+    have = [mdp.action_label(arc) for arc in range(low, min(high, low + SHOWN))]
+    raise PathError(
+        f"{step_in_words(mdp, stage)} has no option {option!r} in state {mdp.state_label(node)!r}"
+        f"{suggest(str(option), have)}"
+    )
+
+
+def _chosen(key: Any, labels: tuple[str, ...] | None, what: str, error: type[SurepathError]) -> int | None:
+    """The number behind a name or a number; None where no such name is. Text is a name, where there are names."""
+    if isinstance(key, str):
+        if labels is None:
+            return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
+        return labels.index(key) if key in labels else None
+    if not is_whole(key):
+        raise error(f"a plan names each {what} by text or by a whole number, not {key!r}")
+    number, text = int(key), str(int(key))
+    if labels is None or text not in labels or (0 <= number < len(labels) and labels[number] == text):
+        return number
+    if 0 <= number < len(labels):
+        raise error(f"{number} may be the {what} number {number} or the one called {text!r}; write the name as text")
+    return labels.index(text)  # [256, 512] given as numbers, when only names of that kind exist

@@ -1,0 +1,186 @@
+"""What `tell` takes for rewards, and what it refuses in words."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from surepath.errors import RewardError
+from surepath.learners.told import told_rewards
+from surepath.model.mdp import MDP
+from tests.strategies import mdps
+
+MDP_OF_3 = MDP.from_edges([(h, "s", a, "s") for h in range(3) for a in "xy"])
+PATH = np.array([0, 2, 4])
+
+
+def named(known: float | None = None) -> MDP:
+    rows: list[dict[str, Any]] = [
+        {"stage": h, "state": "s", "action": a, "next_state": "s"} for h in range(3) for a in "xy"
+    ]
+    if known is not None:
+        rows[2] |= {"known": known}
+    plain = MDP.from_edges(rows)
+    fields = plain.__reduce__()[1][0]
+    return MDP(**{**fields, "step_labels": ("chunk", "retrieve", "answer")})
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        [1, 0, 1],
+        (1.0, 0.0, 1.0),
+        [True, False, True],
+        np.array([True, False, True]),
+        [Decimal(1), Fraction(0), 1],
+        np.array([1, 0, 1], dtype=np.uint8),
+        np.array([1, 0, 1], dtype=np.float16),
+        np.array([1, 0, 1], dtype=np.longdouble),
+        np.array([1, 0, 1], dtype=">f8"),
+        np.array([1, 0.0, True], dtype=object),
+        np.ma.array([1.0, 0.0, 1.0]),  # a masked array that hides nothing
+        pd.Series([1.0, 0.0, 1.0], index=[7, 8, 9]),
+        pd.Series([1, 0, 1], dtype="Int64"),
+        pd.Series([True, False, True]),
+        pl.Series([1.0, 0.0, 1.0]),
+        pl.Series([1, 0, 1]),
+        {0: 1, 1: 0, 2: 1},
+        {"2": 1, "1": 0, "0": 1},
+        OrderedDict([(np.int64(2), Decimal(1)), (0, 1), (1, np.array(0.0))]),
+    ],
+    ids=lambda value: f"{type(value).__name__}",
+)
+def test_numbers_of_every_make_are_rewards(rewards: Any) -> None:
+    taken = told_rewards(MDP_OF_3, PATH, rewards)
+    assert taken.dtype == np.float64
+    assert taken.tolist() == [1.0, 0.0, 1.0]
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "the reward at stage 1 must be a number, not values hidden"),
+    ([1.0, np.ma.masked, 3.0], "the reward at stage 1 must be a number, not values hidden by a mask"),
+    ([1.0, 2.0, np.ma.array(5.0, mask=True)], "the reward at stage 2 must be a number, not values hidden by a mask"),
+    (np.array(["NaT", 1, 2], dtype="m8[s]"), "rewards must be 3 numbers, not durations"),
+    ([np.timedelta64("NaT"), np.timedelta64(1, "s"), np.timedelta64(1, "s")], "3 numbers, not durations"),
+    (np.array([1.0, np.timedelta64(3, "s"), 1.0], dtype=object), "the reward at stage 1 must be a number"),
+    (np.array(["2020-01-01"] * 3, dtype="M8[D]"), "rewards must be 3 numbers, not dates"),
+    (pd.Series(pd.to_datetime(["2020-01-01"] * 3)), "rewards must be 3 numbers, not dates"),
+    (np.zeros(3, dtype=[("a", "f8")]), "rewards must be 3 numbers, not records"),
+    (np.array(["1.0", "2.0", "3.0"], dtype=object), "the reward at stage 0 must be a number, not the text '1.0'"),
+    ([1.0, "2.0", 3.0], "rewards must be 3 numbers, not text"),
+    ([b"1", b"2", b"3"], "rewards must be 3 numbers, not text"),
+    (np.array([1 + 0j, 2, 3]), "rewards must be 3 numbers, not complex numbers"),
+    (np.array([1.0, 2 + 1j, 3], dtype=object), "the reward at stage 1 must be a number, not (2+1j)"),
+    ([1.0, None, 3.0], "the reward at stage 1 must be a number, not None"),
+    (pd.Series([1, None, 3], dtype="Int64"), "the reward at stage 1 "),
+    (pl.Series([1.0, None, 3.0]), "the reward at stage 1 is nan; rewards must be finite"),
+    ([1.0, Decimal("sNaN"), 3.0], "the reward at stage 1 must be a number"),
+    ([1.0, 10**400, 3.0], "the reward at stage 1 must be a number"),
+    ([1.0, np.nan, 3.0], "tell only the rewards before it"),
+    ([1.0, 2.0, np.inf], "the reward at stage 2 is inf; rewards must be finite"),
+    ([1.0, 1e151, 3.0], "the reward at stage 1 is 1e+151; rewards must lie within 1e+150 of 0"),
+    ([1.0, [2.0, 3.0]], "rewards must be 3 numbers, not [1.0, [2.0, 3.0]]"),
+    ([[1.0, 2.0, 3.0]], "rewards must be 3 numbers, one per stage; got shape (1, 3)"),
+    (1.0, "rewards must be 3 numbers, one per stage; got shape ()"),
+    ([1.0] * 4, "rewards must be 3 numbers, one per stage, or fewer; got 4"),
+    ("high", "rewards must be 3 numbers, not text; got 'high'"),
+    (None, "rewards must be 3 numbers, not None"),
+    ({1.0, 2.0, 3.0}, "rewards must be 3 numbers, not {1.0, 2.0, 3.0}"),
+    ({0: 1.0, 2: 1.0}, "the rewards name stage 2 but not stage 1; tell every step up to the one where the trial"),
+    ({0: 1.0, 1: [2.0]}, "the reward at stage 1 must be one number, not [2.0]"),
+    ({0: 1.0, "0": 2.0}, "the rewards name stage 0 twice"),
+    ({3: 1.0}, "there is no step 3; steps have the numbers 0..2 here"),
+    ({0.0: 1.0}, "a plan names each step by text or by a whole number, not 0.0"),
+    ({0: 1.0, 1: None}, "the reward at stage 1 must be a number, not None"),
+    ({0: "1.0"}, "rewards must be 3 numbers, not text"),
+]
+
+
+@pytest.mark.parametrize(("rewards", "message"), REFUSED, ids=[str(i) for i in range(len(REFUSED))])
+def test_what_is_no_reward_is_refused_in_words(rewards: Any, message: str) -> None:
+    with pytest.raises(RewardError, match=re.escape(message)):
+        told_rewards(MDP_OF_3, PATH, rewards)
+
+
+def test_a_prefix_says_that_the_trial_failed_there() -> None:
+    assert told_rewards(MDP_OF_3, PATH, []).shape == (0,)
+    assert told_rewards(MDP_OF_3, PATH, [0.5]).tolist() == [0.5]
+    assert told_rewards(MDP_OF_3, PATH, {}).shape == (0,)
+    assert told_rewards(MDP_OF_3, PATH, {1: 0.25, 0: 0.5}).tolist() == [0.5, 0.25]
+
+
+def test_steps_go_by_their_names() -> None:
+    mdp = named()
+    assert told_rewards(mdp, PATH, {"answer": 3, "chunk": 1, 1: 2}).tolist() == [1, 2, 3]
+    with pytest.raises(RewardError, match=re.escape("no step is called 'anwser' (did you mean \"answer\"?)")):
+        told_rewards(mdp, PATH, {"anwser": 1.0})
+    with pytest.raises(RewardError, match=re.escape("name stage 2 ('answer') but not stage 0 ('chunk')")):
+        told_rewards(mdp, PATH, {"answer": 3})
+    with pytest.raises(RewardError, match=re.escape("the reward at stage 1 ('retrieve') is nan")):
+        told_rewards(mdp, PATH, [1, np.nan, 1])
+
+
+def test_known_rewards_overrule_what_is_told() -> None:
+    mdp = named(known=0.25)
+    for rewards in ([1, np.nan, 3], [1, np.inf, 3], [1, 7, 3], {"chunk": 1, "answer": 3}):
+        assert told_rewards(mdp, PATH, rewards).tolist() == [1, 0.25, 3]
+    last = MDP.from_edges(
+        [
+            {"stage": 0, "state": "s", "action": "x", "next_state": "s"},
+            {"stage": 1, "state": "s", "action": "x", "known": 2.0},
+        ]
+    )
+    assert told_rewards(last, np.array([0, 1]), {0: 1.0}).tolist() == [1.0, 2.0]  # nothing was left to see
+    assert told_rewards(last, np.array([0, 1]), [1.0]).tolist() == [1.0]
+    assert told_rewards(last, np.array([0, 1]), {}).tolist() == []
+
+
+def test_a_declared_range_is_kept() -> None:
+    mdp = MDP.from_arrays(np.zeros((3, 1, 2), dtype=int), reward_range=(0.0, 1.0))
+    assert told_rewards(mdp, PATH, [0.0, 1.0]).tolist() == [0.0, 1.0]
+    with pytest.raises(RewardError, match=re.escape("the reward 1.5 at stage 1 lies outside the declared range")):
+        told_rewards(mdp, PATH, [0.0, 1.5, 1.0])
+
+
+@given(
+    hnp.arrays(
+        dtype=st.one_of(
+            hnp.scalar_dtypes(), hnp.byte_string_dtypes(), hnp.unicode_string_dtypes(), st.just(np.dtype(object))
+        ),
+        shape=hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=4),
+    )
+)
+def test_an_array_of_any_kind_is_read_exactly_or_refused(array: np.ndarray) -> None:
+    try:
+        taken = told_rewards(MDP_OF_3, PATH, array)
+    except RewardError:
+        real = array.dtype.kind in "fiub" and array.ndim == 1 and len(array) <= 3
+        assert not real or not np.isfinite(array).all() or (np.abs(array.astype(float)) > 1e150).any()
+    else:
+        assert array.dtype.kind in "fiubO"
+        assert array.ndim == 1
+        assert [float(x) for x in array] == taken.tolist()
+        assert not np.shares_memory(taken, array)
+
+
+@given(mdps(), st.data())
+def test_a_mapping_and_a_list_tell_the_same(mdp: MDP, data: st.DataObject) -> None:
+    path, node = [], 0
+    for _ in range(mdp.horizon):
+        path.append(data.draw(st.integers(int(mdp.first[node]), int(mdp.first[node + 1]) - 1)))
+        node = int(mdp.target[path[-1]])
+    rewards = data.draw(st.lists(st.floats(-10, 10), max_size=mdp.horizon))
+    mapping = dict(data.draw(st.permutations(list(enumerate(rewards)))))
+    arcs = np.array(path)
+    assert told_rewards(mdp, arcs, mapping).tolist() == told_rewards(mdp, arcs, rewards).tolist() == rewards

@@ -1,0 +1,121 @@
+"""Paths by name: plan and path are inverse to each other, and what is no plan is refused in words."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surepath.errors import PathError, ProblemError
+from surepath.model.mdp import MDP
+from tests.naive.paths import all_paths
+from tests.strategies import mdps
+
+
+def labelled(steps: Any = ("chunk", "answer")) -> MDP:
+    rows = [
+        (0, "start", "256", "small"),
+        (0, "start", "512", "large"),
+        (1, "small", "fast", None),
+        (1, "large", "fast", None),
+        (1, "large", "careful", None),
+    ]
+    fields = MDP.from_edges(rows).__reduce__()[1][0]
+    return MDP(**{**fields, "action_labels": ("256", "512", "fast", "careful"), "step_labels": steps})
+
+
+@given(mdps())
+def test_plan_and_path_are_inverse(mdp: MDP) -> None:
+    plans = set()
+    for path in all_paths(mdp):
+        plan = mdp.plan(path)
+        assert list(plan) == list(range(mdp.horizon))
+        assert mdp.path(plan).tolist() == list(path)
+        assert mdp.path({str(step): str(option) for step, option in plan.items()}).tolist() == list(path)
+        plans.add(tuple(plan.values()))
+    assert len(plans) == mdp.n_paths
+
+
+@given(mdps(), st.data())
+def test_plans_with_names_are_inverse_too(mdp: MDP, data: st.DataObject) -> None:
+    names = st.text(min_size=1, max_size=3)
+    steps = data.draw(st.lists(names, min_size=mdp.horizon, max_size=mdp.horizon, unique=True))
+    top = int(mdp.action.max()) + 1
+    options = data.draw(st.lists(names, min_size=top, max_size=top, unique=True))
+    fields = mdp.__reduce__()[1][0]
+    mdp = MDP(**{**fields, "step_labels": tuple(steps), "action_labels": tuple(options)})
+    for path in all_paths(mdp):
+        assert list(mdp.plan(path)) == steps
+        assert mdp.path(mdp.plan(path)).tolist() == list(path)
+
+
+def test_steps_and_options_go_by_name_or_number() -> None:
+    mdp = labelled()
+    assert mdp.plan([1, 4]) == {"chunk": "512", "answer": "careful"}
+    for plan in ({"chunk": "512", "answer": "careful"}, {0: 1, 1: 3}, {np.int64(0): 512, "answer": np.int64(3)}):
+        assert mdp.path(plan).tolist() == [1, 4]
+    assert (mdp.step("answer"), mdp.step(1)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"chunk": "512"}, "the plan lacks stage 1 ('answer'); it needs an option for every step"),
+        ({"chunk": "512", "anser": "fast"}, "no step is called 'anser' (did you mean \"answer\"?)"),
+        ({"chunk": "512", 7: "fast"}, 'no step is called 7 (valid: "chunk", "answer")'),
+        ({"chunk": "512", "answer": "carefull"}, "no option 'carefull' in state 'large' (did you mean \"careful\"?)"),
+        ({"chunk": "256", "answer": "careful"}, "stage 1 ('answer') has no option 'careful' in state 'small' (valid: "),
+        ({"chunk": "512", "answer": 9}, "stage 1 ('answer') has no option 9 in state 'large'"),
+        ({"chunk": "512", "answer": True}, "a plan names each option by text or by a whole number, not True"),
+        ({"chunk": "512", 0: "512", 1: "fast"}, "the plan names stage 0 ('chunk') twice"),
+        ([0, 1], "a plan is a mapping {step: option}, not [0, 1]"),
+    ],
+)
+def test_what_is_no_plan_is_refused_in_words(plan: Any, message: str) -> None:
+    with pytest.raises(PathError, match=re.escape(message)):
+        labelled().path(plan)
+
+
+def test_a_number_that_may_be_a_name_is_not_guessed() -> None:
+    fields = MDP.from_arrays([[[0, 0, 0]]]).__reduce__()[1][0]
+    mdp = MDP(**{**fields, "action_labels": ("2", "1", "0")})
+    assert mdp.path({0: 1}).tolist() == mdp.path({0: "1"}).tolist() == [1]
+    assert mdp.path({0: "2"}).tolist() == [0]
+    with pytest.raises(PathError, match=re.escape("2 may be the option number 2 or the one called '2'; write")):
+        mdp.path({0: 2})
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("ab", "the names of steps must be a list of texts, not 'ab'"),
+        (("a",), "there are 2 steps but 1 names of steps; give one per stage"),
+        (("a", "a"), "two steps are both called 'a'; names of steps differ"),
+        (("a", ""), "the name of a step must be text and not empty, not ''"),
+        (("a", 1), "the name of a step must be text and not empty, not 1"),
+    ],
+)
+def test_names_of_steps_are_checked(steps: Any, message: str) -> None:
+    with pytest.raises(ProblemError, match=re.escape(message)):
+        labelled(steps)
+
+
+def test_names_of_steps_are_part_of_the_graph() -> None:
+    mdp, bare = labelled(), labelled(None)
+    assert mdp != bare
+    assert mdp != labelled(("chunk", "reply"))
+    for twin in (copy.copy(mdp), copy.deepcopy(mdp), *(pickle.loads(pickle.dumps(mdp, p)) for p in range(2, 6))):
+        assert twin == mdp
+        assert twin.step_labels == ("chunk", "answer")
+
+
+def test_a_graph_without_names_of_steps_keeps_its_hash() -> None:
+    bare = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
+    assert bare.content_hash == "62f074b875c9d7e9dd3d4ddd1186c546c8d9c698443c15260fd95c2595a217ba"
+    assert bare.step_labels is None
