@@ -262,6 +262,13 @@ def test_evidence_survives_a_file(tmp_path: Path) -> None:
     assert again.findings() == watch.findings() != []
 
 
+def test_loading_forgets_what_was_seen_before() -> None:
+    watch = watched(CHAIN, np.ones(12), random_trials(CHAIN, np.random.default_rng(3), 60))
+    nothing = Watch(CHAIN, np.ones(12)).evidence()
+    watch.load(nothing)
+    assert all(array.tobytes() == nothing[name].tobytes() for name, array in watch.evidence().items())
+
+
 def test_evidence_of_another_problem_is_refused() -> None:
     watch = watched(CHAIN, np.ones(12), [(np.array([0, 3, 6, 9]), np.zeros(4))])
     with pytest.raises(SettingError, match=r"counts rewards of arc 9; arc numbers run from 0 to 1\. Load it into"):
