@@ -171,6 +171,7 @@ def test_known_rewards_are_not_looked_at() -> None:
         assert watch.findings() == []
     assert watch.p_value() == 1
     assert watch.evidence()["arc"].tolist() == [0, 9]
+    assert all(np.isfinite(array).all() for array in watch.evidence().values())
 
 
 def test_the_words() -> None:
@@ -239,7 +240,7 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(mdp: MDP, seed: int) -> None:
     rng = np.random.default_rng(seed)
     sigma, trials = rng.choice([0.0, 0.5, 2.0], mdp.n_arcs), random_trials(mdp, rng)
     whole, half = watched(mdp, sigma, trials), watched(mdp, sigma, trials[:12])
-    other = watched(mdp, sigma, trials[3:5])  # what it had seen before is forgotten
+    other = watched(mdp, sigma, trials[12:20])  # what it had seen before is forgotten
     saved = half.evidence()
     assert all(type(array) is np.ndarray and array.dtype.kind in "if" for array in saved.values())
     other.load(saved)
@@ -259,6 +260,13 @@ def test_evidence_survives_a_file(tmp_path: Path) -> None:
     with np.load(tmp_path / "watch.npz") as saved:
         again.load(saved)
     assert again.findings() == watch.findings() != []
+
+
+def test_loading_forgets_what_was_seen_before() -> None:
+    watch = watched(CHAIN, np.ones(12), random_trials(CHAIN, np.random.default_rng(3), 60))
+    nothing = Watch(CHAIN, np.ones(12)).evidence()
+    watch.load(nothing)
+    assert all(array.tobytes() == nothing[name].tobytes() for name, array in watch.evidence().items())
 
 
 def test_evidence_of_another_problem_is_refused() -> None:

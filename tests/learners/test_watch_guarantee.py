@@ -15,7 +15,7 @@ from tests.learners.test_watch import CHAIN, random_path
 MDP_3 = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 0]]])
 ALPHA = 0.05
 Law = Callable[[np.random.Generator, np.ndarray], np.ndarray]
-# Each law with its least sub-Gaussian factor: nothing to spare.
+# Each law with a sub-Gaussian factor that leaves it as little to spare as one that holds for all means can.
 LAWS: dict[str, tuple[Law, float]] = {
     "gaussian": (lambda rng, mean: mean + rng.standard_normal(len(mean)), 1.0),
     "bernoulli": (lambda rng, mean: (rng.random(len(mean)) < mean).astype(float), 0.5),
