@@ -18,6 +18,10 @@ class NotDeterministicError(ProblemError):
     """The same (stage, state, action) led to two different next states."""
 
 
+class NoiseError(ProblemError):
+    """A problem whose noise is declared nowhere, where it is needed."""
+
+
 class SettingError(SurepathError, ValueError):
     """A setting of a learner, a bound or an experiment outside its range, or an unknown name."""
 
@@ -40,6 +44,10 @@ class InfeasibleError(SurepathError, ValueError):
     def __init__(self, message: str, cut: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.cut = cut
+
+
+class FileError(SurepathError, OSError):
+    """A file or folder that cannot be written: a full disk, no permission, a link where a file of ours would be."""
 
 
 class MissingExtraError(SurepathError, ImportError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -105,18 +103,21 @@ def test_what_double_precision_cannot_decide_is_refused_in_words() -> None:
 
 @pytest.mark.parametrize("task", [PLAN, CHECK])
 def test_what_is_no_number_proves_nothing(task: int) -> None:
-    """Broken inside on purpose: any NaN in the bounds must keep the check from passing."""
-    learner = Challenger(MDP.from_arrays(np.zeros((2, 1, 2), dtype=int)), 1e6, 0.1, 1.0)
-    for path in ([0, 2], [1, 3]):
+    """Broken inside on purpose: a NaN in the bounds keeps the check from passing, behind a state's only arc too."""
+    available = np.ones((2, 2, 2), dtype=bool)
+    available[1, 1, 1] = False
+    mdp = MDP.from_arrays([[[0, 1], [0, 1]], [[0, 0], [0, 0]]], available=available)
+    learner = Challenger(mdp, 1e6, 0.1, 1.0)
+    for path in ([0, 2], [0, 3], [1, 4]):
         learner._absorb(np.array(path), np.array([0.5, 0.5]))
-    for place in range(4):
+    for place in range(5):
         for name in ("top", "a", "log_a", "extra"):
-            broken = Challenger(learner.mdp, 1e6, 0.1, 1.0)
+            broken = Challenger(mdp, 1e6, 0.1, 1.0)
             broken._load({**learner._evidence(), "planned": False})
             assert broken._act(CHECK) == 1.0  # with numbers it passes: 1e6 is far beyond every bound
             getattr(broken._work, name)[..., place] = np.nan
-            answer: Any = broken._act(task)
-            assert answer == 0.0, (place, name)
+            assert broken._act(task) == 0.0, (place, name)
+            assert broken._seen.alive.all()
 
 
 def test_subnormal_sigmas_are_refused() -> None:

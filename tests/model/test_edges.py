@@ -212,3 +212,14 @@ def test_too_much_padding_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [("s", "jump", None), *((f"n{i}" if i else "s", "on", f"n{i + 1}") for i in range(9))]
     with pytest.raises(ProblemError, match="more than 3 pass-through arcs would be needed"):
         MDP.from_edges(rows)
+
+
+def test_a_number_and_its_text_are_not_one_state() -> None:
+    message = "row 2 has the state '1' where row 1 has 1; write a state's name the same way everywhere"
+    with pytest.raises(ProblemError, match=re.escape(message)):
+        MDP.from_edges([(0, 0, "x", 1), (1, "1", "x", None)])
+    with pytest.raises(ProblemError, match=re.escape("row 2 has the state 1 where row 1 has '1'; write")):
+        MDP.from_edges(
+            [{"state": "0", "action": "x", "next_state": "1"}, {"state": 1, "action": "x", "next_state": "2"}]
+        )
+    assert MDP.from_edges([(0, 0, "x", np.int64(1)), (1, 1, "x", None)]).n_arcs == 2

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surepath._checks import WAYS_OUT
+from surepath._text import shown
+
 if TYPE_CHECKING:
     from surepath.model.files import Problem
     from surepath.model.mdp import MDP
@@ -17,7 +20,9 @@ LONG = 20  # stages that a terminal shows one by one
 def summary(problem: Problem) -> dict[str, Any]:
     """The facts of a problem as plain values."""
     mdp, instance = problem.mdp, problem.instance
-    own = np.zeros(1) if mdp.sigma is None or mdp.is_known.all() else mdp.sigma[~mdp.is_known]
+    noise = mdp.declared_sigma if instance is None else instance.sigma
+    own = noise[~mdp.is_known] if not mdp.is_known.all() else np.zeros(1)
+    missing = mdp.noise_missing(problem.name or "this problem") if instance is None else None
     facts: dict[str, Any] = {
         "name": problem.name,
         "about": list(problem.about),
@@ -28,7 +33,8 @@ def summary(problem: Problem) -> dict[str, Any]:
         "known_arcs": int(mdp.is_known.sum()),
         "plans": mdp.n_paths if mdp.log_paths < 60 else None,
         "log10_plans": mdp.log_paths / 2.302585092994046,
-        "sigma": None if mdp.sigma is None else [float(own.min()), float(own.max())],
+        "sigma": None if missing is not None else [float(own.min()), float(own.max())],
+        "noise_missing": missing,
         "epsilon": problem.epsilon,
         "delta": problem.delta,
         "per_stage": [
@@ -61,20 +67,22 @@ def plan_in_words(actions: list[str]) -> str:
     """The actions of a plan on one line; the middle of a long plan is left out."""
     if len(actions) > LONG:
         actions = [*actions[: LONG // 2], "...", *actions[-LONG // 2 :]]
-    return " > ".join(actions)
+    return " > ".join(map(shown, actions))
 
 
 def lines(problem: Problem) -> list[str]:
     """The facts as lines of text."""
     facts = summary(problem)
     goal = "larger returns are better" if facts["direction"] == "maximize" else "smaller returns are better"
-    out = [f"{facts['name'] or 'problem'} ({facts['direction']}: {goal})", *facts["about"]]
+    out = [f"{shown(facts['name'] or 'problem')} ({facts['direction']}: {goal})", *map(shown, facts["about"])]
     known = f", {facts['known_arcs']:,} of them with a known reward" if facts["known_arcs"] else ""
     out.append(f"stages {facts['stages']:,}, states {facts['states']:,}, arcs {facts['arcs']:,}{known}")
     out.append(f"plans  {plans_in_words(facts)}")
     if facts["sigma"] is not None:
         low, high = facts["sigma"]
         out.append(f"sigma  {high:g}" if low >= high else f"sigma  {low:g} to {high:g}")
+    else:
+        out.append(f"sigma  not declared, and without it nothing can be proven. {WAYS_OUT}")
     if problem.epsilon is not None or problem.delta is not None:
         parts = [f"{k} {v:g}" for k, v in (("epsilon", problem.epsilon), ("delta", problem.delta)) if v is not None]
         out.append("asks   " + ", ".join(parts))
@@ -90,14 +98,15 @@ def drawing(mdp: MDP) -> list[str]:
     for h in range(mdp.horizon):
         out.append(f"stage {h}")
         for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
-            out.append(f"  {mdp.state_label(node)}")
+            out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
-            width = max(len(mdp.action_label(arc)) for arc in arcs)
+            names = {arc: shown(mdp.action_label(arc)) for arc in arcs}
+            width = max(map(len, names.values()))
             for arc in arcs:
                 goal = int(mdp.target[arc])
-                ahead = "end" if goal == mdp.n_nodes else mdp.state_label(goal)
+                ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
                 reward = f"   known reward {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
-                out.append(f"    {mdp.action_label(arc):<{width}} -> {ahead}{reward}")
+                out.append(f"    {names[arc]:<{width}} -> {ahead}{reward}")
     return out
 
 
@@ -111,7 +120,7 @@ def overview(mdp: MDP, best: list[int] | None = None) -> list[str]:
     for h in range(mdp.horizon):
         marks: dict[str, bool] = {}
         for arc in range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1])):
-            name = mdp.action_label(arc)
+            name = shown(mdp.action_label(arc))
             marks[name] = marks.get(name, False) or arc in chosen
         out.append(f"stage {h:<2} " + "  ".join(f"[{name}]" if mark else f" {name} " for name, mark in marks.items()))
     return out

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
-from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_problem
+from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ def estimate(
     from surepath.cli.bound import asked
     from surepath.learners.estimate import estimate as guess
 
-    found = open_problem(problem, direction)
-    if sigma is None and found.mdp.sigma is None and found.instance is None:
-        raise typer.BadParameter("the problem does not say its noise; give --sigma")
+    found = open_noisy(problem, direction, sigma)
     answer = guess(
         found.mdp,
         asked("epsilon", epsilon, found.epsilon),
@@ -84,7 +83,8 @@ def print_text(answer: Estimate, problem: str) -> None:
     console = Console(highlight=False)
     low, high = about["sigma"]
     noise = f"{high:g}" if low >= high else f"{low:g} to {high:g}"
-    console.print(f"{problem}: epsilon {about['epsilon']:g}, delta {about['delta']:g}, sigma {noise}", markup=False)
+    asks = f"epsilon {about['epsilon']:g}, delta {about['delta']:g}, sigma {noise}"
+    console.print(f"{shown(problem)}: {asks}", markup=False)
     table = Table("trials to expect", "median", "10 %", "90 %", "worlds", box=None, pad_edge=False)
     for name in answer.trials:
         cells = [trials(answer.quantile(name, share)) for share in (0.5, 0.1, 0.9)]

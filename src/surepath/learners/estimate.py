@@ -84,7 +84,7 @@ def estimate(
     """
     if not isinstance(mdp, MDP):
         raise SettingError(f"an estimate needs an MDP, not {type(mdp).__name__}; take instance.mdp of an Instance")
-    worlds, seed = whole("worlds", worlds, low=1), seed_number(seed)
+    worlds, seed = whole("worlds", worlds, low=1, high=1_000_000), seed_number(seed)
     low, high = _range(mdp, spread)
     if sigma is None:
         sigma = declared_sigma(mdp, "an estimate")
