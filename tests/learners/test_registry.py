@@ -64,7 +64,7 @@ def test_every_elimination_rule_schedule_and_width_is_in_the_docs() -> None:
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "Challenger"])
 def test_every_learner_is_built_from_its_settings(name: str) -> None:
     mdp = families.paper_random().mdp
-    learner = build({"name": name, "epsilon": 0.5, "delta": 0.1}, mdp)
+    learner = build({"name": name, "epsilon": 0.5, "delta": 0.1, "sigma": 1.0}, mdp)
     assert learner.name == name == learner_class(name).__name__
     assert set(learner.settings()) - {"name"} <= set(setting_names(name))
     assert build(learner.settings(), mdp).settings() == learner.settings()
@@ -85,11 +85,12 @@ for instance in instances:
                  {"name": "Uniform"}, {"name": "WholePlan"}, {"name": "EPRL", "preset": "experiment"}):
         spec = {"epsilon": 3.0, "delta": 0.1, **spec}
         simulate(spec, instance, runs=2, seed=0, epsilons=[3.0, 4.0])
-        learner = build(spec, instance.mdp)
+        learner = build({**spec, "sigma": 1.0}, instance.mdp)
         path = learner.ask()
         learner.tell(path, np.ones(3, dtype=np.float32))
         learner.recommend(), learner.certified_gap()
-engine = ['surepath.engine.' + n for n in ('state', 'views', 'masked', 'lexicographic', 'widths', 'draw')]
+parts = ('state', 'views', 'masked', 'lexicographic', 'reference', 'rounding', 'widths', 'draw')
+engine = ['surepath.engine.' + n for n in parts]
 many = []
 for module in list(sys.modules.values()):
     if module.__name__.startswith("surepath.rules") or module.__name__ in engine:
@@ -123,7 +124,7 @@ fill_table(0, 1.0, 0.1, 1.0, 0, np.zeros(4))
 
 def test_uniform_plays_every_action_alike() -> None:
     instance = Instance(families.paper_random(seed=1).mdp, Gaussian(0.0, 1.0))
-    learner = build({"name": "Uniform", "epsilon": 0.0, "delta": 0.1, "seed": 5}, instance.mdp)
+    learner = build({"name": "Uniform", "epsilon": 0.0, "delta": 0.1, "sigma": 1.0, "seed": 5}, instance.mdp)
     for _ in range(600):
         path = learner.ask()
         assert path.tolist() == learner.ask().tolist()
