@@ -17,6 +17,15 @@ INTERRUPTED = 130
 GRACE = 1.5  # seconds that a command has to end by itself
 
 
+_last_words = ["interrupted; what was finished is kept"]
+
+
+def last_words(text: str) -> str:
+    """Say this when the command is interrupted, however it then ends."""
+    _last_words[0] = text
+    return text
+
+
 def watch(grace: float = GRACE) -> None:
     """From now on; for the main thread of a command."""
     heard, ear = socket.socketpair()
@@ -36,5 +45,5 @@ def _listen(heard: socket.socket, ear: socket.socket, grace: float) -> None:
     except TimeoutError:
         pass
     shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar may have hidden the cursor
-    os.write(2, f"{shown}\ninterrupted; what was finished is kept\n".encode())
+    os.write(2, f"{shown}\n{_last_words[0]}\n".encode())
     os._exit(INTERRUPTED)
