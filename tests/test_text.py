@@ -10,8 +10,19 @@ from hypothesis import strategies as st
 
 from surepath._text import safe_json, shown
 
-NASTY = [  # fmt: skip
-    "\x1b[2J", "\x1b]0;title\x07", "\x9b31m", "a\rb", "a\nb", "\x7f", "\u202ea", "\u2066x", "\ud800", "\u2028", "\0"]
+NASTY = [
+    "\x1b[2J",
+    "\x1b]0;title\x07",
+    "\x9b31m",
+    "a\rb",
+    "a\nb",
+    "\x7f",
+    "\u202ea",
+    "\u2066x",
+    "\ud800",
+    "\u2028",
+    "\0",
+]
 
 
 @pytest.mark.parametrize("text", NASTY)

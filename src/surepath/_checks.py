@@ -131,6 +131,14 @@ def check_sigma(value: ArrayLike, n_arcs: int) -> FloatArray:
     return sigma
 
 
+def one_sigma(value: Any, error: type[SurepathError] = SettingError) -> float:
+    """A sub-Gaussian factor for all arcs."""
+    sigma = real("sigma", value, error=error)
+    if sigma != 0 and sigma < SMALLEST_SIGMA:
+        raise error(f"{sigma_law(sigma)}, not {sigma:g}")
+    return sigma
+
+
 def sigma_law(value: float) -> str:
     """Which law a sigma that is negative, or too small, breaks."""
     if value < 0:

@@ -44,7 +44,7 @@ def read_numbers(value: Any, *, booleans: bool = False) -> FloatArray:
         value: A number, an array, a Series, or lists of numbers.
         booleans: Take True and False as 1 and 0, as for a score that says pass or fail.
     """
-    _refuse_masks(value)
+    refuse_masks(value)
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError) as cause:
@@ -81,7 +81,7 @@ def shortened(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _refuse_masks(value: Any, depth: int = 0) -> None:
+def refuse_masks(value: Any, depth: int = 0) -> None:
     """Values behind a mask are no values; np.asarray would lay them bare."""
     if isinstance(value, np.ma.MaskedArray):
         hidden = np.flatnonzero(np.ma.getmaskarray(value).reshape(len(value) if value.ndim else 1, -1).any(axis=1))
@@ -91,7 +91,7 @@ def _refuse_masks(value: Any, depth: int = 0) -> None:
         for place, item in enumerate(value):
             if isinstance(item, (np.ma.MaskedArray, list, tuple)):
                 try:
-                    _refuse_masks(item, depth + 1)
+                    refuse_masks(item, depth + 1)
                 except NotNumbersError as error:
                     raise NotNumbersError(str(error), place) from None
 

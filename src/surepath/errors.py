@@ -18,6 +18,10 @@ class NotDeterministicError(ProblemError):
     """The same (stage, state, action) led to two different next states."""
 
 
+class NoiseError(ProblemError):
+    """A problem whose noise is declared nowhere, where it is needed."""
+
+
 class SettingError(SurepathError, ValueError):
     """A setting of a learner, a bound or an experiment outside its range, or an unknown name."""
 

@@ -103,6 +103,6 @@ def test_a_csv_of_costs_takes_a_direction(tmp_path: Path) -> None:
 def test_means_are_needed(tmp_path: Path) -> None:
     file = tmp_path / "bare.json"
     save_problem(file, families.from_id(PROBLEM).mdp)
-    answer = run.invoke(app, ["bound", str(file), "--epsilon", "0.1", "--delta", "0.05"])
+    answer = run.invoke(app, ["bound", str(file), "--epsilon", "0.1", "--delta", "0.05", "--sigma", "1"])
     assert isinstance(answer.exception, ProblemError)
     assert "bounds need the true means" in str(answer.exception)

@@ -52,7 +52,7 @@ def test_a_graph_without_laws_is_refused(tmp_path) -> None:
     file = tmp_path / "graph.json"
     families.from_id(NAME).mdp.save(file)
     with pytest.raises(ProblemError, match="a simulation needs reward laws"):
-        run(str(file))
+        run(str(file), "--sigma", "1")
 
 
 def test_a_csv_of_costs_takes_a_direction(tmp_path) -> None:

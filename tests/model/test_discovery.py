@@ -120,9 +120,13 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
     with pytest.raises(ProblemError, match="stage 0, state 's' can be reached but has no action"):
         Discovery(2, actions=lambda stage, state: []).start("s")
     mixed = Discovery(2, actions=lambda stage, state: ["x"] if stage else ["x", "y"])
-    for ahead in (1, "1"):
-        mixed.start("s")
-        mixed.observe(ahead, 0.0)
-        mixed.observe(None, 0.0)
+    mixed.start("s")
+    mixed.observe(1, 0.0)
+    mixed.observe(None, 0.0)
+    mixed.start("s")
     with pytest.raises(ProblemError, match="two states are both called '1': 1 and '1'"):
-        mixed.mdp()
+        mixed.observe("1", 0.0)
+    mixed.observe(1, 0.0)  # the refusal changed nothing
+    message = "two actions of stage 0, state 's' are both called '1': 1 and '1'"
+    with pytest.raises(ProblemError, match=message):
+        Discovery(2, actions=[1, "1"]).start("s")

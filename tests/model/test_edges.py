@@ -230,3 +230,14 @@ def test_a_small_table_never_takes_gigabytes() -> None:
         assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def test_a_number_and_its_text_are_not_one_state() -> None:
+    message = "row 2 has the state '1' where row 1 has 1; write a state's name the same way everywhere"
+    with pytest.raises(ProblemError, match=re.escape(message)):
+        MDP.from_edges([(0, 0, "x", 1), (1, "1", "x", None)])
+    with pytest.raises(ProblemError, match=re.escape("row 2 has the state 1 where row 1 has '1'; write")):
+        MDP.from_edges(
+            [{"state": "0", "action": "x", "next_state": "1"}, {"state": 1, "action": "x", "next_state": "2"}]
+        )
+    assert MDP.from_edges([(0, 0, "x", np.int64(1)), (1, 1, "x", None)]).n_arcs == 2

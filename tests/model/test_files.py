@@ -93,7 +93,7 @@ def test_declared_sigma_and_ranges_of_known_edges_survive(
 
 
 def test_csv_with_remarks_means_and_direction(tmp_path: Path) -> None:
-    text = "\ufeff# from home to work\nstate,action,next_state,mean,known\n\nhome,bus,work,12,\nhome, taxi ,work,,30\n"
+    text = "\ufeff# to work\nstate,action,next_state,mean,known,sigma\n\nhome,bus,work,12,,2\nhome, taxi ,work,,30,\n"
     (tmp_path / "routes.csv").write_text(text, encoding="utf-8")
     loaded = load_problem(tmp_path / "routes.csv", direction="minimize")
     assert loaded.instance is not None

@@ -103,7 +103,7 @@ def test_any_observation_and_any_numbering_of_actions() -> None:
     env = Toy()
     mdp = MDP.from_gymnasium(env, 3, progress=lambda *at: seen.append(at))
     assert mdp.action_labels == ("1", "2")
-    assert mdp.state_label(1) == "{name: toy, total: [1]}"
+    assert mdp.state_label(1) == "{'name': 'toy', 'total': array([1], int64)}"
     assert mdp.n_paths == 8
     assert mdp.n_nodes == 6
     assert seen[-1] == (2, 3, 12)
@@ -170,9 +170,9 @@ def test_bad_environments_are_refused_in_words() -> None:
 
     for env, message in [
         (Boxed(), "the environment needs a Discrete action space; it has Box"),
-        (NoWay(), "stage 0, state '{name: toy, total: [0]}' can be reached but its action mask allows no action"),
+        (NoWay(), "'total': array([0], int64)}\" can be reached but its action mask allows no action"),
         (Odd(), "the action mask has shape (1,), not (2,)"),
-        (Wandering(), "reset(seed=0) started in state '{name: toy, total: [1]}' and then in '{name: toy, total: [2]}'"),
+        (Wandering(), "'total': array([1], int64)}\" and then in \"{'name': 'toy', 'total': array([2], int64)}\""),
         (Forgetful(), "stage 1, state '0' allowed the actions [1, 2] and then [1]"),
         (Breaking(), "and then to"),
     ]:
@@ -193,3 +193,99 @@ def test_playing_another_environment_is_noticed() -> None:
 
     with pytest.raises(NotDeterministicError, match="at stage 1 the environment is in state"):
         play(Faster(), mdp, [0, 2, 6])
+
+
+class Brittle(Toy):
+    """Ends by chance at total 2, from a generator that `reset` seeds again, so that discovery sees one side only."""
+
+    observation_space: Any = spaces.Text(5)
+    share, ends_in_discovery = 0.05, False
+
+    def observe(self) -> Any:
+        return self.total
+
+    def step(self, action: int) -> Any:
+        observation, reward, _, _, info = super().step(action)
+        turned = self.playing and self.chance.random() < self.share
+        ended = self.total == 2 and (turned != self.ends_in_discovery)
+        return observation, reward, ended, False, info
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["ends early", "goes on"])
+def test_an_end_that_the_graph_does_not_know_is_noticed(ends: bool) -> None:
+    env = Brittle()
+    env.ends_in_discovery, env.playing, env.chance = ends, False, np.random.default_rng(0)
+    mdp = MDP.from_gymnasium(env, 4)
+    env.playing = True
+    path = [mdp.arc(0, "0", "2")]
+    while len(path) < 4:
+        path.append(int(mdp.first[mdp.target[path[-1]]]))
+    refused: list[str] = []
+    there, graph = ("in state '2'", "at its end") if ends else ("at its end", "in state '2'")
+    for _ in range(400):
+        try:
+            rewards = play(env, mdp, path)
+        except NotDeterministicError as error:
+            refused.append(str(error))
+        else:
+            assert rewards.tolist() == ([2, 0, 0, 0] if ends else [2, 3, 4, 5])
+    assert 5 < len(refused) < 50
+    (message,) = set(refused)
+    assert f"at stage 1 the environment is {there}, the graph {graph}; this play is no data" in message
+
+
+class Told(gymnasium.Env):
+    """Shows one of two given observations after the first step, and then pays by which it was."""
+
+    action_space: Any = spaces.Discrete(2)
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self.shown = (first, second)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return "begin", {}
+
+    def step(self, action: int) -> Any:
+        self.steps += 1
+        return self.shown[action], float(action), False, False, {}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("a, b", "c"), ("a", "b, c")),
+        (1, "1"),
+        (1, 1.0),
+        (1, True),
+        (None, "None"),
+        ((1,), [1]),
+        ((1,), 1),
+        (np.array([1]), np.array([1.0])),
+        (np.array([[1, 2]]), np.array([1, 2])),
+        (np.zeros((0, 2)), np.zeros((0, 3))),
+        (np.zeros(1000), np.zeros(1000, dtype=np.float32)),
+        (np.zeros((10, 20)), np.zeros((20, 10))),
+        ({"a": 1}, {"a": "1"}),
+        ({1: "a"}, {"1": "a"}),
+        ("(end)", "'(end)'"),
+        (b"a", "a"),
+        ("x" * 100 + "a", "x" * 100 + "b"),
+        (np.arange(1000), np.arange(1000) + (np.arange(1000) == 500)),
+        (frozenset([1]), frozenset(["1"])),
+    ],
+    ids=[str(i) for i in range(19)],
+)
+def test_different_observations_are_different_states(first: Any, second: Any) -> None:
+    env = Told(first, second)
+    mdp = MDP.from_gymnasium(env, 2)
+    assert mdp.n_nodes == 3
+    assert play(env, mdp, [1, int(mdp.first[mdp.target[1]])]).tolist() == [1.0, 0.0]
+
+
+def test_the_text_of_the_end_is_not_the_end() -> None:
+    env = Told("(end)", "go on")
+    mdp = MDP.from_gymnasium(env, 3)
+    assert not mdp.is_known.any()
+    assert mdp.n_paths == 8

@@ -119,7 +119,7 @@ BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Gaussian([0.1, float("nan")]), "means must be finite; arc 1 (stage 0, state '0', action '1') has a value"),
     (lambda: Gaussian([0.1, float("inf")]), "means must be finite; arc 1"),
     (lambda: Gaussian([0.1]), "means must have one value per arc, shape (2,); got (1,)"),
-    (lambda: Gaussian(["a", "b"]), "means must be numbers; got ['a', 'b']"),
+    (lambda: Gaussian(["a", "b"]), "means must be numbers, not text; got ['a', 'b']"),
     (lambda: Gaussian(np.zeros((1, 2))), "means must be one number, [N] or [H, S, A]; got shape (1, 2)"),
     (lambda: Gaussian(np.zeros((2, 1, 2))), "means as [H, S, A] must have at least shape (1, 1, 2); got (2, 1, 2)"),
     (lambda: Gaussian(0.0, -1.0), "sigma must be 0 or more; arc 0 has -1"),
@@ -140,7 +140,7 @@ BAD: list[tuple[Callable[[], Law], str]] = [
         lambda: Empirical([[1], []]),
         "the table of arc 1 (stage 0, state '0', action '1') must be a non-empty row",
     ),
-    (lambda: Gaussian([10**400, 1]), "means must be numbers; got [1000000"),
+    (lambda: Gaussian([10**400, 1]), "means must be numbers, not 1000000"),
     (lambda: Bounded(0, 1, concentration="x"), "concentration must be a number, not 'x'"),  # type: ignore[arg-type]
     (
         lambda: Bounded(0, 1, [0.2, 0.3], sampler="table", tables=[[0], [1]]),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surepath._checks import WAYS_OUT
 from surepath._text import shown
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ LONG = 20  # stages that a terminal shows one by one
 def summary(problem: Problem) -> dict[str, Any]:
     """The facts of a problem as plain values."""
     mdp, instance = problem.mdp, problem.instance
-    own = np.zeros(1) if mdp.sigma is None or mdp.is_known.all() else mdp.sigma[~mdp.is_known]
+    noise = mdp.declared_sigma if instance is None else instance.sigma
+    own = noise[~mdp.is_known] if not mdp.is_known.all() else np.zeros(1)
+    missing = mdp.noise_missing(problem.name or "this problem") if instance is None else None
     facts: dict[str, Any] = {
         "name": problem.name,
         "about": list(problem.about),
@@ -30,7 +33,8 @@ def summary(problem: Problem) -> dict[str, Any]:
         "known_arcs": int(mdp.is_known.sum()),
         "plans": mdp.n_paths if mdp.log_paths < 60 else None,
         "log10_plans": mdp.log_paths / 2.302585092994046,
-        "sigma": None if mdp.sigma is None else [float(own.min()), float(own.max())],
+        "sigma": None if missing is not None else [float(own.min()), float(own.max())],
+        "noise_missing": missing,
         "epsilon": problem.epsilon,
         "delta": problem.delta,
         "per_stage": [
@@ -77,6 +81,8 @@ def lines(problem: Problem) -> list[str]:
     if facts["sigma"] is not None:
         low, high = facts["sigma"]
         out.append(f"sigma  {high:g}" if low >= high else f"sigma  {low:g} to {high:g}")
+    else:
+        out.append(f"sigma  not declared, and without it nothing can be proven. {WAYS_OUT}")
     if problem.epsilon is not None or problem.delta is not None:
         parts = [f"{k} {v:g}" for k, v in (("epsilon", problem.epsilon), ("delta", problem.delta)) if v is not None]
         out.append("asks   " + ", ".join(parts))

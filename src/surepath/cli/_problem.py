@@ -17,11 +17,27 @@ Epsilon = Annotated[
 Delta = Annotated[
     float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
 ]
-Sigma = Annotated[float | None, typer.Option(help="Noise of every arc, in place of the file's.")]
+Sigma = Annotated[
+    float | None, typer.Option(help="Noise of every arc, in place of the file's; needed where the file declares none.")
+]
 Direction = Annotated[str | None, typer.Option(help="For a CSV, which cannot say it: maximize or minimize.")]
 
 
-def open_problem(name: str, direction: str | None = None) -> Problem:
+def open_noisy(name: str, direction: str | None, sigma: float | None) -> Problem:
+    """As `open_problem`, for commands that need the noise: declared by the problem, else by --sigma."""
+    from surepath.errors import NoiseError
+
+    try:
+        found = open_problem(name, direction, sigma)
+        missing = found.mdp.noise_missing(f"the problem file {Path(name).name}")
+        if missing is not None and found.instance is None and sigma is None:
+            raise NoiseError(missing)
+    except NoiseError as error:
+        raise typer.BadParameter(f"{error}. On the command line, give --sigma") from None
+    return found
+
+
+def open_problem(name: str, direction: str | None = None, sigma: float | None = None) -> Problem:
     """Read a problem file, or build the instance whose id this is ("chain-v1/n8k4/seed7")."""
     from surepath.errors import ProblemError
     from surepath.model.families import FAMILIES, from_id
@@ -36,4 +52,4 @@ def open_problem(name: str, direction: str | None = None) -> Problem:
     family = FAMILIES.get(name.partition("/")[0])
     if family is not None and family.build is not None and not path.exists():
         raise ProblemError(f"there is no file {name}; ids of instances have a version, such as {family.build().id}")
-    return load_problem(path, direction=direction)
+    return load_problem(path, direction=direction, sigma=sigma)

@@ -8,7 +8,7 @@ import typer
 
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
-from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_problem
+from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def bound(
     from surepath.errors import ProblemError
     from surepath.theory.summary import summarize
 
-    found = open_problem(problem, direction)
+    found = open_noisy(problem, direction, sigma)
     if found.instance is None:
         raise ProblemError(
             f"bounds need the true means, and {problem} gives none; "

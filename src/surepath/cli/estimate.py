@@ -10,7 +10,7 @@ import typer
 
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
-from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_problem
+from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def estimate(
     from surepath.cli.bound import asked
     from surepath.learners.estimate import estimate as guess
 
-    found = open_problem(problem, direction)
-    if sigma is None and found.mdp.sigma is None and found.instance is None:
-        raise typer.BadParameter("the problem does not say its noise; give --sigma")
+    found = open_noisy(problem, direction, sigma)
     with _bar(as_json, worlds) as report:
         answer = guess(
             found.mdp,

@@ -9,7 +9,7 @@ import typer
 
 from surepath._text import shown
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
-from surepath.cli._problem import Direction, open_problem
+from surepath.cli._problem import Direction, open_noisy
 from surepath.cli.main import app
 
 
@@ -24,7 +24,9 @@ def simulate(
     delta: Annotated[
         float | None, typer.Option(help="Allowed probability of a wrong answer; what the file asks, or 0.1.")
     ] = None,
-    sigma: Annotated[float | None, typer.Option(help="Sub-Gaussian factor; what the laws declare by default.")] = None,
+    sigma: Annotated[
+        float | None, typer.Option(help="Sub-Gaussian factor; by default the file's. Needed where it declares none.")
+    ] = None,
     direction: Direction = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
@@ -43,7 +45,7 @@ def simulate(
     from surepath.errors import ProblemError
     from surepath.learners.simulate import simulate as run_many
 
-    found = open_problem(problem, direction)
+    found = open_noisy(problem, direction, sigma)
     if found.instance is None:
         raise ProblemError(
             f"a simulation needs reward laws, and {problem} gives none; "

@@ -29,6 +29,7 @@ from surepath.learners.options import option_arcs
 from surepath.learners.snapshots import Snapshot, load_snapshot, own_arrays, take_snapshot
 from surepath.learners.told import told_rewards
 from surepath.learners.under_way import UnderWay
+from surepath.learners.watch import Finding, Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
 
@@ -96,6 +97,7 @@ class Learner(Hooks):
         self._excluded: BoolArray = np.zeros(mdp.n_arcs, dtype=np.bool_)
         self._under_way = UnderWay(mdp.horizon)
         self._failures = Failures(mdp.n_arcs)
+        self._watch = Watch(mdp, self.sigma)
         self._answer: tuple[IntArray, float] | None = None  # once stopped: the path and its proven gap
         self._answered_at = 0  # episodes when the answer was last compared with what is known
 
@@ -165,6 +167,14 @@ class Learner(Hooks):
         return self._active()
 
     @locked
+    def findings(self) -> list[Finding]:
+        """What the rewards say against what was declared: larger noise, dependence on earlier choices, drift.
+
+        A finding never changes the stop; it says that the certificate may not hold (docs, "noise watch").
+        """
+        return self._watch.findings()
+
+    @locked
     def recommend(self) -> IntArray:
         """The path this learner stands by now, int [H]; once stopped, the one whose proof is best."""
         if self.stopped:
@@ -223,6 +233,7 @@ class Learner(Hooks):
         played = len(gains)
         self._absorb(arcs, gains)
         self._failures.note(arcs, played, self.episodes)
+        self._watch.observe(arcs, gains)
         if self._under_way.remove(arcs):
             self._set_under_way(arcs, -1)
         self._note_stop()

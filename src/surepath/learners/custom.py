@@ -13,7 +13,7 @@ read-only arrays in arc order, turned so that larger is better, and three helper
                 return view.best_path(np.where(unvisited, 1000.0, np.minimum(view.widths, 1000.0)))
             return view.best_path(view.means)
 
-    EPRL(mdp, epsilon=0.1, delta=0.05, sampling=Greedy())
+    EPRL(mdp, epsilon=0.1, delta=0.05, sigma=0.1, sampling=Greedy())
 
 The guarantee of EPRL does not depend on the sampling rule, but whether it ever ends does: a rule that plays only what
 looks best leaves the others' intervals wide. The guarantee does depend on the other two: a wrong elimination or

@@ -40,6 +40,7 @@ def take_snapshot(learner: Learner) -> Snapshot:
         "failures_in_a_row": learner._failures.in_a_row.copy(),
         "failures_until": learner._failures.until.copy(),
         "failures_total": learner._failures.total.copy(),
+        "watch": learner._watch.evidence(),
         "evidence": learner._evidence(),
     }
 
@@ -71,6 +72,7 @@ def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
     learner._failures.in_a_row[:] = snapshot["failures_in_a_row"]
     learner._failures.until[:] = snapshot["failures_until"]
     learner._failures.total[:] = snapshot["failures_total"]
+    learner._watch.load(snapshot["watch"])
     learner._load(snapshot["evidence"])
 
 

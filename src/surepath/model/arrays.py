@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surepath._checks import FloatArray, per_arc
+from surepath._checks import SMALLEST_SIGMA, FloatArray, per_arc
+from surepath._numbers import NotNumbersError, is_whole, refuse_masks
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 
@@ -24,7 +25,7 @@ def from_arrays(
     table = _table(next_state)
     horizon, n_states, n_actions = table.shape
     mask = _mask(available, table.shape)
-    if isinstance(initial_state, (bool, np.bool_)) or not isinstance(initial_state, (int, np.integer)):
+    if not is_whole(initial_state):
         raise ProblemError(f"initial_state must be a whole number, not {initial_state!r}")
     if not 0 <= initial_state < n_states:
         raise ProblemError(f"initial_state must be a state 0..{n_states - 1}, not {initial_state}")
@@ -68,7 +69,7 @@ def from_arrays(
     degree = np.concatenate(degrees)
     first = np.zeros(len(degree) + 1, dtype=np.int64)
     np.cumsum(degree, out=first[1:])
-    limits = _range(reward_range, int(first[-1]))
+    limits = reward_limits(reward_range, int(first[-1]))
     return MDP(
         first=first,
         target=np.concatenate(targets),
@@ -83,6 +84,7 @@ def from_arrays(
 
 
 def _table(next_state: ArrayLike) -> NDArray[Any]:
+    _refuse_hidden("next_state", next_state)
     try:
         table = np.asarray(next_state)
     except ValueError as cause:
@@ -96,7 +98,8 @@ def _table(next_state: ArrayLike) -> NDArray[Any]:
     return table
 
 
-def _range(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tuple[FloatArray, FloatArray] | None:
+def reward_limits(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tuple[FloatArray, FloatArray] | None:
+    """Lowest and highest reward of each arc, two float [N]."""
     if given is None:
         return None
     if not isinstance(given, (tuple, list)) or len(given) != 2:
@@ -105,12 +108,26 @@ def _range(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tuple[Floa
     bad = np.flatnonzero(low > high)
     if bad.size:
         raise ProblemError(f"reward_range must not fall; arc {bad[0]} has {low[bad[0]]:g} to {high[bad[0]]:g}")
+    bad = np.flatnonzero((low < high) & (high - low < 2 * SMALLEST_SIGMA))
+    if bad.size:
+        raise ProblemError(
+            f"reward_range must be one value or at least {2 * SMALLEST_SIGMA:g} wide; "
+            f"arc {bad[0]} has {low[bad[0]]:g} to {high[bad[0]]:g}"
+        )
     return low, high
+
+
+def _refuse_hidden(what: str, table: object) -> None:
+    try:
+        refuse_masks(table)
+    except NotNumbersError as cause:
+        raise ProblemError(f"{what} holds {cause}; a table must be full") from None
 
 
 def _mask(available: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
     if available is None:
         return None
+    _refuse_hidden("available", available)
     mask = np.asarray(available)
     if mask.dtype != np.bool_ or mask.shape != shape:
         raise ProblemError(f"available must be bool {list(shape)}; got {mask.dtype} {list(mask.shape)}")

@@ -68,9 +68,11 @@ def assemble(
     steps: Sequence[Step],
     start: str,
     sigma: float | None,
+    fallback: float | None,
     direction: str,
     states: Sequence[str] | None,
     actions: Sequence[str] | None,
+    step_names: Sequence[str] | None,
 ) -> EdgeTable:
     """Number nodes and arcs stage by stage and fill the arrays."""
     horizon = 1 + max(step.stage for step in steps)
@@ -117,13 +119,14 @@ def assemble(
         node_state=np.array(node_state, dtype=np.int64),
         action=np.array(action, dtype=np.int32),
         known=known,
-        sigma=_sigma(used, sigma),
+        sigma=_sigma(used, sigma, fallback),
         reward_range=None
         if low is None or high is None
         else (np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)),
         state_labels=state_ids.finish(),
         action_labels=action_ids.finish(),
         direction=direction,
+        step_labels=step_names,
     )
     return EdgeTable(mdp, arc_of_row, _means(used))
 
@@ -134,8 +137,8 @@ def _column(values: list[float]) -> FloatArray | None:
     return None if np.isnan(array).all() else array
 
 
-def _sigma(used: Sequence[Edge | None], default: float | None) -> FloatArray | None:
-    """Own sigma, else the default, else half the declared range; 0 on known arcs."""
+def _sigma(used: Sequence[Edge | None], default: float | None, fallback: float | None) -> FloatArray | None:
+    """Own sigma, else the default, else half the declared range, else the fallback; 0 on known arcs."""
     values = []
     for edge in used:
         if edge is None or edge.known == edge.known:
@@ -144,8 +147,10 @@ def _sigma(used: Sequence[Edge | None], default: float | None) -> FloatArray | N
             values.append(edge.sigma)
         elif default is not None:
             values.append(default)
+        elif edge.low == edge.low:
+            values.append((edge.high - edge.low) / 2)
         else:
-            values.append((edge.high - edge.low) / 2)  # NaN where no range is given
+            values.append(nan if fallback is None else fallback)
     array = np.array(values)
     lacking = [edge for edge, value in zip(used, values) if edge is not None and value != value]
     if not lacking:

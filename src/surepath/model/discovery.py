@@ -53,12 +53,13 @@ class Discovery:
         self.horizon = whole("horizon", horizon, low=1, error=ProblemError)
         if isinstance(actions, str) or not (callable(actions) or isinstance(actions, (int, np.integer, Sequence))):
             raise SettingError(f"actions must be a number, names or a function of (stage, state); got {actions!r}")
-        if isinstance(actions, (int, np.integer)):
+        if isinstance(actions, (int, np.integer)):  # True and durations are refused by `whole`
             actions = list(range(whole("actions", actions, low=1)))
         self._actions = actions
         self._start: State | None = None
         # What each place is known to offer: action -> next state; _UNTRIED until it was taken.
         self._stages: list[dict[State, dict[Any, Any]]] = [{} for _ in range(self.horizon)]
+        self._taken: dict[str, State] = {}  # the state behind each name
         self._untried = 0
         self._told: list[list[tuple[State, Any, float]]] = []
         self._walk: list[tuple[State, Any, float]] | None = None
@@ -170,6 +171,17 @@ class Discovery:
         names = list(self._actions(stage, state)) if callable(self._actions) else list(self._actions)
         if not names:
             raise ProblemError(f"stage {stage}, state {state!r} can be reached but has no action")
+        name = str(state)
+        if self._taken.get(name, state) != state:
+            raise ProblemError(f"two states are both called {name!r}: {self._taken[name]!r} and {state!r}")
+        called = {str(action): action for action in reversed(names)}
+        for action in names:
+            if called[str(action)] != action:
+                raise ProblemError(
+                    f"two actions of stage {stage}, state {state!r} are both called {str(action)!r}: "
+                    f"{called[str(action)]!r} and {action!r}"
+                )
+        self._taken[name] = state
         self._stages[stage][state] = dict.fromkeys(names, _UNTRIED)
         self._untried += len(self._stages[stage][state])
 
@@ -187,15 +199,7 @@ class Discovery:
         return plan
 
     def _names(self) -> dict[State, str]:
-        names: dict[State, str] = {}
-        taken: dict[str, State] = {}
-        for stage in self._stages:
-            for state in stage:
-                name = str(state)
-                if taken.setdefault(name, state) != state:
-                    raise ProblemError(f"two states are both called {name!r}: {taken[name]!r} and {state!r}")
-                names[state] = name
-        return names
+        return {state: str(state) for stage in self._stages for state in stage}
 
     def _table(self, **options: Any) -> EdgeTable:
         if not self.done:

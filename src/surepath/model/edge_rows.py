@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
 
-import numpy as np
-
-from surepath._checks import LARGEST, suggest
+from surepath._checks import LARGEST, SMALLEST_SIGMA, sigma_law, suggest
+from surepath._numbers import is_real, is_whole
 from surepath.errors import ProblemError
 
 EdgeRow = Mapping[str, Any] | Sequence[Any]
@@ -42,14 +41,31 @@ def read_rows(rows: Iterable[EdgeRow], place: Callable[[int], str]) -> list[Edge
     """Every row checked; `place` names row i in messages ("row 3", "line 4", "edges[2]")."""
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise ProblemError(f"rows must be a list of edges, not {type(rows).__name__}")
+    rows = list(rows)
     edges = [_edge(row, place(i)) for i, row in enumerate(rows)]
     if not edges:
         raise ProblemError("the edge table is empty; a problem needs at least one edge")
+    _refuse_namesakes(rows, edges)
     staged = [edge for edge in edges if edge.stage is not None]
     if staged and len(staged) < len(edges):
         bare = next(edge for edge in edges if edge.stage is None)
         raise ProblemError(f"{bare} has no stage while {staged[0].place} has one; give every row a stage or none")
     return edges
+
+
+def _refuse_namesakes(rows: Sequence[EdgeRow], edges: Sequence[Edge]) -> None:
+    """A state called 1 in one row and "1" in another is two values under one name."""
+    as_text: dict[str, tuple[bool, str]] = {}
+    for row, edge in zip(rows, edges):
+        given = (row.get("state"), row.get("next_state")) if isinstance(row, Mapping) else (row[-3], row[-1])
+        for name, value in zip((edge.state, edge.next_state), given):
+            if name is not None:
+                text, place = as_text.setdefault(name, (isinstance(value, str), edge.place))
+                if text != isinstance(value, str):
+                    raise ProblemError(
+                        f"{edge.place} has the state {value!r} where {place} has {name if not text else repr(name)}; "
+                        f"write a state's name the same way everywhere, as a number or as text"
+                    )
 
 
 def _edge(row: EdgeRow, place: str) -> Edge:
@@ -79,12 +95,14 @@ def _edge(row: EdgeRow, place: str) -> Edge:
 
 
 def _check_numbers(edge: Edge) -> None:
-    if edge.sigma < 0:
-        raise ProblemError(f"{edge}: sigma must be 0 or more, not {edge.sigma:g}")
+    if edge.sigma != 0 and edge.sigma < SMALLEST_SIGMA:
+        raise ProblemError(f"{edge}: {sigma_law(edge.sigma)}, not {edge.sigma:g}")
     if (edge.low == edge.low) != (edge.high == edge.high):
         raise ProblemError(f"{edge}: low and high go together; give both or neither")
     if edge.low > edge.high:
         raise ProblemError(f"{edge}: low must not exceed high, but {edge.low:g} > {edge.high:g}")
+    if 0 < edge.high - edge.low < 2 * SMALLEST_SIGMA:
+        raise ProblemError(f"{edge}: low and high must be equal or differ by {2 * SMALLEST_SIGMA:g} or more")
     if edge.known == edge.known and edge.sigma > 0:
         raise ProblemError(f"{edge}: a known reward has no noise; leave sigma out or drop known")
     if edge.known == edge.known and edge.mean == edge.mean and edge.mean != edge.known:
@@ -93,34 +111,34 @@ def _check_numbers(edge: Edge) -> None:
         raise ProblemError(f"{edge}: the mean {edge.mean:g} lies outside [{edge.low:g}, {edge.high:g}]")
 
 
-def _absent(value: object) -> bool:
+def _absent(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value)
 
 
-def _name(what: str, value: object, place: str) -> str:
+def _name(what: str, value: Any, place: str) -> str:
     if _absent(value):
         raise ProblemError(f"{place} has no {what}; every row names its state and its action")
     if isinstance(value, str):
         return value
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return str(int(value))
+    if is_whole(value):
+        return str(value)
     raise ProblemError(f"{place}: {what} must be text or a whole number, not {value!r}")
 
 
-def _stage(value: object, place: str) -> int | None:
+def _stage(value: Any, place: str) -> int | None:
     if _absent(value):
         return None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 10**9:
+    if is_whole(value) and 0 <= value < 10**9:
         return int(value)
     raise ProblemError(f"{place}: stage must be a whole number 0, 1, 2, ...; got {value!r}")
 
 
-def _number(what: str, value: object, place: str) -> float:
+def _number(what: str, value: Any, place: str) -> float:
     if _absent(value):
         return nan
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, np.integer, np.floating)):
+    if not isinstance(value, str) and not is_real(value):
         raise ProblemError(f"{place}: {what} must be a number, not {value!r}")
     try:
         number = float(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
-from surepath._checks import real, suggest
+from surepath._checks import one_sigma, suggest
 from surepath.errors import ProblemError
 from surepath.model.assembly import EdgeTable, assemble
 from surepath.model.edge_rows import Edge, EdgeRow, read_rows
@@ -59,9 +59,11 @@ def read_edges(
     source: str | int | None = None,
     target: str | int | None = None,
     sigma: float | None = None,
+    fallback: float | None = None,
     direction: str = "maximize",
     states: Sequence[str] | None = None,
     actions: Sequence[str] | None = None,
+    step_names: Sequence[str] | None = None,
     horizon: int | None = None,
     place: Callable[[int], str] | None = None,
 ) -> EdgeTable:
@@ -70,14 +72,15 @@ def read_edges(
     Args:
         rows: See `from_edges`.
         source, target, sigma, direction: See `from_edges`.
+        fallback: Sub-Gaussian factor of the rows that have neither sigma nor range, when `sigma` is not given.
         states, actions: Names in the order they are to be numbered; by default in the order they are met, and
             plain whole numbers stand for themselves.
+        step_names: Names of the stages, one each.
         horizon: With stages: how many there are, when all plans may end before the last one.
         place: Names row i in messages; "row 1" is the first by default.
     """
     edges = read_rows(rows, place or (lambda i: f"row {i + 1}"))
-    if sigma is not None and (sigma := real("sigma", sigma, error=ProblemError)) < 0:
-        raise ProblemError(f"sigma must be 0 or more, not {sigma:g}")
+    sigma, fallback = (None if number is None else one_sigma(number, ProblemError) for number in (sigma, fallback))
     start = None if source is None else str(source)
     goal = None if target is None else str(target)
     _refuse_twins(edges)
@@ -87,7 +90,7 @@ def read_edges(
         raise ProblemError("target is for tables without stages; with stages every plan ends after the last one")
     else:
         steps, start = _staged(edges, start, horizon)
-    return assemble(edges, steps, start, sigma, direction, states, actions)
+    return assemble(edges, steps, start, sigma, fallback, direction, states, actions, step_names)
 
 
 def _refuse_twins(edges: Sequence[Edge]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from surepath._checks import FloatArray
-from surepath.errors import ProblemError
+from surepath.errors import NoiseError, ProblemError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.problem_schema import FORMAT, VERSION
@@ -34,6 +34,8 @@ def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
         fields["states"] = list(mdp.state_labels)
     if mdp.action_labels is not None:
         fields["actions"] = list(mdp.action_labels)
+    if mdp.step_labels is not None:
+        fields["step_names"] = list(mdp.step_labels)
     fields["source"] = _state(mdp, 0)
     return fields
 
@@ -103,6 +105,12 @@ def _law_fields(instance: Instance) -> dict[str, Any]:
     return fields
 
 
+def check_csv_names(mdp: MDP) -> None:
+    """A CSV has no place for the names of steps."""
+    if mdp.step_labels is not None:
+        raise ProblemError("an edge-table CSV has no place for the names of steps; save as .json instead")
+
+
 def check_csv_law(instance: Instance) -> None:
     """A CSV names no law: refuse one that its reader would take for another."""
     learned = ~instance.mdp.is_known
@@ -117,8 +125,11 @@ def check_csv_law(instance: Instance) -> None:
     )
 
 
-def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: float | None) -> Law:
-    """The reward law of a file that gives means: as it says, else beta inside ranges, else Gaussian."""
+def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: float | None, who: str) -> Law:
+    """The reward law of a file that gives means: as it says, else beta inside ranges, else Gaussian.
+
+    A Gaussian law needs a sigma; `who` names the file where there is none.
+    """
     learned = ~mdp.is_known
     low, high = mdp.reward_range if mdp.reward_range is not None else (np.full(mdp.n_arcs, -np.inf),) * 2
     ranged = np.isfinite(low) & learned
@@ -133,7 +144,10 @@ def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: fl
                 f"Gaussian rewards leave every range, but {mdp.describe_arc(arc)} declares one; "
                 f"drop low and high, or give all edges a range and take the law beta"
             )
-        return Gaussian(means, 1.0 if mdp.sigma is None else mdp.sigma)
+        missing = mdp.noise_missing(who)
+        if missing is not None:
+            raise NoiseError(missing)
+        return Gaussian(means, mdp.declared_sigma)
     if not (ranged == learned).all():
         arc = int(np.flatnonzero(ranged != learned)[0])
         raise ProblemError(f'the law "{law}" needs low and high; {mdp.describe_arc(arc)} has none')

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from surepath._checks import check_delta, check_epsilon, suggest
-from surepath.errors import ProblemError, SettingError
+from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.model.csv_table import csv_text, parse_csv
 from surepath.model.edges import EdgeTable, read_edges
-from surepath.model.file_rows import check_csv_law, declared_law, problem_fields, table_rows
+from surepath.model.file_rows import check_csv_law, check_csv_names, declared_law, problem_fields, table_rows
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.problem_schema import ProblemModel, parse_problem, problem_schema
@@ -47,32 +47,36 @@ class Problem:
     about: tuple[str, ...] = ()
 
 
-def load_problem(path: str | Path, *, direction: str | None = None, max_bytes: int = MAX_BYTES) -> Problem:
+def load_problem(
+    path: str | Path, *, direction: str | None = None, sigma: float | None = None, max_bytes: int = MAX_BYTES
+) -> Problem:
     """Read a JSON problem file, or an edge-table CSV when the name ends in .csv.
 
     Args:
         path: The file.
         direction: For a CSV, which cannot say it itself: "maximize" (default) or "minimize".
+        sigma: Sub-Gaussian factor of the edges that declare neither sigma nor range. A file that gives means needs
+            one or the other; a graph alone loads without.
         max_bytes: Larger files are refused unread.
     """
     file = Path(path)
-    return parse_problem_text(read_text(file, max_bytes), file.name, direction=direction)
+    return parse_problem_text(read_text(file, max_bytes), file.name, direction=direction, sigma=sigma)
 
 
-def parse_problem_text(text: str, name: str, *, direction: str | None = None) -> Problem:
+def parse_problem_text(text: str, name: str, *, direction: str | None = None, sigma: float | None = None) -> Problem:
     """A problem from the text of a file called `name`, which says by its ending whether it is CSV or JSON."""
     if Path(name).suffix.lower() != ".csv":
-        problem = parse_json_problem(text, name)
+        problem = parse_json_problem(text, name, sigma=sigma)
         if direction is not None and direction != problem.mdp.direction:
             raise ProblemError(f'{name} says "{problem.mdp.direction}"; direction is for CSV tables')
         return problem
     table = parse_csv(text, name)
-    built = read_edges(table.rows, direction=direction or "maximize", place=table.place)
+    built = read_edges(table.rows, fallback=sigma, direction=direction or "maximize", place=table.place)
     return Problem(built.mdp, _instance(built, None, None, name), name=Path(name).stem)
 
 
-def parse_json_problem(text: str, name: str = "problem") -> Problem:
-    """A problem from JSON text; `name` stands for the file in messages."""
+def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None = None) -> Problem:
+    """A problem from JSON text; `name` stands for the file in messages, `sigma` for noise it does not declare."""
     model = parse_problem(_parse_json(text, name), name)
     rows, default_range = [], _default_range(model, name)
     for edge in model.edges:
@@ -86,9 +90,11 @@ def parse_json_problem(text: str, name: str = "problem") -> Problem:
             source=model.source,
             target=model.target,
             sigma=model.sigma,
+            fallback=sigma,
             direction=model.direction,
             states=model.states,
             actions=model.actions,
+            step_names=model.step_names,
             place=lambda i: f"edges[{i}]",
         )
     except ProblemError as error:
@@ -125,6 +131,7 @@ def save_problem(path: str | Path, mdp: MDP, instance: Instance | None = None, *
             raise ProblemError(f"an edge-table CSV has no place for {', '.join(fields)}; save as .json instead")
         if instance is not None:
             check_csv_law(instance)
+        check_csv_names(mdp)
         text = csv_text(table_rows(mdp, instance, shared=()), mdp)
     else:
         text = _json_text(mdp, instance, fields)
@@ -182,7 +189,10 @@ def _instance(built: EdgeTable, law: str | None, concentration: float | None, na
     if built.means is None:
         return None
     try:
-        return Instance(built.mdp, declared_law(built.mdp, built.means, law, concentration))
+        declared = declared_law(built.mdp, built.means, law, concentration, f"the problem file {name}")
+        return Instance(built.mdp, declared)
+    except NoiseError:
+        raise  # names the file itself
     except ProblemError as error:
         raise ProblemError(f"{name}: {error}") from None
 

@@ -9,7 +9,6 @@ along all others.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +22,8 @@ from surepath._optional import need
 from surepath.errors import NotDeterministicError, ProblemError
 from surepath.model.edges import read_edges
 from surepath.model.mdp import MDP
-from surepath.model.padding import END, PASS
+from surepath.model.naming import state_name
+from surepath.model.padding import PASS
 
 Report = Callable[[int, int, int], None]
 
@@ -31,7 +31,7 @@ Report = Callable[[int, int, int], None]
 class _Place(NamedTuple):
     """A (stage, observation) and one way to get there."""
 
-    name: str
+    name: str | None  # None: the episode has ended, which no observation can say
     actions: tuple[int, ...]  # available here, as numbers of the environment
     trail: tuple[tuple[str, int], ...]  # (observation, action) from the start
 
@@ -77,15 +77,14 @@ def from_gymnasium(
         ahead: dict[str, _Place] = {}
         for place in here:
             for action in place.actions:
-                trail = (*place.trail, (place.name, action))
+                trail = (*place.trail, (str(place.name), action))
                 reached = walker.walk(trail)
                 for _ in range(replays):
                     walker.same(trail, reached.name, walker.walk(trail).name)
-                ended = reached.name == END
-                rows.append((stage, place.name, action, None if ended else reached.name))
+                rows.append((stage, str(place.name), action, reached.name))
                 if len(rows) > max_arcs:
                     raise ProblemError(f"more than {max_arcs:,} arcs by stage {stage}; lower the horizon")
-                if not ended and stage < horizon - 1:
+                if reached.name is not None and stage < horizon - 1:
                     _meet(stage + 1, ahead.setdefault(reached.name, reached), reached)
             report(stage, horizon, len(rows))
         here = list(ahead.values())
@@ -99,6 +98,9 @@ def from_gymnasium(
 def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | None = None) -> FloatArray:
     """The rewards of one episode along a path of an MDP made by `from_gymnasium`, float [H]; 0 after the end.
 
+    Every step is compared with the graph: the state, and whether the episode has ended. What happens after the last
+    stage is not the graph's.
+
     Args:
         env: The environment.
         mdp: Its graph.
@@ -110,19 +112,30 @@ def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | Non
     rewards = np.zeros(mdp.horizon)
     observation, _ = env.reset(seed=seed)
     _stir(env, noise)
+    ended = False
     for stage, arc in enumerate(arcs.tolist()):
-        if mdp.action_label(arc) == PASS:
-            break
-        expected = mdp.state_label(int(mdp.source[arc]))
-        if _name(observation) != expected:
+        waits = mdp.action_label(arc) == PASS
+        expected = None if waits else mdp.state_label(int(mdp.source[arc]))
+        found = None if ended else state_name(observation)
+        if found != expected:
             raise NotDeterministicError(
-                f"at stage {stage} the environment is in state {_name(observation)!r}, the graph in {expected!r}"
+                f"at stage {stage} the environment is {_place(found)}, the graph {_place(expected)}; "
+                f"this play is no data: the environment does not always go where it went when the graph was made"
             )
+        if waits:
+            break
         observation, reward, terminated, truncated, _ = env.step(int(mdp.action_label(arc)))
         rewards[stage] = float(reward)
-        if terminated or truncated:
-            break
+        ended = bool(terminated or truncated)
     return rewards
+
+
+def _goal(name: str | None) -> str:
+    return "the end" if name is None else repr(name)
+
+
+def _place(name: str | None) -> str:
+    return "at its end" if name is None else f"in state {name!r}"
 
 
 class _Walker:
@@ -139,7 +152,7 @@ class _Walker:
         _stir(self.env, self.count)
         ended = False
         for i, (expected, action) in enumerate(trail):
-            found = END if ended else _name(observation)
+            found = None if ended else state_name(observation)
             if i == 0 and found != expected:
                 raise NotDeterministicError(
                     f"reset(seed={self.seed}) started in state {expected!r} and then in {found!r}; "
@@ -149,17 +162,17 @@ class _Walker:
             observation, _, terminated, truncated, info = self.env.step(action)
             ended = bool(terminated or truncated)
         if ended:
-            return _Place(END, (), trail)
-        name = _name(observation)
+            return _Place(None, (), trail)
+        name = state_name(observation)
         return _Place(name, self._available(info, name, len(trail)), trail)
 
-    def same(self, trail: tuple[tuple[str, int], ...], first: str, second: str) -> None:
+    def same(self, trail: tuple[tuple[str, int], ...], first: str | None, second: str | None) -> None:
         """Refuse a second outcome of the last step of a trail."""
         if first != second and trail:
             state, action = trail[-1]
             raise NotDeterministicError(
-                f"not deterministic: stage {len(trail) - 1}, state {state!r}, action {action} led to {first!r} "
-                f"and then to {second!r}; surepath needs a known next state for each choice"
+                f"not deterministic: stage {len(trail) - 1}, state {state!r}, action {action} led to {_goal(first)} "
+                f"and then to {_goal(second)}; surepath needs a known next state for each choice"
             )
 
     def _available(self, info: dict[str, Any], name: str, stage: int) -> tuple[int, ...]:
@@ -198,24 +211,6 @@ def _attribute(env: Any, name: str) -> Any:
         return env.get_wrapper_attr(name)
     except AttributeError:
         return getattr(env, name, None)
-
-
-def _name(observation: Any) -> str:
-    """An observation as text that tells any two apart."""
-    text = _text(observation)
-    if len(text) <= 80:
-        return text
-    return f"{text[:60]}... {hashlib.sha256(text.encode()).hexdigest()[:16]}"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_text(value[key])}" for key in sorted(value, key=str)) + "}"
-    if isinstance(value, (tuple, list)):
-        return "(" + ", ".join(map(_text, value)) + ")"
-    if isinstance(value, (np.ndarray, np.generic)):
-        return str(value.tolist())
-    return str(value)
 
 
 def _reporter(progress: Report | bool | None) -> Report:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, frozen, noise_missing_message, one_of, suggest
+from surepath._numbers import is_whole, refuse_masks
 from surepath.errors import PathError, ProblemError
 from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
 
@@ -38,8 +39,8 @@ class Arcs(NamedTuple):
 class MDP:
     """A deterministic finite-horizon MDP without its rewards: which step leads where.
 
-    Build one with `from_arrays`, `from_edges`, `from_networkx`, `from_gymnasium` or `load`. An MDP never changes
-    and is compared and hashed by content.
+    Build one with `from_steps`, `from_arrays`, `from_edges`, `from_networkx`, `from_gymnasium` or `load`. An MDP never
+    changes and is compared and hashed by content.
 
     Attributes:
         horizon: Number of stages H.
@@ -144,6 +145,18 @@ class MDP:
         return from_arrays(next_state, initial_state, available, direction=direction, reward_range=reward_range)
 
     @classmethod
+    def from_steps(cls, steps: Mapping[str, Sequence[Any]], depends: Any = "previous", **options: Any) -> MDP:
+        """Build from named steps, their options, and what each score depends on; see `model.steps.from_steps`.
+
+        Example:
+            >>> MDP.from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1).n_arcs
+            6
+        """
+        from surepath.model.steps import from_steps
+
+        return from_steps(steps, depends, **options)
+
+    @classmethod
     def from_edges(cls, rows: Iterable[EdgeRow] | str | Path, **options: Any) -> MDP:
         """Build from rows (stage, state, action, next_state, ...) or a CSV file; see `model.edges.from_edges`."""
         from surepath.model.edges import from_edges
@@ -208,7 +221,7 @@ class MDP:
 
     def node(self, stage: int, state: int | str) -> int:
         """The number of the node (stage, state)."""
-        if isinstance(stage, bool) or not isinstance(stage, (int, np.integer)) or not 0 <= stage < self.horizon:
+        if not is_whole(stage) or not 0 <= stage < self.horizon:
             raise ProblemError(f"stage must be a whole number 0..{self.horizon - 1}, not {stage!r}")
         low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
         wanted = self._id("state", state, self.state_labels)
@@ -223,16 +236,19 @@ class MDP:
                 if value.isascii() and value.isdigit():
                     return int(value)
                 raise ProblemError(f"{kind}s have numbers here, no names; got {value!r}")
-            index = self._label_index(kind).get(value)
+            index = self.label_index(kind).get(value)
             if index is None:
                 raise ProblemError(f"no {kind} is called {value!r}{suggest(value, labels[:50])}")
             return index
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        if not is_whole(value):
             article = "an" if kind == "action" else "a"
             raise ProblemError(f"{article} {kind} is a whole number or a name, not {value!r}")
         return int(value)
 
-    def _label_index(self, kind: str) -> Mapping[str, int]:
+    def label_index(self, kind: str) -> Mapping[str, int]:
+        """The number behind each name of a "state", "action" or "step"; empty where they have none."""
+        if kind == "step":
+            return self._step_index
         return self._state_index if kind == "state" else self._action_index
 
     @cached_property
@@ -242,6 +258,10 @@ class MDP:
     @cached_property
     def _action_index(self) -> dict[str, int]:
         return {label: i for i, label in enumerate(self.action_labels or ())}
+
+    @cached_property
+    def _step_index(self) -> dict[str, int]:
+        return {label: i for i, label in enumerate(self.step_labels or ())}
 
     def state_label(self, node: int) -> str:
         """Name of a node's state."""
@@ -320,6 +340,7 @@ class MDP:
     def check_path(self, path: ArrayLike) -> IntArray:
         """The path as int [H], or an error that says where it breaks."""
         try:
+            refuse_masks(path)
             array = np.asarray(path)
         except ValueError as cause:
             raise PathError(f"a path is {self.horizon} arc numbers, one per stage; got {path!r}") from cause

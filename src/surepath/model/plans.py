@@ -50,7 +50,7 @@ def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
 def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
     """The stage that a step's name or number stands for."""
     labels = mdp.step_labels
-    number = _chosen(key, labels, "step", error)
+    number = _chosen(key, labels, mdp.label_index("step"), "step", error)
     if number is not None and 0 <= number < mdp.horizon:
         return number
     if labels is not None:
@@ -86,7 +86,7 @@ def _option(mdp: MDP, arc: int) -> str | int:
 
 def _arc(mdp: MDP, stage: int, node: int, option: Any) -> int:
     low, high = int(mdp.first[node]), int(mdp.first[node + 1])
-    number = _chosen(option, mdp.action_labels, "option", PathError)
+    number = _chosen(option, mdp.action_labels, mdp.label_index("action"), "option", PathError)
     hits = np.flatnonzero(mdp.action[low:high] == number) if number is not None else np.zeros(0)
     if hits.size:
         return low + int(hits[0])
@@ -97,17 +97,19 @@ def _arc(mdp: MDP, stage: int, node: int, option: Any) -> int:
     )
 
 
-def _chosen(key: Any, labels: tuple[str, ...] | None, what: str, error: type[SurepathError]) -> int | None:
+def _chosen(
+    key: Any, labels: tuple[str, ...] | None, index: Mapping[str, int], what: str, error: type[SurepathError]
+) -> int | None:
     """The number behind a name or a number; None where no such name is. Text is a name, where there are names."""
     if isinstance(key, str):
         if labels is None:
             return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
-        return labels.index(key) if key in labels else None
+        return index.get(key)
     if not is_whole(key):
         raise error(f"a plan names each {what} by text or by a whole number, not {key!r}")
     number, text = int(key), str(int(key))
-    if labels is None or text not in labels or (0 <= number < len(labels) and labels[number] == text):
+    if labels is None or text not in index or (0 <= number < len(labels) and labels[number] == text):
         return number
     if 0 <= number < len(labels):
         raise error(f"{number} may be the {what} number {number} or the one called {text!r}; write the name as text")
-    return labels.index(text)  # [256, 512] given as numbers, when only names of that kind exist
+    return index[text]  # [256, 512] given as numbers, when only names of that kind exist

@@ -60,6 +60,7 @@ class ProblemModel(BaseModel):
     concentration: Number | None = Field(None, description="a + b of the beta law; 4 by default.")
     states: list[Name] | None = Field(None, description="Names of states, in the order they are numbered.")
     actions: list[Name] | None = Field(None, description="Names of actions, in the order they are numbered.")
+    step_names: list[Name] | None = Field(None, description="Names of the stages, one each, in their order.")
     edges: Annotated[list[EdgeModel], Field(min_length=1)] = Field(description="The choices, one entry each.")
 
 

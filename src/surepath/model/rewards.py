@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import LARGEST, FloatArray, check_sigma, per_arc, real
+from surepath._numbers import NotNumbersError, read_numbers, shortened
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 
@@ -24,9 +25,9 @@ GAUSSIAN, BERNOULLI, UNIFORM, BETA, TABLE, KNOWN, CALLABLE = range(7)
 def on_arcs(what: str, value: ArrayLike, mdp: MDP) -> FloatArray:
     """One number per arc from a scalar, [N] or [H, S, A]."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as cause:
-        raise ProblemError(f"{what} must be numbers; got {value!r}") from cause
+        array = read_numbers(value)
+    except NotNumbersError as cause:
+        raise ProblemError(f"{what} must be numbers, not {cause}; got {shortened(value)}") from None
     if array.ndim == 3:
         arcs = mdp.arcs
         need = (mdp.horizon, int(arcs.state.max()) + 1, int(arcs.action.max()) + 1)
@@ -189,8 +190,8 @@ def _table_bound(tables: Sequence[Any], mdp: MDP) -> Bound:
     rows = []
     for arc, row in enumerate(tables):
         try:
-            values = np.atleast_1d(np.asarray(row, dtype=np.float64))
-        except (TypeError, ValueError, OverflowError):
+            values = np.atleast_1d(read_numbers(row))
+        except NotNumbersError:
             values = np.zeros(0)
         if values.ndim != 1 or not values.size or not (np.abs(values) <= LARGEST).all():
             raise ProblemError(

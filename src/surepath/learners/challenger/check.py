@@ -63,7 +63,9 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
             work.cells[i] = False
         for e in range(len(seen.visits)):
             if seen.alive[e] and work.a[RIVAL, j, e] > 0.0:
-                work.cells[min(int((work.log_a[RIVAL, j, e] - low) / step), len(work.cells) - 1)] = True
+                cell = (work.log_a[RIVAL, j, e] - low) / step
+                if cell >= 0.0:
+                    work.cells[min(int(cell), len(work.cells) - 1)] = True
         k, last, reach = np.exp(low - below), 0, (below + above) / step + 2.0
         for g in range(len(work.cells)):
             if work.cells[g]:

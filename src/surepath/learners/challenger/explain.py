@@ -11,6 +11,7 @@ from surepath._checks import IntArray, whole
 from surepath.learners.challenger.pair_bound import pair_bound
 from surepath.learners.challenger.state import RIVAL
 from surepath.learners.failures import PATIENCE
+from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path_through, stage_of, values_so_far, values_to_go
 from surepath.model.plans import step_in_words
@@ -149,4 +150,5 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
     out = int(learner.excluded.sum())
     if out:
         remarks.append(f"{out} arcs were excluded as infeasible; the proof is over the plans that are left")
-    return remarks
+    said = headline(learner.findings())
+    return remarks if said is None else [said, *remarks]

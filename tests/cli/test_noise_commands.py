@@ -1,0 +1,83 @@
+"""Commands that need the noise refuse without it, in the same words and with the same code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from surepath.cli.main import app
+from surepath.model.files import parse_json_problem
+from tests.model.problem_texts import EDGE, problem
+
+MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
+ASKED = ["--epsilon", "0.1", "--delta", "0.1"]
+
+
+def words(text: str) -> str:
+    return " ".join(text.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("command", ["bound", "estimate", "simulate"])
+@pytest.mark.parametrize("means", [True, False], ids=["means", "graph"])
+def test_commands_refuse_without_noise(tmp_path: Path, command: str, means: bool) -> None:
+    file = tmp_path / "p.json"
+    file.write_text(problem(edges=MEANS) if means else problem())
+    line = [sys.executable, "-m", "surepath", command, str(file), *ASKED]
+    answer = subprocess.run(line, capture_output=True, text=True, check=False, env=None)
+    assert answer.returncode == 2
+    text = words(answer.stderr)
+    assert "the problem file p.json: the noise of the rewards is not declared" in text
+    for way in ("a sigma (", "a range (", "or a pilot: play each option a few times", "give --sigma"):
+        assert way in text
+    assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize("command", ["bound", "estimate", "simulate"])
+def test_sigma_on_the_command_line_is_a_way_out(tmp_path: Path, command: str) -> None:
+    bare, full = tmp_path / "p.json", tmp_path / "q.json"
+    bare.write_text(problem(edges=MEANS))
+    full.write_text(problem(edges=MEANS, sigma=0.25))
+    more = {"bound": [], "estimate": ["--worlds", "1"], "simulate": ["--runs", "2"]}[command]
+
+    def call(file: Path, *options: str) -> str:
+        answer = CliRunner().invoke(
+            app, [command, str(file), *ASKED, *more, "--json", *options], catch_exceptions=False
+        )
+        assert answer.exit_code == 0, answer.output
+        return answer.stdout.replace(str(file), "").replace(file.name, "")
+
+    given, declared = call(bare, "--sigma", "0.25"), call(full)
+    assert json.loads(given) == json.loads(declared)
+
+
+def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    file.write_text(problem())
+    answer = CliRunner().invoke(app, ["show", str(file)])
+    assert answer.exit_code == 0
+    assert "sigma  not declared, and without it nothing can be proven. Three ways out: a sigma" in answer.stdout
+    facts = json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)
+    assert facts["sigma"] is None
+    assert "Three ways out" in facts["noise_missing"]
+    file.write_text(problem(low=0, high=4))
+    facts = json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)
+    assert (facts["sigma"], facts["noise_missing"]) == ([2.0, 2.0], None)
+
+
+def test_show_says_the_noise_of_an_instance() -> None:
+    facts = json.loads(CliRunner().invoke(app, ["show", "chain-v1/n3k2/seed7", "--json"]).stdout)
+    assert (facts["sigma"], facts["noise_missing"]) == ([0.1, 0.1], None)
+
+
+@pytest.mark.parametrize("kind", ["steps", "routes"])
+def test_new_declares_the_noise(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "p.json"
+    assert CliRunner().invoke(app, ["new", str(file), "--kind", kind]).exit_code == 0
+    loaded = parse_json_problem(file.read_text())
+    assert loaded.mdp.noise_missing("x") is None
+    assert "sigma" in json.loads(file.read_text())

@@ -1,0 +1,203 @@
+"""Noise that nobody declared is never guessed: files and laws refuse, with three ways out."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surepath import Bounded, Gaussian, Instance, families
+from surepath._checks import check_sigma, noise_missing_message
+from surepath.errors import NoiseError, ProblemError, SettingError
+from surepath.learners.estimate import estimate
+from surepath.model.files import load_problem, parse_json_problem, parse_problem_text, save_problem
+from surepath.model.mdp import MDP
+from tests.model.problem_texts import EDGE, problem
+
+MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
+WAYS_OUT = (
+    "Three ways out: a sigma (the standard deviation of one reward, or a bound on it); a range (low and high; half of "
+    "it then stands for sigma); or a pilot: play each option a few times, see how far its rewards scatter, and declare "
+    "that as sigma"
+)
+
+
+def test_the_message_names_the_place_and_three_ways_out() -> None:
+    assert noise_missing_message("Challenger", ["arc 0 (stage 0)", "arc 1", "arc 2"]) == (
+        "Challenger: the noise of the rewards is not declared (arc 0 (stage 0) and 2 other arcs have no sigma and no "
+        f"range), and without it nothing can be proven. {WAYS_OUT}"
+    )
+    assert "(arc 7 has no sigma and no range)" in noise_missing_message("x", ["arc 7"])
+    assert "(arc 7 and 1 other arc have no" in noise_missing_message("x", ["arc 7"], 2)
+    assert "not declared, and" in noise_missing_message("x")
+
+
+@pytest.mark.parametrize("fields", [{}, {"law": "gaussian"}, {"epsilon": 0.1, "delta": 0.1}])
+def test_a_file_with_means_and_no_noise_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(NoiseError) as error:
+        parse_json_problem(problem(edges=MEANS, **fields), "p.json")
+    assert str(error.value) == (
+        "the problem file p.json: the noise of the rewards is not declared (arc 0 (stage 0, state 'a', action 'x') and "
+        f"1 other arc have no sigma and no range), and without it nothing can be proven. {WAYS_OUT}"
+    )
+
+
+def test_a_table_with_means_and_no_noise_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "p.csv"
+    file.write_text("state,action,next_state,mean\na,x,b,1\na,y,b,2\n")
+    with pytest.raises(NoiseError, match=re.escape("the problem file p.csv: the noise of the rewards is not declared")):
+        load_problem(file)
+    with pytest.raises(NoiseError):
+        MDP.load(file)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"sigma": 0.1}, {"sigma": 0}, {"low": 0, "high": 1}, {"law": "bernoulli"}, {"low": 0.25, "high": 0.5}]
+)
+def test_a_sigma_a_range_or_a_law_with_one_is_enough(fields: dict[str, Any]) -> None:
+    loaded = parse_json_problem(problem(edges=MEANS, **fields))
+    assert loaded.instance is not None
+    assert loaded.mdp.noise_missing("x") is None
+
+
+def test_known_rewards_have_no_noise_to_declare() -> None:
+    loaded = parse_json_problem(problem(edges=[{**EDGE, "known": 1}, {**EDGE, "action": "y", "known": 2}]))
+    assert loaded.instance is not None
+    assert loaded.mdp.declared_sigma.tolist() == [0, 0]
+
+
+def test_a_graph_alone_loads_and_says_what_it_lacks() -> None:
+    mdp = parse_json_problem(problem()).mdp
+    assert np.isnan(mdp.declared_sigma).all()
+    assert "Challenger: the noise of the rewards is not declared" in str(mdp.noise_missing("Challenger"))
+
+
+def test_a_caller_may_stand_in_for_what_the_file_leaves_open() -> None:
+    bare = parse_problem_text(problem(edges=MEANS), "p.json", sigma=0.5)
+    assert bare.instance is not None
+    assert bare.instance.sigma.tolist() == [0.5, 0.5]
+    assert bare == parse_json_problem(problem(edges=MEANS, sigma=0.5))
+    mixed = parse_problem_text(problem(edges=[{**MEANS[0], "sigma": 0.1}, MEANS[1]]), "p.json", sigma=0.5)
+    assert mixed.mdp.declared_sigma.tolist() == [0.1, 0.5]
+    ranged = parse_problem_text(problem(edges=MEANS, low=0, high=1), "p.json", sigma=9.0)
+    assert ranged.mdp.declared_sigma.tolist() == [0.5, 0.5]
+    table = parse_problem_text("state,action,next_state,mean\na,x,b,1\n", "p.csv", sigma=2.0)
+    assert table.mdp.declared_sigma.tolist() == [2.0]
+    with pytest.raises(ProblemError, match=re.escape("p.json: sigma must be 0 or more, not -1")):
+        parse_problem_text(problem(edges=MEANS), "p.json", sigma=-1.0)
+
+
+def test_a_partial_range_declares_the_noise_where_it_is() -> None:
+    bare = MDP.from_arrays([[[0, 0]]])
+    fields = bare.__reduce__()[1][0]
+    mdp = MDP(**{**fields, "reward_range": (np.array([0.0, -np.inf]), np.array([3.0, np.inf]))})
+    assert mdp.declared_sigma[0] == 1.5
+    assert "(arc 1 (stage 0, state '0', action '1') has no sigma" in str(mdp.noise_missing("x"))
+
+
+def test_an_estimate_needs_the_noise() -> None:
+    with pytest.raises(SettingError, match=re.escape("an estimate: the noise of the rewards is not declared")):
+        estimate(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, worlds=1)
+
+
+@pytest.mark.parametrize("kind", ["steps", "routes"])
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_starters_declare_their_noise(kind: str, suffix: str) -> None:
+    from importlib import resources
+
+    text = resources.files("surepath.model").joinpath(f"examples/starter_{kind}.{suffix}").read_text("utf-8")
+    assert parse_problem_text(text, f"p.{suffix}").mdp.noise_missing("x") is None
+
+
+SMALL = "sigma must be 0 or at least 1e-100, since its square would be lost to rounding"
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-101, np.array([1.0, 1e-200])])
+def test_a_sigma_too_small_to_square_is_refused(value: Any) -> None:
+    with pytest.raises(SettingError, match=re.escape(SMALL)):
+        check_sigma(value, 2)
+    with pytest.raises(SettingError, match=re.escape(SMALL)):
+        Instance(MDP.from_arrays([[[0, 0]]]), Gaussian(0.0, value))
+    assert check_sigma([0.0, 1e-100], 2).tolist() == [0.0, 1e-100]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"sigma": 1e-200}, f"{SMALL}, not 1e-200"),
+        ({"sigma": -1}, "sigma must be 0 or more, not -1"),
+        ({"edges": [{**EDGE, "sigma": 1e-200}]}, f"edges[0] (stage 0, state 'a', action 'x'): {SMALL}, not 1e-200"),
+        ({"low": 0, "high": 1e-200}, "low and high must be equal or differ by 2e-100 or more"),
+    ],
+)
+def test_a_file_keeps_the_same_law(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProblemError, match=re.escape(message)):
+        parse_json_problem(problem(**fields), "p.json")
+
+
+def test_tables_keep_the_same_law() -> None:
+    with pytest.raises(ProblemError, match=re.escape("reward_range must be one value or at least 2e-100 wide; arc 0")):
+        MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 1e-200))
+    assert MDP.from_arrays([[[0, 0]]], reward_range=(1.0, 1.0)).declared_sigma.tolist() == [0, 0]
+
+
+MASKED = np.ma.array([0.1, 0.2], mask=[0, 1])
+NO_NUMBERS: list[tuple[Any, str]] = [
+    (MASKED, "values hidden by a mask"),
+    (np.array([1 + 0j, 2]), "complex numbers"),
+    (np.array([1, 2], dtype="m8[s]"), "durations"),
+    (np.array(["NaT", "NaT"], dtype="M8[D]"), "dates"),
+    (np.array(["0.1", "0.2"], dtype=object), "the text '0.1'"),
+    (["0.1", 0.2], "text"),
+    (np.array([True, False]), "True or False"),
+    ([0.5, True], "True"),
+    (np.zeros(2, dtype=[("a", "f8")]), "records"),
+    (None, "None"),
+]
+
+
+@pytest.mark.parametrize(("value", "found"), NO_NUMBERS, ids=[found for _, found in NO_NUMBERS])
+def test_what_is_no_number_is_refused_for_sigma_means_and_ranges(value: Any, found: str) -> None:
+    mdp = MDP.from_arrays([[[0, 0]]])
+    with pytest.raises(SettingError, match=re.escape(f"sigma must be a number or 2 numbers, one per arc, not {found}")):
+        check_sigma(value, 2)
+    with pytest.raises(ProblemError, match=re.escape(f"means must be numbers, not {found}")):
+        Instance(mdp, Gaussian(value, 1.0))
+    with pytest.raises(ProblemError, match=re.escape(f"low must be numbers, not {found}")):
+        Instance(mdp, Bounded(value, 1.0))
+    with pytest.raises(ProblemError, match=re.escape("reward_range must be a number or 2 numbers, one per arc, not")):
+        MDP.from_arrays([[[0, 0]]], reward_range=(value, 1.0))
+
+
+def test_hidden_entries_of_tables_and_paths_are_not_used() -> None:
+    table = np.ma.array([[[0, 0]]], mask=[[[0, 1]]])
+    with pytest.raises(ProblemError, match=re.escape("next_state holds values hidden by a mask; a table must be full")):
+        MDP.from_arrays(table)
+    with pytest.raises(ProblemError, match=re.escape("available holds values hidden by a mask; a table must be full")):
+        MDP.from_arrays([[[0, 0]]], available=table == 0)
+    with pytest.raises(ValueError, match="a path is 1 arc numbers"):
+        MDP.from_arrays([[[0, 0]]]).check_path(np.ma.array([0], mask=[1]))
+    with pytest.raises(ProblemError, match="stage must be a whole number"):
+        MDP.from_arrays([[[0, 0]]]).arc(np.timedelta64(0), 0, 0)  # type: ignore[arg-type]
+
+
+def test_names_of_steps_live_in_files(tmp_path: Path) -> None:
+    loaded = parse_json_problem(problem(step_names=["answer"], sigma=1))
+    assert loaded.mdp.step_labels == ("answer",)
+    save_problem(tmp_path / "p.json", loaded.mdp)
+    assert json.loads((tmp_path / "p.json").read_text())["step_names"] == ["answer"]
+    assert MDP.load(tmp_path / "p.json") == loaded.mdp
+    with pytest.raises(ProblemError, match=re.escape("p.json: there are 1 steps but 2 names of steps")):
+        parse_json_problem(problem(step_names=["a", "b"]), "p.json")
+    with pytest.raises(ProblemError, match="an edge-table CSV has no place for the names of steps"):
+        loaded.mdp.save(tmp_path / "p.csv")
+    with pytest.raises(ProblemError, match=re.escape("p.json: step_names[0] must not be empty, not ''")):
+        parse_json_problem(problem(step_names=[""]), "p.json")
+
+
+def test_families_state_their_noise_in_the_instance() -> None:
+    assert families.chain(3, 2).sigma.max() > 0

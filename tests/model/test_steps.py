@@ -1,0 +1,155 @@
+"""Named steps: as many plans as choices, and states that remember what later scores need, no more."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surepath import MDP
+from surepath.errors import ProblemError, SettingError, SurepathError
+from tests.naive.paths import all_paths
+
+RAG = {
+    "chunk": ["256", "512"],
+    "retriever": ["bm25", "dense"],
+    "model": ["small", "large"],
+    "answer": ["short", "long"],
+}
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[dict[str, list[str]], Any]:
+    """Some steps with options, some of them under one name, and any dependency."""
+    names = draw(st.lists(st.text(max_size=4).filter(bool), min_size=1, max_size=4, unique=True))
+    options = st.lists(st.sampled_from(["a", "b", "1", "=,", "'"]), min_size=1, max_size=3, unique=True)
+    steps = {name: draw(options) for name in names}
+    kind = draw(st.sampled_from(["previous", "none", "mapping"]))
+    if kind != "mapping":
+        return steps, kind
+    return steps, {name: draw(st.lists(st.sampled_from(names[:i]), unique=True)) for i, name in enumerate(names) if i}
+
+
+def needed(names: list[str], depends: Any, at: int) -> list[int]:
+    """Earlier steps that the score of some step from `at` on depends on, written as dully as can be."""
+    found = set()
+    for k in range(at, len(names)):
+        if depends == "previous":
+            found |= {k - 1}
+        elif depends != "none":
+            found |= {names.index(other) for other in depends.get(names[k], [])}
+    return sorted(j for j in found if 0 <= j < at)
+
+
+@given(problems())
+def test_plans_are_the_choices_and_states_what_they_need(given_problem: tuple[dict[str, list[str]], Any]) -> None:
+    steps, depends = given_problem
+    mdp, names = MDP.from_steps(steps, depends, sigma=0.1), list(steps)
+    assert mdp.n_paths == prod(map(len, steps.values()))
+    arc_of: dict[Any, int] = {}
+    paths = set()
+    for choice in product(*steps.values()):
+        plan = dict(zip(names, choice))
+        path = mdp.path(plan)
+        assert mdp.plan(path) == plan
+        paths.add(tuple(path.tolist()))
+        for i, arc in enumerate(path.tolist()):
+            key = (i, choice[i], *(choice[j] for j in needed(names, depends, i)))
+            assert arc_of.setdefault(key, arc) == arc
+    assert paths == set(all_paths(mdp))
+    assert len(set(arc_of.values())) == len(arc_of) == mdp.n_arcs  # one arc for each score, no more, no less
+    assert len(set(mdp.state_labels or ())) == len(mdp.state_labels or ())
+
+
+@given(problems())
+def test_the_layout_is_that_of_every_mdp(given_problem: tuple[dict[str, list[str]], Any]) -> None:
+    mdp = MDP.from_steps(*given_problem, sigma=0.1)
+    stage, state, action = mdp.arcs
+    order = np.lexsort((action, state, stage))
+    assert order.tolist() == list(range(mdp.n_arcs))
+    assert all(mdp.arc(int(h), int(s), int(a)) == e for e, (h, s, a) in enumerate(zip(stage, state, action)))
+    with TemporaryDirectory() as folder:
+        mdp.save(Path(folder) / "p.json")
+        assert MDP.load(Path(folder) / "p.json") == mdp
+
+
+def test_names_read_well() -> None:
+    mdp = MDP.from_steps(RAG, {"answer": ["retriever", "model"], "model": "chunk"}, sigma=0.1, direction="minimize")
+    assert mdp.step_labels == ("chunk", "retriever", "model", "answer")
+    labels = [[mdp.state_label(n) for n in range(mdp.stage_node[h], mdp.stage_node[h + 1])] for h in range(4)]
+    assert labels[0] == ["start"]
+    assert labels[1] == ["chunk=256", "chunk=512"]
+    assert labels[2][:2] == ["chunk=256, retriever=bm25", "chunk=256, retriever=dense"]
+    assert labels[3][0] == "retriever=bm25, model=small"
+    assert mdp.direction == "minimize"
+    path = mdp.path({"chunk": "256", "retriever": "dense", "model": "large", "answer": "short"})
+    assert mdp.state_label(int(mdp.source[path[3]])) == "retriever=dense, model=large"
+
+
+def test_noise_is_one_number_one_per_step_or_half_the_range() -> None:
+    steps = {"a": ["x", "y"], "b": [128, 256, 512]}
+    assert MDP.from_steps(steps, "none", sigma=2).declared_sigma.tolist() == [2.0] * 5
+    assert MDP.from_steps(steps, "none", sigma={"b": 3, "a": 1}).declared_sigma.tolist() == [1, 1, 3, 3, 3]
+    ranged = MDP.from_steps(steps, "none", reward_range=(0, 1))
+    assert ranged.declared_sigma.tolist() == [0.5] * 5
+    assert ranged.reward_range is not None
+    assert "Three ways out" in str(MDP.from_steps(steps).noise_missing("Challenger"))
+    assert MDP.from_steps(steps).path({"a": "x", "b": 512}).tolist() == [0, 4]
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "message"),
+    [
+        ({}, {}, "steps must be a mapping {step: options} with at least one step, not {}"),
+        (["a"], {}, "steps must be a mapping {step: options} with at least one step, not ['a']"),
+        ({"": ["x"]}, {}, "the name of a step must be text and not empty, not ''"),
+        ({1: ["x"]}, {}, "the name of a step must be text and not empty, not 1"),
+        ({"a": "xy"}, {}, "step 'a' needs a list of at least one option, not 'xy'"),
+        ({"a": []}, {}, "step 'a' needs a list of at least one option, not []"),
+        ({"a": ["x", None]}, {}, "an option of step 'a' must be text or a whole number, not None"),
+        ({"a": ["x", ""]}, {}, "an option of step 'a' must be text or a whole number, not ''"),
+        ({"a": [1, "1"]}, {}, "step 'a' has the option '1' twice"),
+        ({"a": ["x"]}, {"depends": "previus"}, "depends 'previus' is not known (did you mean \"previous\"?)"),
+        ({"a": ["x"]}, {"depends": ["a"]}, 'depends [\'a\'] is not known (valid: "previous", "none")'),
+        (RAG, {"depends": {"anser": ["model"]}}, "depends names no step 'anser' (did you mean \"answer\"?)"),
+        (RAG, {"depends": {"answer": ["modle"]}}, "step 'answer' depends on no step 'modle' (did you mean \"model\"?)"),
+        (
+            RAG,
+            {"depends": {"chunk": ["model"]}},
+            "step 'chunk' cannot depend on 'model', which does not come before it",
+        ),
+        (RAG, {"depends": {"chunk": ["chunk"]}}, "the order is chunk > retriever > model > answer"),
+        (RAG, {"depends": {"answer": 3}}, "depends of step 'answer' must be a list of earlier steps, not 3"),
+        (RAG, {"sigma": {"chunk": 1, "modle": 1}}, "sigma names no step 'modle' (did you mean \"model\"?)"),
+        (RAG, {"sigma": {"chunk": 1}}, "sigma lacks step 'retriever'; give every step one, or one number for all"),
+        (RAG, {"sigma": -1}, "sigma must be 0 or more; arc 0 has -1"),
+        (RAG, {"reward_range": (1, 0)}, "reward_range must not fall; arc 0 has 1 to 0"),
+        (RAG, {"direction": "up"}, "direction 'up' is not known"),
+    ],
+)
+def test_bad_steps_are_refused_in_words(steps: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SurepathError, match=re.escape(message)):
+        MDP.from_steps(steps, **options)
+
+
+def test_a_dependency_that_blows_up_is_told_before_it_is_built() -> None:
+    steps = {f"s{i}": ["a", "b"] for i in range(40)}
+    with pytest.raises(
+        ProblemError, match=re.escape("arcs, 1,099,511,627,776 of them at step 's39', which has to remem")
+    ):
+        MDP.from_steps(steps, {"s39": list(steps)[:39]})
+    fewer = {f"s{i}": ["a", "b"] for i in range(17)}
+    message = "these steps make 262,142 arcs, 131,072 of them at step 's16', which has to remember: s0, s1"
+    with pytest.warns(UserWarning, match=message) as seen:
+        mdp = MDP.from_steps(fewer, {"s16": list(fewer)[:16]}, sigma=1)
+    assert seen[0].filename == __file__
+    assert mdp.n_arcs == 262_142
+    assert isinstance(SettingError("x"), SurepathError)
