@@ -72,8 +72,8 @@ def _code() -> int:
     except MemoryError:
         return _told("there is not enough memory for a problem of this size", 5)
     except OSError as error:
-        place = "" if error.filename is None else f"{error.filename}: "
-        return _told(f"{place}{error.strerror or error}", 5)
+        what = "cannot go on" if error.filename is None else error.filename
+        return _told(f"{what}: {error.strerror or error}", 5)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:

@@ -126,7 +126,7 @@ def estimate(
         for i in range(worlds):
             here = world(i)
             for name in SPECS if i < EPRL_WORLDS else ("Challenger",):
-                if halt.is_set():
+                if halt.is_set() and trials["Challenger"]:
                     break
                 tau, cut = _by_and_by(partial(play, name, here, i), budget if seconds is None else 1, budget)
                 trials[name].append(tau)
