@@ -152,8 +152,8 @@ def passes(graph: Graph, work: Scratch) -> None:
         stop = start
     behind[zero] = 0.0
     start = zero
-    for i in range(sink):
-        here, stop = behind[i], np.uint64(first[i + one])
+    for node in range(sink):
+        here, stop = behind[node], np.uint64(first[np.uint64(node) + one])
         for e in range(start, stop):
             x, j = here + weight[e], np.uint64(target[e])
             if x > behind[j]:
