@@ -128,7 +128,7 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
 )
 def test_bad_settings_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError) as caught:
-        Challenger(chain().mdp, **{"epsilon": 0.1, "delta": 0.1, **options})
+        Challenger(chain().mdp, **{"epsilon": 0.1, "delta": 0.1, "sigma": 1.0, **options})
     assert message in str(caught.value)
 
 
@@ -252,7 +252,7 @@ def test_a_known_tie_stays_and_does_not_hold_up_the_stop() -> None:
 
 
 def test_a_single_path_is_known_to_be_best_once_played() -> None:
-    learner = Challenger(MDP.from_arrays(np.zeros((3, 1, 1), dtype=int)), 0.0, 0.1)
+    learner = Challenger(MDP.from_arrays(np.zeros((3, 1, 1), dtype=int)), 0.0, 0.1, sigma=1.0)
     if not learner.stopped:
         learner.tell(learner.ask(), [0.1, 0.2, 0.3])
     assert learner.stopped
