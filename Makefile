@@ -29,6 +29,8 @@ $(VENV)/.dev: pyproject.toml requirements/dev.txt | $(BIN)/python
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@ $(VENV)/.core
 
+# Nothing is imported from the folder one stands in.
+demo: export PYTHONSAFEPATH = 1
 demo: $(VENV)/.core
 	$(BIN)/surepath demo
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from surepath import Challenger, Instance, families
 from surepath.engine.arrays import reality_of
-from surepath.rules.pairwise.loop import EPISODES, NEXT_FULL, PLAN, RUN, act
+from surepath.learners.challenger.run import PLAN, RUN, WAKE, act
+from surepath.learners.challenger.state import EPISODES, NEXT_FULL, new_evidence
 
 # states, actions, stages, target of a quick step in microseconds (None where none is set)
 SIZES: tuple[tuple[int, int, int, float | None], ...] = (
@@ -33,7 +34,8 @@ class Bench:
 
     def __init__(self, instance: Instance, rounds: float) -> None:
         self.learner = Challenger(instance.mdp, EPSILON, DELTA, SIGMA)
-        self.seen, self.work, self.memo = self.learner._room()
+        self.seen, self.work = new_evidence(instance.mdp.n_arcs), self.learner._new_scratch()
+        self.memo = self.seen.memo
         self.reality, self.rng = reality_of(instance), np.random.default_rng(0)
         self._warm_up(instance, rounds)
 
@@ -43,17 +45,13 @@ class Bench:
         self.seen.visits[:] = visits
         self.seen.sums[:] = visits * instance.gains + SIGMA * np.sqrt(visits) * self.rng.normal(size=len(visits))
         self.memo[EPISODES] = visits.sum() // instance.mdp.horizon  # so many plays visit so many arcs
-        pairs = self.learner.pairs
-        self.seen.mean[:] = self.seen.sums / visits
-        self.seen.a[:] = pairs.sigma * np.sqrt(visits + pairs.c) / visits
-        self.seen.log_a[:] = np.log(self.seen.a)
-        self.seen.extra[:] = 0.5 * np.log1p(visits / pairs.c)
+        self.call(WAKE)
 
     def call(self, task: int, limit: int = 0) -> float:
         """One task of the loop, in seconds."""
-        arguments: tuple[Any, ...] = (self.learner.graph, self.learner.pairs, self.seen, self.work, self.memo)
+        arguments: tuple[Any, ...] = (self.learner.graph, self.learner.pairs, self.seen, self.work)
         begun = time.perf_counter()
-        act(*arguments, self.reality, self.rng, task, limit, EPSILON)
+        act(*arguments, self.reality, self.rng, task, limit, np.inf, EPSILON)
         return time.perf_counter() - begun
 
     def full(self) -> float:

@@ -10,7 +10,7 @@ import surepath
 PACKAGE = Path(surepath.__file__).parent
 
 # What each part may import besides itself. Everybody may import the small modules at the top of the package.
-BASE = {"errors", "_checks", "_numbers", "_optional", "_version"}
+BASE = {"errors", "_checks", "_numbers", "_optional", "_text", "_version"}
 MODEL = {"model"}
 ENGINE = MODEL | {"engine"}
 RULES = ENGINE | {"rules"}

@@ -46,5 +46,9 @@ class InfeasibleError(SurepathError, ValueError):
         self.cut = cut
 
 
+class FileError(SurepathError, OSError):
+    """A file or folder that cannot be written: a full disk, no permission, a link where a file of ours would be."""
+
+
 class MissingExtraError(SurepathError, ImportError):
     """An optional dependency is not installed; the message names the extra to install."""

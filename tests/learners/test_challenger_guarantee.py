@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 import surepath
 from surepath import MDP, Challenger, Gaussian, Instance, simulate
-from surepath.engine.evidence import OWN, RIVAL
+from surepath.learners.challenger.state import OWN, RIVAL
 
 pytestmark = pytest.mark.guarantee
 QUICK = {"repeat": 0.1, "patience": 0.3}
@@ -145,7 +145,7 @@ def test_a_build_without_the_log_term_fails(tmp_path: Path) -> None:
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     home = Path(surepath.__file__).parent
     shutil.copytree(home, tmp_path / "surepath", ignore=shutil.ignore_patterns("__pycache__"))
-    file = tmp_path / "surepath" / "engine" / "pairs.py"
+    file = tmp_path / "surepath" / "learners" / "challenger" / "bound.py"
     text, term = file.read_text(encoding="utf-8"), "0.5 * np.log1p(n / c)"
     assert text.count(term) == 1
     file.write_text(text.replace(term, "0.0"), encoding="utf-8")

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
-from surepath.engine.conjugate import HIGH, LOW, conjugate, conjugate_table
-from surepath.engine.evidence import DETOUR
-from surepath.learners.pair_bound import pair_bound
-from surepath.rules.pairwise.loop import CERTIFY, CHECK, ROW, TELL
+from surepath.learners.challenger.conjugate import HIGH, LOW, conjugate, conjugate_table
+from surepath.learners.challenger.pair_bound import pair_bound
+from surepath.learners.challenger.run import CERTIFY, CHECK, ROW, TELL
+from surepath.learners.challenger.state import DETOUR
 from tests.learners.worlds import with_known
 from tests.naive.challenger import Entry, Twin, detour_prior, h_star, uniform_prior
 from tests.naive.paths import all_paths
@@ -62,7 +62,7 @@ def twin_of(learner: Challenger) -> Twin:
 
 def scales(learner: Challenger) -> np.ndarray:
     """A range of slopes far beyond what any check needs."""
-    a = learner._seen.a
+    a = learner._work.a
     noisy = a[a > 0]
     low, high = (float(noisy.min()), float(noisy.max())) if noisy.size else (1.0, 1.0)
     return np.geomspace(low / 50, high * 20, 150)
@@ -120,7 +120,7 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
     entry = twin.entries[j]
     found = twin.bounds(entry, np.array([k]), p)
     toll = 0.0 if learner.widths == "per-arc" else 1.0
-    y = learner._seen.a[:, j].max(axis=0) / k
+    y = learner._work.a[:, j].max(axis=0) / k
     safe_side = k * np.log(2) * (y > HIGH) + 0.01 * k * ((y > 0) & (y < LOW))  # what the table may add beyond its ends
     wide = max(float(twin.arc_widths(entry, np.array([k]), side).sum()) for side in (0, 1))
     table = float(1e-5 * (k * mdp.n_arcs + 2 * wide) + 2 * safe_side.sum())
@@ -128,7 +128,7 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
         expected = -np.inf
         for q, g in found.items():
             if e in q:
-                quiet = not any(learner._seen.a[0, j, x] > 0 for x in set(p) ^ set(q))
+                quiet = not any(learner._work.a[0, j, x] > 0 for x in set(p) ^ set(q))
                 chance = detour_prior(mdp, p, q, twin.rho) if entry.prior == "detour" else uniform_prior(mdp)
                 expected = max(expected, g[0] + (toll * k * (entry.cost - np.log(chance)) if quiet else 0.0))
         if expected == -np.inf:
@@ -142,7 +142,7 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
 @given(graphs, seeds, st.sampled_from([0.0, 0.02, 0.1, 0.3, 1.0, 3.0]))
 def test_the_check_never_passes_while_a_challenger_may_be_better(mdp: MDP, seed: int, epsilon: float) -> None:
     learner = learner_on(mdp, seed)
-    learner.epsilon = epsilon
+    learner._epsilon = epsilon
     passed = learner._act(CHECK) == 1.0
     twin = twin_of(learner)
     p = incumbent_of(learner, twin)
@@ -152,7 +152,7 @@ def test_the_check_never_passes_while_a_challenger_may_be_better(mdp: MDP, seed:
     certified = learner._act(CERTIFY)
     gap = max(twin.best_bounds(p, slopes_of(learner)).values(), default=0.0)
     assert certified >= gap - 1e-9
-    learner.epsilon = certified * (1 + 1e-9) + 1e-12
+    learner._epsilon = certified * (1 + 1e-9) + 1e-12
     assert learner._act(CHECK) == 1.0
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance, families
-from surepath.errors import ProblemError
+from surepath.errors import FileError, ProblemError
 from surepath.model.files import load_problem, parse_json_problem, problem_schema, save_problem
 from tests.model.problem_texts import EDGE, problem
 from tests.strategies import arc_values, mdps
@@ -138,7 +138,7 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     assert MDP.load(file).n_arcs == 3
     assert file.stat().st_mode & 0o777 == 0o640
     assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
-    with pytest.raises(ProblemError, match=re.escape("cannot write")):
+    with pytest.raises(FileError, match=re.escape("cannot write")):
         mdp.save(tmp_path / "missing" / "p.json")
 
 

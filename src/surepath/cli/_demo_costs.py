@@ -1,7 +1,7 @@
 """What other ways of testing would cost on the embedded example, simulated beside the demo.
 
-`python -m surepath.cli._demo_costs {rivals,limit} SEED` prints one JSON object. The demo starts both as processes of
-their own, so that their kernels compile on other cores while a person watches the trials come in.
+The demo starts both simulations as processes of their own, so that their kernels compile on other cores while a person
+watches the trials come in. Each prints one JSON object.
 """
 
 from __future__ import annotations
@@ -9,12 +9,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from surepath.errors import SurepathError
 
 EPSILON, DELTA = 0.3, 0.1
 EPRL_RUNS = 4
+
+# -P keeps the working directory off the list of places where modules are looked for. This package comes last on it, for
+# the case that it was found there.
+_HOME = str(Path(__file__).resolve().parents[2])
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from surepath.cli._demo_costs import answer; answer()"
 
 
 def rivals(seed: int) -> dict[str, Any]:
@@ -52,7 +58,7 @@ class Costs:
     def __init__(self, seed: int) -> None:
         self.running = [
             subprocess.Popen(
-                [sys.executable, "-m", "surepath.cli._demo_costs", task, str(seed)],
+                [sys.executable, "-P", "-c", _PROGRAM, _HOME, task, str(seed)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -82,5 +88,7 @@ class Costs:
             process.communicate()
 
 
-if __name__ == "__main__":
-    print(json.dumps({"rivals": rivals, "limit": limit}[sys.argv[1]](int(sys.argv[2]))))
+def answer() -> None:
+    """What each of the processes does."""
+    task, seed = sys.argv[2:]
+    print(json.dumps({"rivals": rivals, "limit": limit}[task](int(seed))))

@@ -11,6 +11,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from surepath.learners.watch import headline
+
 if TYPE_CHECKING:
     from surepath.learners.challenger import Challenger
 
@@ -67,7 +69,12 @@ class View:
             untried = int((self.learner.visits == 0).sum())
             return told + f"{untried} of {self.learner.mdp.n_arcs} scores never seen, nothing proven yet"
         done = "; that is enough" if self.learner.stopped else ""
-        return told + f"the plan in hand is proven within {gap:.3f} of the best{done}"
+        return told + f"the plan in hand is proven within {gap:.3f} of the best{done}{self.warning('; but ')}"
+
+    def warning(self, before: str) -> str:
+        """What the scores say against what was declared, after `before`; nothing where they say nothing."""
+        said = headline(self.learner.findings())
+        return "" if said is None else before + said
 
     def picture(self, gap: float) -> Group:
         """The incumbent step by step, and the bar."""
@@ -84,7 +91,8 @@ class View:
             tried = int(visits[arc])
             score = f"{means[arc]:.2f}" if tried else "-"
             table.add_row(step, Text(learner.mdp.action_label(arc)), score, str(tried))
-        return Group(table, Text(), self.bar(gap))
+        warning = self.warning("")
+        return Group(table, Text(), self.bar(gap), *([Text(warning, "bold red")] if warning else []))
 
     def bar(self, gap: float) -> Text:
         """The certified gap, full length at the first one known, with a mark where it must get."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import WAYS_OUT
+from surepath._text import shown
 from surepath.model.plans import step_in_words
 
 if TYPE_CHECKING:
@@ -68,14 +69,14 @@ def plan_in_words(actions: list[str]) -> str:
     """The actions of a plan on one line; the middle of a long plan is left out."""
     if len(actions) > LONG:
         actions = [*actions[: LONG // 2], "...", *actions[-LONG // 2 :]]
-    return " > ".join(actions)
+    return " > ".join(map(shown, actions))
 
 
 def lines(problem: Problem) -> list[str]:
     """The facts as lines of text."""
     facts = summary(problem)
     goal = "larger returns are better" if facts["direction"] == "maximize" else "smaller returns are better"
-    out = [f"{facts['name'] or 'problem'} ({facts['direction']}: {goal})", *facts["about"]]
+    out = [f"{shown(facts['name'] or 'problem')} ({facts['direction']}: {goal})", *map(shown, facts["about"])]
     known = f", {facts['known_arcs']:,} of them with a known reward" if facts["known_arcs"] else ""
     out.append(f"stages {facts['stages']:,}, states {facts['states']:,}, arcs {facts['arcs']:,}{known}")
     out.append(f"plans  {plans_in_words(facts)}")
@@ -99,14 +100,15 @@ def drawing(mdp: MDP) -> list[str]:
     for h in range(mdp.horizon):
         out.append(step_in_words(mdp, h))
         for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
-            out.append(f"  {mdp.state_label(node)}")
+            out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
-            width = max(len(mdp.action_label(arc)) for arc in arcs)
+            names = {arc: shown(mdp.action_label(arc)) for arc in arcs}
+            width = max(map(len, names.values()))
             for arc in arcs:
                 goal = int(mdp.target[arc])
-                ahead = "end" if goal == mdp.n_nodes else mdp.state_label(goal)
+                ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
                 reward = f"   known reward {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
-                out.append(f"    {mdp.action_label(arc):<{width}} -> {ahead}{reward}")
+                out.append(f"    {names[arc]:<{width}} -> {ahead}{reward}")
     return out
 
 
@@ -120,7 +122,7 @@ def overview(mdp: MDP, best: list[int] | None = None) -> list[str]:
     for h in range(mdp.horizon):
         marks: dict[str, bool] = {}
         for arc in range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1])):
-            name = mdp.action_label(arc)
+            name = shown(mdp.action_label(arc))
             marks[name] = marks.get(name, False) or arc in chosen
         out.append(f"stage {h:<2} " + "  ".join(f"[{name}]" if mark else f" {name} " for name, mark in marks.items()))
     return out

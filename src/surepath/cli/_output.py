@@ -7,12 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
+from surepath._text import safe_json
+
+MOST_WORKERS = 1024
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
 def print_json(data: Any) -> None:
     """One JSON object on standard output; NaN and infinity become null, which JSON can hold."""
-    typer.echo(json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False))
+    typer.echo(safe_json(json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def _plain(value: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
 from surepath.cli.main import app
@@ -137,7 +138,7 @@ def print_text(answer: Summary, problem: str) -> None:
     at = answer.setting
     noise = f"{at.sigma.max():g}" if at.sigma.min() == at.sigma.max() else f"{at.sigma.min():g} to {at.sigma.max():g}"
     console = Console(highlight=False, soft_wrap=False)
-    console.print(f"{problem}: epsilon {at.epsilon:g}, delta {at.delta:g}, sigma {noise}", markup=False)
+    console.print(f"{shown(problem)}: epsilon {at.epsilon:g}, delta {at.delta:g}, sigma {noise}", markup=False)
     several = "" if at.gaps.unique else "; several plans are best"
     console.print(f"best return {at.gaps.optimal_return:.6g}, least gap {at.gaps.minimum:.6g}{several}", markup=False)
     table = Table("bound", "kind", "value", "how to read it", title=None, expand=False)
@@ -152,8 +153,8 @@ def print_text(answer: Summary, problem: str) -> None:
             data = arc_data(answer, arc)
             listing.add_row(
                 str(data["stage"]),
-                escape(data["state"]),
-                escape(data["action"]),
+                escape(shown(data["state"])),
+                escape(shown(data["action"])),
                 f"{data['deterministic_return_gap']:.4g}",
                 number(data["demand"]),
                 "yes" if data["in_cut"] else "",
@@ -173,13 +174,14 @@ def drawing(answer: Summary) -> list[str]:
     for h in range(mdp.horizon):
         out.append(f"stage {h}")
         for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
-            out.append(f"  {mdp.state_label(node)}")
+            out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
-            width = 2 + max(len(mdp.action_label(arc)) for arc in arcs)
+            names = {arc: shown(mdp.action_label(arc)) for arc in arcs}
+            width = 2 + max(map(len, names.values()))
             for arc in arcs:
-                name = f"[{mdp.action_label(arc)}]" if arc in best else f" {mdp.action_label(arc)} "
+                name = f"[{names[arc]}]" if arc in best else f" {names[arc]} "
                 goal = int(mdp.target[arc])
-                ahead = "end" if goal == mdp.n_nodes else mdp.state_label(goal)
+                ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
                 share = 1.0 if local[arc] == float("inf") else local[arc] / largest if largest > 0 else 0.0
                 bar = "#" * (round(20 * share) or int(share > 0))
                 mark = "|" if arc in cut else " "

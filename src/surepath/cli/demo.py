@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.main import app
 
@@ -29,10 +30,12 @@ def demo(
     """Solve the embedded example, an LLM workflow that answers support tickets, and show what it cost."""
     from rich.console import Console
 
+    from surepath._checks import seed_number
     from surepath.cli._demo_costs import DELTA, EPSILON, Costs
     from surepath.learners.challenger import Challenger
     from surepath.model.families import support_tickets
 
+    seed_number(seed)
     instance = support_tickets()
     if draw is not None:
         from surepath.plots.graph import draw_graph
@@ -55,7 +58,7 @@ def demo(
         return
     _closing(console, facts, cost)
     if draw is not None:
-        console.print(f"drawn in {draw}", markup=False)
+        console.print(f"drawn in {shown(draw)}", markup=False)
 
 
 def _solve(learner: Challenger, instance: Instance, seed: int, console: Console, *, pause: bool) -> list[float]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
 from surepath.cli.main import app
@@ -82,7 +83,8 @@ def print_text(answer: Estimate, problem: str) -> None:
     console = Console(highlight=False)
     low, high = about["sigma"]
     noise = f"{high:g}" if low >= high else f"{low:g} to {high:g}"
-    console.print(f"{problem}: epsilon {about['epsilon']:g}, delta {about['delta']:g}, sigma {noise}", markup=False)
+    asks = f"epsilon {about['epsilon']:g}, delta {about['delta']:g}, sigma {noise}"
+    console.print(f"{shown(problem)}: {asks}", markup=False)
     table = Table("trials to expect", "median", "10 %", "90 %", "worlds", box=None, pad_edge=False)
     for name in answer.trials:
         cells = [trials(answer.quantile(name, share)) for share in (0.5, 0.1, 0.9)]

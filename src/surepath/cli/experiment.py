@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from surepath.cli._output import AsJson, print_json
+from surepath._text import shown
+from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.main import app
 
 experiment = typer.Typer(help="Studies: many learners, instances and runs from one spec.", no_args_is_help=True)
@@ -21,7 +22,9 @@ Folder = Annotated[Path, typer.Argument(help="Folder of a study's results.")]
 def run_command(
     spec: SpecFile,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")],
-    workers: Annotated[int | None, typer.Option(help="Threads, or processors of a local Ray; default: all.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads, or processors of a local Ray; default: all.")
+    ] = None,
     backend: Annotated[str, typer.Option(help="local or ray.")] = "local",
     address: Annotated[str | None, typer.Option(help='A running Ray cluster, such as "auto".')] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Play only the runs that are missing.")] = False,
@@ -44,14 +47,14 @@ def run_command(
             progress=not quiet and not as_json,
         )
     except KeyboardInterrupt:
-        typer.secho(f"interrupted; finished runs are safe in {out}: go on with --resume", fg="yellow", err=True)
+        typer.secho(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume", fg="yellow", err=True)
         raise typer.Exit(130) from None
     if as_json:
         print_json({**summary._asdict(), "study": study.name, "out": str(out)})
         return
     typer.echo(
-        f"{study.name}: {summary.runs:,} runs in {summary.cells:,} cells, {summary.played:,} of them played now "
-        f"in {summary.seconds:.1f} s; rows in {out}"
+        f"{shown(study.name)}: {summary.runs:,} runs in {summary.cells:,} cells, {summary.played:,} of them played now "
+        f"in {summary.seconds:.1f} s; rows in {shown(out)}"
     )
 
 
@@ -66,11 +69,11 @@ def check_command(spec: SpecFile, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"study": study.name, "runs": study.runs, "cells": [cell.id for cell in cells]})
         return
-    typer.echo("\n".join(cell.id for cell in cells))
+    typer.echo("\n".join(shown(cell.id) for cell in cells))
     if study.per_gap:
         for name, epsilons in {name_of(cell.source): cell.epsilons for cell in reversed(cells)}.items():
-            typer.echo(f"{name}: smallest epsilon {min(epsilons):.4g}, largest {max(epsilons):.4g}")
-    typer.echo(f"{study.name}: {len(cells):,} cells of {study.runs:,} runs each")
+            typer.echo(f"{shown(name)}: smallest epsilon {min(epsilons):.4g}, largest {max(epsilons):.4g}")
+    typer.echo(f"{shown(study.name)}: {len(cells):,} cells of {study.runs:,} runs each")
 
 
 @experiment.command("table")

@@ -1,17 +1,20 @@
 """The `surepath` command. Each command lives in a module of its own, which imports what is heavy only when it runs.
 
-Exit codes: 0 done; 1 the answer is no (a check failed); 2 bad usage; 3 bad input (problem file, setting, data);
-4 a missing extra; 130 interrupted.
+Exit codes: 0 done; 1 the answer is no (a check failed), or whoever reads the output went away; 2 bad usage; 3 bad input
+(problem file, setting, data); 4 a missing extra; 5 the machine cannot (a file cannot be written, too little memory);
+130 interrupted.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from surepath._text import shown
 from surepath._version import __version__
 
 app = typer.Typer(
@@ -20,7 +23,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done; 1 the answer is no; 2 bad usage; 3 bad input; 4 a missing extra; 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 the answer is no; 2 bad usage; 3 bad input; 4 a missing extra; "
+    "5 cannot write, or too little memory; 130 interrupted.",
 )
 
 
@@ -40,17 +44,60 @@ def main(
 
 
 def run() -> None:
-    """Entry point: errors raised on purpose become one line and an exit code."""
-    from surepath.errors import MissingExtraError, SurepathError
+    """Entry point: errors become one line and an exit code."""
+    code = _code()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = _told(f"cannot write the output: {error.strerror or error}", 5)
+        # What is left in the buffer cannot be written at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def _code() -> int:
+    from surepath.errors import FileError, MissingExtraError, SurepathError
 
     try:
-        app()
+        answer = app(standalone_mode=False)
+        return answer if isinstance(answer, int) else 0
     except MissingExtraError as error:
-        typer.secho(f"error: {error}", fg="red", err=True)
-        sys.exit(4)
+        return _told(error, 4)
+    except FileError as error:
+        return _told(error, 5)
     except SurepathError as error:
-        typer.secho(f"error: {error}", fg="red", err=True)
-        sys.exit(3)
+        return _told(error, 3)
+    except MemoryError:
+        return _told("there is not enough memory for a problem of this size", 5)
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return _told(f"{place}{error.strerror or error}", 5)
+    except KeyboardInterrupt:
+        return 130
+    except typer.Abort:
+        return 130
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # no mistake in the words of the command line, so one of ours
+            raise
+        return _usage(error)
+
+
+def _told(message: object, code: int) -> int:
+    typer.secho(f"error: {shown(message)}", fg="red", err=True)
+    return code
+
+
+def _usage(error: Any) -> int:
+    """What the command-line library has to say, with the names in it shown."""
+    words = "\n".join(shown(line) for line in error.format_message().expandtabs().split("\n"))
+    error.format_message = lambda: words
+    try:
+        from typer.rich_utils import rich_format_error
+    except ImportError:
+        error.show()
+    else:
+        rich_format_error(error)
+    return int(getattr(error, "exit_code", 2))
 
 
 # Importing a command's module registers it; the order is that of the help page.

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.main import app
 
@@ -45,4 +46,4 @@ def new(
     if as_json:
         print_json({"written": str(path), "kind": kind.value, "next": follow})
         return
-    typer.echo(f"wrote {path}; change it to your own steps, then look at it with\n  {follow}")
+    typer.echo(f"wrote {shown(path)}; change it to your own steps, then look at it with\n  {shown(follow)}")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from surepath.cli._output import AsJson, print_json
+from surepath._text import shown
+from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.main import app
 
 ALL = "all"
@@ -26,7 +27,9 @@ def reproduce(
         str, typer.Option(help="theory (the paper's text) or experiment (what its authors ran).")
     ] = "experiment",
     runs: Annotated[int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-hard: 5).")] = None,
-    workers: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads; default: one per core.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Main seed.")] = 2022,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
     as_json: AsJson = False,
@@ -43,7 +46,7 @@ def reproduce(
     try:
         sections = make(names, options, (lambda text: typer.echo(text, err=True)) if show else (lambda text: None))
     except KeyboardInterrupt:
-        typer.secho(f"interrupted; finished runs are safe in {out}: call again to go on", fg="yellow", err=True)
+        typer.secho(f"interrupted; finished runs are safe in {shown(out)}: call again to go on", fg="yellow", err=True)
         raise typer.Exit(130) from None
     if as_json:
         figures = [
@@ -61,4 +64,4 @@ def reproduce(
         for claim in section.claims:
             word = {True: "holds", False: "DOES NOT HOLD", None: "not settled"}[claim.holds]
             typer.echo(f"  {claim.paper}\n    {claim.measured}: {word}")
-    typer.echo(f"report: {out / REPORT}")
+    typer.echo(f"report: {shown(out / REPORT)}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli._problem import Direction, open_problem
 from surepath.cli.main import app
@@ -41,5 +42,5 @@ def show(
         if draw is None:
             text.append(f"more than {SMALL} arcs: draw them with --draw graph.svg")
     if draw is not None:
-        text.append(f"drawn in {draw}")
+        text.append(f"drawn in {shown(draw)}")
     typer.echo("\n".join(text))

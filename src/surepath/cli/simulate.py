@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from surepath.cli._output import AsJson, print_json
+from surepath._text import shown
+from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli._problem import Direction, open_noisy
 from surepath.cli.main import app
 
@@ -33,7 +34,9 @@ def simulate(
     runs: Annotated[int, typer.Option(help="How many runs.")] = 100,
     seed: Annotated[int, typer.Option(help="Main seed; run i has a child of its own.")] = 0,
     budget: Annotated[int, typer.Option(help="Episodes after which a run is cut.")] = 10_000_000,
-    workers: Annotated[int | None, typer.Option(help="Threads; one per core by default.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads; one per core by default.")
+    ] = None,
     as_json: AsJson = False,
     rows: Annotated[bool, typer.Option(help="With --json, also every run.")] = False,
     progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
@@ -78,6 +81,8 @@ def _settings(pairs: list[str]) -> dict[str, Any]:
             settings[key] = json.loads(value)
         except json.JSONDecodeError:
             settings[key] = value
+        except (ValueError, RecursionError):  # thousands of digits or brackets
+            raise SettingError(f"--set {key}=... is too long to be a value: {len(value):,} characters") from None
     return settings
 
 
@@ -107,7 +112,7 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
 
     learner = results.settings["learner"]
     console = Console()
-    table = Table(title=escape(f"{learner['name']} on {results.settings['instance'] or 'this problem'}"))
+    table = Table(title=escape(shown(f"{learner['name']} on {results.settings['instance'] or 'this problem'}")))
     for column in ("epsilon", "runs", "mean tau", "median", "wrong", "censored", "mean regret", "stopped by"):
         table.add_column(column, justify="right")
     for line in lines:
@@ -122,7 +127,8 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
             ", ".join(f"{name} {count}" for name, count in line["reasons"].items()),
         )
     console.print(table)
-    shown = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list)}
-    console.print("settings: " + ", ".join(f"{k}={v}" for k, v in shown.items()), highlight=False, markup=False)
+    plain = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list)}
+    told = ", ".join(f"{k}={v}" for k, v in plain.items())
+    console.print(f"settings: {shown(told)}", highlight=False, markup=False)
     if learner.get("widths") == "empirical":
         console.print("empirical widths have no guarantee: delta is not a bound on the share of wrong answers")

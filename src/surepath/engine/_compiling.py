@@ -13,6 +13,8 @@ from typing import Any
 
 from numba.core import config, event
 
+from surepath.engine._cache_folder import Folder
+
 # Numba's settings for kernels inside others; one that a later Numba does not know is left out.
 _LIGHT = {"OPT": 1, "LOOP_VECTORIZE": 0, "SLP_VECTORIZE": 0}
 
@@ -22,7 +24,8 @@ class Compiling(event.Listener):  # type: ignore[misc]
 
     said = False
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
         self.light: list[bool] = []  # for each kernel under way, outermost first
         self.collecting = False
         self.usual: dict[str, Any] = {}
@@ -41,7 +44,18 @@ class Compiling(event.Listener):  # type: ignore[misc]
         self._set()
         if not Compiling.said:
             Compiling.said = True
-            print("surepath: compiling kernels, once; this takes a few seconds", file=sys.stderr, flush=True)
+            print(f"surepath: {self.words()}", file=sys.stderr, flush=True)
+
+    def words(self) -> str:
+        """What is said when the first kernel is compiled."""
+        path, trouble = self.folder
+        if path is None:
+            return (
+                "compiling kernels; this takes a few seconds in every process, for want of a private folder to keep "
+                f"them in ({trouble}); name one with SUREPATH_CACHE_DIR"
+            )
+        where = f", kept in {path} because {trouble}" if trouble else ""
+        return f"compiling kernels, once; this takes a few seconds{where}"
 
     def on_end(self, event: Any) -> None:
         """Back to the kernel around it; Numba says so after an error too."""
@@ -57,6 +71,6 @@ class Compiling(event.Listener):  # type: ignore[misc]
             setattr(config, name, type(usual)(min(usual, _LIGHT[name])) if light else usual)
 
 
-def listen() -> None:
-    """From now on."""
-    event.register("numba:compile", Compiling())
+def listen(folder: Folder) -> None:
+    """From now on; kernels are kept in this folder."""
+    event.register("numba:compile", Compiling(folder))

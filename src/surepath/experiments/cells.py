@@ -19,6 +19,8 @@ from surepath.experiments.sources import Source, name_of
 if TYPE_CHECKING:
     from surepath.experiments.spec import Spec
 
+MOST_RUNS = 999_999_999  # nine digits in the names of files
+
 
 @dataclass(frozen=True)
 class Cell:

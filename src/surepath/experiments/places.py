@@ -46,6 +46,8 @@ def read_toml(text: str, name: str) -> tuple[dict[str, Any], Places]:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as cause:
         raise SettingError(f"{name} is not valid TOML: {cause}") from None
+    except (ValueError, RecursionError):  # thousands of digits or brackets
+        raise SettingError(f"{name} holds a number too long to read, or brackets nested too deeply") from None
     return values, Places(name, _lines(text.replace("\r\n", "\n").split("\n")))
 
 
@@ -81,7 +83,7 @@ def _lines(rows: list[str]) -> dict[Path, int]:
 def _parse(statement: str) -> dict[str, Any] | None:
     try:
         return tomllib.loads(statement)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -1,12 +1,14 @@
 """Rows on disk: one Parquet file per finished range of runs, named by its cell and range, and a manifest beside them.
 
 A file is written whole under another name and then renamed, so that it is either there or not. Which runs are missing
-is read from the names alone; a run is planned only if no file covers it, so that no row is ever stored twice.
+is read from the names of files that end as Parquet does; a run is planned only if no such file covers it, so that no
+row is ever stored twice. A file cut short, by a disk that failed or a copy that broke off, counts as missing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -18,10 +20,12 @@ import numpy as np
 
 from surepath._optional import need
 from surepath._version import __version__
-from surepath.errors import SettingError
+from surepath.errors import FileError, SettingError
 from surepath.experiments.cells import Cell, Task
+from surepath.experiments.damage import checked_manifest, is_whole, saying
 from surepath.experiments.sources import name_of
 from surepath.experiments.work import Columns
+from surepath.model.textfile import PARTIAL, make_folder, write_bytes
 
 if TYPE_CHECKING:
     import polars
@@ -49,9 +53,9 @@ class Store:
 
     def open(self, spec: Spec, cells: list[Cell], *, resume: bool) -> None:
         """Take the folder for this spec; refuses rows of another study, and old rows without `resume`."""
-        stored = self.stored()
+        stored, damaged = self.stored(), self.damaged()
         names = {cell.key: cell.id for cell in cells}
-        strangers = [key for key in stored if key not in names]
+        strangers = [key for key in (*stored, *map(_key, damaged)) if key is not None and key not in names]
         if strangers:
             why = self._difference(strangers[0], spec, set(names.values()))
             raise SettingError(f"{self.folder} holds rows of another study: {why}; choose another folder")
@@ -61,48 +65,67 @@ class Store:
                 f"{self.folder} already holds {runs:,} runs of this study; add --resume to play only the missing ones, "
                 f"or choose another folder"
             )
-        self.rows.mkdir(parents=True, exist_ok=True)
-        for left in self.rows.glob("*.partial"):
-            left.unlink()
+        if damaged and not resume:
+            raise SettingError(
+                f"{damaged[0]} is damaged; add --resume to play its runs again, or choose another folder"
+            )
+        if self.rows.is_symlink():
+            raise FileError(f"{self.rows} is a link, and rows are not written through one; choose another folder")
+        make_folder(self.rows)
+        with saying(f"cannot write in {self.rows}"):
+            for left in (*damaged, *self.rows.glob(f"*{PARTIAL}"), *self.rows.glob(f".*{PARTIAL}")):
+                left.unlink()
         manifest = {"format": FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
-        _write_whole(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
+        write_bytes(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Only one process writes in a folder; the lock goes with the process, however it ends."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         try:
             import fcntl
         except ImportError:  # a system without it: two writers would still never store a row twice under one name
             yield
             return
-        with (self.folder / ".lock").open("w") as file:
+        lock = self.folder / ".lock"
+        with saying(f"cannot write {lock}"):  # a link in its place is refused
+            handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise SettingError(f"another process is running a study in {self.folder}") from None
             yield
+        finally:
+            os.close(handle)
 
     def manifest(self) -> dict[str, Any]:
         """The spec, the version and the cells' names, as they were written."""
+        file = self.folder / MANIFEST
         try:
-            found: dict[str, Any] = json.loads((self.folder / MANIFEST).read_text("utf-8"))
+            found = json.loads(file.read_text("utf-8"))
         except FileNotFoundError:
             raise SettingError(f"{self.folder} holds no study: there is no {MANIFEST} in it") from None
-        except json.JSONDecodeError as cause:
-            raise SettingError(f"{self.folder / MANIFEST} is damaged: {cause}") from None
-        return found
+        except OSError as cause:
+            raise SettingError(f"cannot read {file}: {cause.strerror or cause}") from None
+        except (ValueError, RecursionError) as cause:
+            raise SettingError(f"{file} is damaged: {cause}") from None
+        return checked_manifest(found, file)
 
     # What is there ---------------------------------------------------------------------------------------------
 
     def stored(self) -> dict[str, list[tuple[int, int]]]:
-        """The ranges of runs stored for each key, in order."""
+        """The ranges of runs stored for each key, in order; files cut short are not counted."""
         found: dict[str, list[tuple[int, int]]] = {}
         for file in self.rows.glob("*.parquet"):
             match = _NAME.fullmatch(file.name)
-            if match:
+            if match and is_whole(file):
                 found.setdefault(match[1], []).append((int(match[2]), int(match[3])))
         return {key: sorted(ranges) for key, ranges in found.items()}
+
+    def damaged(self) -> list[Path]:
+        """Files of rows that were cut short."""
+        return sorted(file for file in self.rows.glob("*.parquet") if _key(file) and not is_whole(file))
 
     def missing(self, cells: list[Cell], runs: int, chunk: int) -> list[Task]:
         """Tasks for all runs that no file covers, first chunks of all cells first."""
@@ -116,11 +139,9 @@ class Store:
         cell = task.cell
         slug = re.sub(r"[^A-Za-z0-9.]+", "_", cell.id).strip("_")[:80]
         name = f"{slug}-{cell.key}-{task.first:09d}-{task.first + task.count:09d}.parquet"
-        partial = self.rows / (name + ".partial")
-        _frame(task, columns).write_parquet(partial)
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        partial.replace(self.rows / name)
+        stream = io.BytesIO()
+        _frame(task, columns).write_parquet(stream)
+        write_bytes(self.rows / name, stream.getvalue())
 
     def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
         """What about the spec whose rows are here is not as in this one."""
@@ -129,8 +150,8 @@ class Store:
             old = {"version": manifest["version"], "format": manifest["format"], **manifest["spec"]}
             new = {"version": __version__, "format": FORMAT, **spec.to_dict()}
             for field in ("version", "format", "name", "seed", "budget"):
-                if old[field] != new[field]:
-                    return f"its {field} is {old[field]}, here it is {new[field]}"
+                if old.get(field) != new[field]:
+                    return f"its {field} is {old.get(field)}, here it is {new[field]}"
             for field in ("deltas", "epsilons", "epsilons_per_gap"):
                 if old.get(field) != new.get(field):
                     return f"its {field} are {old.get(field, 'not given')}, here they are {new.get(field, 'not given')}"
@@ -147,13 +168,25 @@ def scan(folder: str | Path) -> polars.LazyFrame:
     files = sorted(file for file in store.rows.glob("*.parquet") if _key(file) in manifest["cells"])
     if not files:
         raise SettingError(f"{store.folder} holds no rows yet")
+    for file in files:
+        if not is_whole(file):
+            raise SettingError(f"{file} is damaged; play its runs again with surepath experiment run --resume")
     found: polars.LazyFrame = pl.scan_parquet(files).filter(pl.col("run") < manifest["spec"]["runs"])
     return found
 
 
 def read(folder: str | Path) -> polars.DataFrame:
     """The rows of a study as a polars frame, in order of cell, run and falling epsilon."""
-    return scan(folder).collect().sort("cell", "run", "epsilon", descending=[False, False, True])
+    pl = need("polars", "data")
+    rows = scan(folder)
+    try:
+        return rows.collect().sort("cell", "run", "epsilon", descending=[False, False, True])
+    except (pl.exceptions.PolarsError, OSError) as cause:
+        told = str(cause).strip().splitlines()[0]
+        raise SettingError(
+            f"rows in {Path(folder) / ROWS} cannot be read ({told}); delete the damaged file and play its runs again "
+            f"with surepath experiment run --resume"
+        ) from None
 
 
 def _key(file: Path) -> str | None:
@@ -200,12 +233,3 @@ def _same(value: Any) -> polars.Expr:
     pl = need("polars", "data")
     found: polars.Expr = pl.lit(value, dtype=pl.Int64 if isinstance(value, int) else None)
     return found
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

@@ -13,7 +13,7 @@ from typing import Any
 
 from surepath._checks import MOST, check_delta, check_epsilon, suggest, whole
 from surepath.errors import ProblemError, SettingError
-from surepath.experiments.cells import Cell, cells_of
+from surepath.experiments.cells import MOST_RUNS, Cell, cells_of
 from surepath.experiments.learner_specs import LearnerSpec, check_on, read_learner
 from surepath.experiments.places import Places, read_toml
 from surepath.experiments.sources import Source, instance_of, min_gap_of, name_of, read_sources
@@ -23,7 +23,6 @@ FIELDS = (
     "name", "seed", "runs", "budget", "chunk", "deltas", "epsilons", "epsilons_per_gap", "instances", "learners",
 )  # fmt: skip
 MAX_BYTES = 4 * 2**20
-MOST_RUNS = 999_999_999  # nine digits in the names of files
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import one_of
+from surepath._text import shown
 
 if TYPE_CHECKING:
     import polars
@@ -34,10 +35,10 @@ def table(comparison: polars.DataFrame, form: str = "markdown") -> str:
 
 def _cells(row: dict[str, Any], per_gap: bool, against: bool) -> list[str]:
     cells = [
-        row["instance"],
+        shown(row["instance"]),
         f"{row['delta']:g}",
         f"{row['epsilon_per_gap']:.4g}" if per_gap else f"{row['epsilon']:.4g}",
-        row["learner"],
+        shown(row["learner"]),
         f"{row['runs']:,}",
         f"{'>=' if row['censored'] > 0 else ''}{row['mean']:,.0f}",
         _span(row["low"], row["high"], ",.0f"),

@@ -3,142 +3,332 @@
 The guarantee of a learner never depends on which paths were played, so `tell` takes any path, asked for or not.
 Inside, everything maximises: rewards are multiplied by the MDP's sign when they come in and results are turned
 back when they go out. Ground truth never enters here.
+
+Threads: every public method takes the learner's own lock, so one learner may be shared by the threads of one process.
+It knows nothing of other processes, each of which has a copy of its own.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+import threading
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma
-from surepath.engine.arrays import Graph, Reality, graph_of
-from surepath.errors import RewardError, SettingError, StoppedError
+from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma, whole
+from surepath.engine.arrays import Graph, graph_of
+from surepath.errors import SettingError, StoppedError
+from surepath.learners.failures import Failures
+from surepath.learners.hooks import Hooks
+from surepath.learners.noise import check_decidable, check_known_decidable, declared_sigma
+from surepath.learners.options import option_arcs
+from surepath.learners.snapshots import Snapshot, load_snapshot, own_arrays, take_snapshot
+from surepath.learners.told import told_rewards
+from surepath.learners.under_way import UnderWay
+from surepath.learners.watch import Finding, Watch
 from surepath.model.mdp import MDP
+from surepath.model.paths import best_path, on_open_paths
 
-# Why a run ended; the names are what people see, the numbers what kernels return.
-STOP_REASONS = ("budget", "gap", "single", "cleared")
-BUDGET, GAP, SINGLE, CLEARED = range(4)
-
-
-class RunRecord(NamedTuple):
-    """One simulated run, one entry per epsilon (largest epsilon need not come first)."""
-
-    tau: IntArray  # [E] episodes played when this epsilon's rule was met, or the budget
-    reason: IntArray  # [E] index into STOP_REASONS; BUDGET marks a censored run
-    path: IntArray  # [E, H] recommended path
-    eliminated: IntArray  # [E] number of arcs ruled out
-    gap: FloatArray  # [E] certified gap at that time
-
-    @classmethod
-    def empty(cls, epsilons: int, horizon: int) -> RunRecord:
-        """Room for a run."""
-        wholes = [np.zeros(epsilons, dtype=np.int64) for _ in range(3)]
-        return cls(wholes[0], wholes[1], np.zeros((epsilons, horizon), dtype=np.int64), wholes[2], np.zeros(epsilons))
+P = ParamSpec("P")
+R = TypeVar("R")
+L = TypeVar("L", bound="Learner")
 
 
-def _declared_sigma(mdp: MDP) -> FloatArray:
-    """Half the declared range where there is one (Hoeffding's lemma), else 1."""
-    if mdp.reward_range is None:
-        return np.ones(mdp.n_arcs)
-    half = (mdp.reward_range[1] - mdp.reward_range[0]) / 2
-    return np.where(np.isfinite(half), half, 1.0)
+def locked(method: Callable[Concatenate[L, P], R]) -> Callable[Concatenate[L, P], R]:
+    """Run a method with the learner's lock held."""
+
+    @wraps(method)
+    def call(self: L, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return call
 
 
-class Learner(ABC):
+class Learner(Hooks):
     """Sampling, elimination, stopping and recommendation behind ask and tell.
 
     Args:
         mdp: The layered graph to search.
         epsilon: How far from the best the answer may be; 0 asks for the best itself.
         delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares
-            (half of a declared range), else 1. Arcs with a known reward count as sigma 0 whatever is given.
+        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares (a
+            sigma, or half of a declared range). Arcs with a known reward count as sigma 0 whatever is given.
 
     Attributes:
-        episodes: How many episodes have been told.
+        episodes: How many episodes have been told, those that failed included.
+        stopped: Whether the answer is proven.
+        stop_reason: One of STOP_REASONS once stopped.
+        exclusions: What was excluded, when: [{"arcs": [...], "episodes": ...}, ...].
     """
 
     name: ClassVar[str]
     compiled: bool = True  # whether `_run` plays whole runs in compiled code
-    stop_reason: str | None = None  # one of STOP_REASONS once stopped
+    stop_reason: str | None = None
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
         if not isinstance(mdp, MDP):
             raise SettingError(f"a learner needs an MDP, not {type(mdp).__name__}; take instance.mdp of an Instance")
+        self._lock = threading.RLock()
         self.mdp = mdp
-        self.epsilon = check_epsilon(epsilon)
+        self._epsilon = self._first_epsilon = check_epsilon(epsilon)
         self.delta = check_delta(delta)
         if sigma is None:
-            sigma = _declared_sigma(mdp) if mdp.sigma is None else mdp.sigma
+            sigma = declared_sigma(mdp, self.name)
         self.sigma = check_sigma(sigma, mdp.n_arcs)
         self.sigma[mdp.is_known] = 0.0
         self.graph: Graph = graph_of(mdp)
         self._visits: IntArray = np.zeros(mdp.n_arcs, dtype=np.int64)
-        self._sums: FloatArray = np.zeros(mdp.n_arcs)  # of rewards turned so that larger is better
+        # Gains are added up as differences from an origin, the first gain of the arc: sums of large numbers that
+        # differ little would lose what matters.
+        self._origin: FloatArray = np.zeros(mdp.n_arcs)
+        self._sums: FloatArray = np.zeros(mdp.n_arcs)
         self.known_gain: FloatArray = np.zeros(mdp.n_arcs)
         if mdp.known is not None:
             self.known_gain[mdp.is_known] = mdp.sign * mdp.known[mdp.is_known]
+        check_known_decidable(mdp, self._epsilon)
         self.episodes = 0
         self.stopped = False
+        self.exclusions: list[dict[str, Any]] = []
+        self._excluded: BoolArray = np.zeros(mdp.n_arcs, dtype=np.bool_)
+        self._under_way = UnderWay(mdp.horizon)
+        self._failures = Failures(mdp.n_arcs)
+        self._watch = Watch(mdp, self.sigma)
+        self._answer: tuple[IntArray, float] | None = None  # once stopped: the path and its proven gap
+        self._answered_at = 0  # episodes when the answer was last compared with what is known
+
+    # Copies ----------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the lock, which belongs to this object."""
+        with self._lock:
+            return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """After a copy or an unpickling."""
-        self.__dict__.update(state)
+        """Take the state of a copy or a pickle; arrays that are shared or read-only are copied."""
+        self.__dict__.update(own_arrays(state))
+        self._lock = threading.RLock()
         self._connect()
 
-    def _connect(self) -> None:  # noqa: B027 (most need nothing)
-        """Point _visits and _sums at the arrays that kernels write, where they are not those."""
+    def __copy__(self: L) -> L:
+        """A learner of its own: two learners never share what they have seen."""
+        return deepcopy(self)
 
-    # The contract ----------------------------------------------------------------------------------------------
+    def _connect(self) -> None:
+        """Point _visits, _origin and _sums at the arrays that kernels write, where they are not those."""
+
+    # What is known ---------------------------------------------------------------------------------------------
 
     @property
+    def epsilon(self) -> float:
+        """How far from the best the answer may be; `tighten` makes it smaller."""
+        return self._epsilon
+
+    @property
+    @locked
     def visits(self) -> IntArray:
         """How often each arc has been played, int [N]."""
         return self._visits.copy()
 
     @property
+    @locked
     def sums(self) -> FloatArray:
-        """Sum of the rewards seen on each arc, turned so that larger is better, float [N]."""
-        return self._sums.copy()
-
-    def ask(self) -> IntArray:
-        """The path to play next, int [H] of arcs; asking again before telling gives the same path."""
-        if self.stopped:
-            raise StoppedError(f"{self.name} stopped after {self.episodes} episodes; recommend() has its answer")
-        return self._choose().copy()
-
-    def tell(self, path: ArrayLike, rewards: ArrayLike) -> None:
-        """Take in one episode; nothing changes when the input is refused.
-
-        Args:
-            path: The H arcs that were played.
-            rewards: The H rewards seen, in the user's direction; values at known arcs are ignored.
-        """
-        if self.stopped:
-            raise StoppedError(f"{self.name} has stopped after {self.episodes} episodes and takes no more rewards")
-        arcs = self.mdp.check_path(path)
-        gains = self.mdp.sign * self.check_rewards(arcs, rewards)
-        self._absorb(arcs, gains)
+        """Sum of the rewards seen on each arc in the user's direction, float [N]; 0 on known arcs."""
+        return np.asarray(self.mdp.sign * (self._sums + self._visits * self._origin))
 
     @property
-    @abstractmethod
+    @locked
+    def means(self) -> FloatArray:
+        """Empirical mean of each arc in the user's direction, float [N]: NaN where unvisited, the known reward."""
+        mean = np.where(self._visits > 0, self._origin + self._sums / np.maximum(self._visits, 1), np.nan)
+        mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
+        return np.asarray(self.mdp.sign * mean)
+
+    @property
+    @locked
+    def excluded(self) -> BoolArray:
+        """Arcs that were excluded as infeasible, bool [N]."""
+        return self._excluded.copy()
+
+    @property
+    @locked
+    def failures(self) -> IntArray:
+        """How many trials broke off at each arc, int [N]."""
+        return self._failures.total.copy()
+
+    @property
+    @locked
     def active(self) -> BoolArray:
         """Which arcs may still be on a best path, bool [N]."""
+        return self._active()
 
-    @abstractmethod
+    @locked
+    def findings(self) -> list[Finding]:
+        """What the rewards say against what was declared: larger noise, dependence on earlier choices, drift.
+
+        A finding never changes the stop; it says that the certificate may not hold (docs, "noise watch").
+        """
+        return self._watch.findings()
+
+    @locked
     def recommend(self) -> IntArray:
-        """The path this learner stands by now, int [H]."""
+        """The path this learner stands by now, int [H]; once stopped, the one whose proof is best."""
+        if self.stopped:
+            self._renew_answer()
+        return (self._recommend() if self._answer is None else self._answer[0]).copy()
 
-    @abstractmethod
+    @locked
     def certified_gap(self) -> float:
         """Proven bound, valid at all times at once, on how far `recommend()` is from the best."""
+        if self.stopped:
+            self._renew_answer()
+        return self._gap() if self._answer is None else self._answer[1]
 
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP: name, epsilon, delta, sigma, rules."""
+    # Ask and tell ----------------------------------------------------------------------------------------------
+
+    @locked
+    def ask(self, n: int | None = None) -> IntArray:
+        """The path to play next, int [H] of arcs; with n, that many paths for parallel workers, int [n, H].
+
+        Asking again before telling gives the same path. Paths given with n count as under way until they are told or
+        cancelled, so that workers spread. An option that failed several times in a row is left alone for a while.
+        """
+        count = None if n is None else whole("n", n, low=1)
+        if self.stopped:
+            raise StoppedError(f"{self.name} stopped after {self.episodes} episodes; recommend() has its answer")
+        if count is None:
+            return self._around_failures(self._choose()).copy()
+        paths = np.zeros((count, self.mdp.horizon), dtype=np.int64)
+        for i in range(count):
+            paths[i] = self._around_failures(self._choose_beside(i))
+            self._under_way.add(paths[i])
+            self._set_under_way(paths[i], 1)
+        return paths
+
+    @locked
+    def cancel(self, path: ArrayLike) -> None:
+        """Take back a path from ask(n) that will never be told: it no longer counts as under way."""
+        arcs = self.mdp.check_path(path)
+        if self._under_way.remove(arcs):
+            self._set_under_way(arcs, -1)
+
+    @locked
+    def tell(self, path: ArrayLike | Mapping[Any, Any], rewards: ArrayLike | Mapping[Any, Any]) -> None:
+        """Take in one episode; nothing changes when the input is refused.
+
+        Also after the stop: results still in flight can only improve the answer.
+
+        Args:
+            path: The H arcs that were played, or a plan {step: option}.
+            rewards: The H rewards seen, in the user's direction; fewer when the trial failed after that many steps; or
+                {step: reward}. Values at known arcs are ignored.
+        """
+        arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
+        gains = self.mdp.sign * told_rewards(self.mdp, arcs, rewards)
+        check_decidable(self.mdp, arcs, gains, self._epsilon)
+        played = len(gains)
+        self._absorb(arcs, gains)
+        self._failures.note(arcs, played, self.episodes)
+        self._watch.observe(arcs, gains)
+        if self._under_way.remove(arcs):
+            self._set_under_way(arcs, -1)
+        self._note_stop()
+
+    @locked
+    def tighten(self, epsilon: float) -> None:
+        """Go on to a smaller epsilon with all data kept.
+
+        The guarantee is that of one event for all times and all epsilons, so asking for more later costs nothing: what
+        the bound is made of was fixed when the learner was built and stays as it was.
+        """
+        wanted = check_epsilon(epsilon)
+        if wanted >= self._epsilon:
+            raise SettingError(f"tighten needs an epsilon below {self._epsilon:g}, not {wanted:g}")
+        check_known_decidable(self.mdp, wanted)
+        self._epsilon = wanted
+        self._go_on()
+        self._epsilon_changed()
+        self._note_stop()
+
+    @locked
+    def exclude(self, option: int | Mapping[Any, Any] | ArrayLike) -> None:
+        """Mark options as infeasible: their arcs leave the graph, and the guarantee is over the plans that are left.
+
+        Which options are infeasible must be a fact of the world, not a verdict on their scores: then the best plan
+        that is left is fixed in advance, and the guarantee holds for it. `exclusions` keeps the record.
+
+        Args:
+            option: An arc, several arcs, or {step: option} (in every state of that step).
+        """
+        arcs = option_arcs(self.mdp, option)
+        excluded = self._excluded.copy()
+        excluded[arcs] = True
+        if not on_open_paths(self.mdp, ~excluded).any():
+            raise SettingError(f"excluding {self.mdp.describe_arc(int(arcs[0]))} would leave no plan at all")
+        if np.array_equal(excluded, self._excluded):
+            return
+        self._excluded[:] = excluded
+        self.exclusions.append({"arcs": arcs.tolist(), "episodes": self.episodes})
+        if self._answer is not None and excluded[self._answer[0]].any():
+            self._go_on()
+        self._excluded_changed()
+        self._note_stop()
+
+    def _around_failures(self, path: IntArray) -> IntArray:
+        """The path, or one around the arcs that rest after failures: through what has been seen least."""
+        if not self._failures.resting(path, self.episodes):
+            return path
+        need = np.where(self._active() & ~self.mdp.is_known, self.sigma / (1.0 + self._visits), 0.0)
+        scale = float(need.max()) or 1.0
+        weight = np.where(self._failures.rested(self.episodes) & ~self._excluded, need / scale, -np.inf)
+        other = best_path(self.mdp, weight)
+        return path if np.isneginf(weight[other]).any() else other
+
+    # The answer ------------------------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Forget the stop."""
+        self.stopped, self.stop_reason, self._answer = False, None, None
+
+    def _note_stop(self) -> None:
+        """Keep the answer from the moment of the stop on."""
+        if self.stopped and self._answer is None:
+            self._answer = (self._recommend().copy(), self._stop_gap())
+            self._answered_at = self.episodes
+
+    def _renew_answer(self) -> None:
+        """Replace the answer by what is known now, where that is proven as well or better."""
+        self._note_stop()
+        assert self._answer is not None
+        if self._answered_at < self.episodes:
+            self._answered_at = self.episodes
+            path, gap = self._recommend(), self._gap()
+            if gap < self._answer[1] or np.array_equal(path, self._answer[0]):
+                self._answer = (path.copy(), min(gap, self._answer[1]))
+
+    # Saving ----------------------------------------------------------------------------------------------------
+
+    @locked
+    def snapshot(self) -> Snapshot:
+        """Everything that decides, as plain arrays and numbers; `restore` goes on from it bit for bit."""
+        return take_snapshot(self)
+
+    @locked
+    def restore(self: L, snapshot: Snapshot) -> L:
+        """Take over the state of a snapshot from a learner with the same settings on the same problem."""
+        load_snapshot(self, snapshot)
+        return self
+
+    @staticmethod
+    def from_snapshot(mdp: MDP, snapshot: Snapshot) -> Learner:
+        """Build the learner that a snapshot was taken of."""
+        from surepath.learners.registry import build
+
+        return build(snapshot["settings"], mdp).restore(snapshot)
 
     def fresh(self, epsilon: float) -> Learner:
         """A learner like this one that has seen nothing, with another epsilon."""
@@ -146,66 +336,12 @@ class Learner(ABC):
 
         return build({**self.settings(), "epsilon": epsilon}, self.mdp)
 
-    # For the learners ------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _choose(self) -> IntArray:
-        """The next path."""
-
-    @abstractmethod
-    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        """Update statistics, eliminate, decide whether to stop; input is already checked."""
-
-    def _begin(self, rng: np.random.Generator) -> None:  # noqa: B027 (most draw nothing)
-        """Before a simulated run played step by step: draw what this learner draws for itself."""
-
-    @abstractmethod
-    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        """A whole run from scratch in compiled code (the state of this object is not touched)."""
-
-    @property
-    def means(self) -> FloatArray:
-        """Empirical mean of each arc in the user's direction; 0 where unvisited, the known reward where known."""
-        mean = self._sums / np.maximum(self._visits, 1)
-        mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
-        return self.mdp.sign * mean
-
     def sigma_setting(self) -> float | list[float]:
         """sigma as one number where all arcs to learn agree."""
         values = np.unique(self.sigma[~self.mdp.is_known])
         if len(values) <= 1:
             return float(values[0]) if len(values) else 1.0
         return [float(x) for x in self.sigma]
-
-    def check_rewards(self, path: IntArray, rewards: ArrayLike) -> FloatArray:
-        """The rewards of an episode as float [H], or an error that names the stage."""
-        try:
-            given = np.asarray(rewards)
-            array = given.astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as cause:
-            raise RewardError(f"rewards must be {self.mdp.horizon} numbers; got {rewards!r}") from cause
-        if given.dtype.kind in "SUc":
-            raise RewardError(f"rewards must be {self.mdp.horizon} numbers, not text; got {rewards!r}")
-        if array.shape != (self.mdp.horizon,):
-            raise RewardError(f"rewards must be {self.mdp.horizon} numbers, one per stage; got shape {array.shape}")
-        for h in np.flatnonzero(~np.isfinite(array)).tolist():
-            if not self.mdp.is_known[path[h]]:
-                raise RewardError(
-                    f"the reward at stage {h} is {array[h]}; rewards must be finite. "
-                    f"A failed trial is not a reward: leave it out"
-                )
-        for h in np.flatnonzero(np.abs(array) > LARGEST).tolist():
-            if not self.mdp.is_known[path[h]]:
-                raise RewardError(f"the reward at stage {h} is {array[h]:g}; rewards must lie within {LARGEST:g} of 0")
-        if self.mdp.reward_range is not None:
-            low, high = self.mdp.reward_range
-            for h, arc in enumerate(path):
-                if not self.mdp.is_known[arc] and not low[arc] <= array[h] <= high[arc]:
-                    raise RewardError(
-                        f"the reward {float(array[h])!r} at stage {h} lies outside the declared range "
-                        f"[{low[arc]:g}, {high[arc]:g}] of {self.mdp.describe_arc(int(arc))}"
-                    )
-        return array
 
     def __repr__(self) -> str:
         state = "stopped" if self.stopped else "running"

@@ -57,7 +57,7 @@ class View:
         self.epsilon, self.delta, self.episodes = learner.epsilon, learner.delta, learner.episodes
         self.known: BoolArray = learner.mdp.is_known
         self.visits: IntArray = _locked(learner.visits)
-        self.means: FloatArray = _locked(learner.mdp.sign * learner.means)
+        self.means: FloatArray = _locked(np.nan_to_num(learner.mdp.sign * learner.means))
         self.widths: FloatArray = _locked(learner.widths_now())
         self.upper: FloatArray = _locked(self.means + self.widths)
         self.lower: FloatArray = _locked(self.means - self.widths)

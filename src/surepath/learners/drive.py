@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import FloatArray
-from surepath.learners.base import BUDGET, STOP_REASONS, Learner, RunRecord
+from surepath.learners.base import Learner
+from surepath.learners.record import BUDGET, STOP_REASONS, RunRecord
 from surepath.learners.workers import look_up
 from surepath.model.instance import Instance
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, check_sigma, real, seed_number, whole
 from surepath.errors import SettingError
+from surepath.learners.noise import declared_sigma
 from surepath.learners.simulate import simulate
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -69,7 +70,7 @@ def estimate(
         mdp: The layered graph.
         epsilon: How far from the best the answer may be.
         delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor; by default what the MDP declares, sigma or half of a range; one must be there.
+        sigma: Sub-Gaussian factor; by default what the MDP declares (half of a declared range), else 1.
         spread: Least and largest mean of an arc; by default the declared range of its rewards, else 0 to 1.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
@@ -83,13 +84,10 @@ def estimate(
     """
     if not isinstance(mdp, MDP):
         raise SettingError(f"an estimate needs an MDP, not {type(mdp).__name__}; take instance.mdp of an Instance")
-    worlds, seed = whole("worlds", worlds, low=1), seed_number(seed)
+    worlds, seed = whole("worlds", worlds, low=1, high=1_000_000), seed_number(seed)
     low, high = _range(mdp, spread)
     if sigma is None:
-        missing = mdp.noise_missing("an estimate")
-        if missing is not None:
-            raise SettingError(missing)
-        sigma = mdp.declared_sigma
+        sigma = declared_sigma(mdp, "an estimate")
     noise = check_sigma(sigma, mdp.n_arcs)
     played = {"Challenger": worlds, "EPRL": min(worlds, EPRL_WORLDS)}
     trials = {name: np.zeros(count, dtype=np.int64) for name, count in played.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath._optional import need
 from surepath.errors import SettingError
-from surepath.learners.base import STOP_REASONS
+from surepath.learners.record import STOP_REASONS
 
 
 class Row(NamedTuple):

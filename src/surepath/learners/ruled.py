@@ -7,7 +7,7 @@ in `_run`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -34,8 +34,10 @@ from surepath.engine.state import (
     restore,
 )
 from surepath.engine.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
-from surepath.learners.base import GAP, STOP_REASONS, Learner, RunRecord
+from surepath.errors import SettingError
+from surepath.learners.base import Learner
 from surepath.learners.custom import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
+from surepath.learners.record import GAP, STOP_REASONS, RunRecord
 from surepath.learners.width_tables import new_table, table_of
 from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
@@ -109,17 +111,16 @@ class RuleLearner(Learner):
 
     # The contract ----------------------------------------------------------------------------------------------
 
-    @property
-    def active(self) -> BoolArray:
+    def _active(self) -> BoolArray:
         """Which arcs may still be on a best path, bool [N]."""
         return cast(BoolArray, self._state.flag[ACTIVE].copy())
 
-    def recommend(self) -> IntArray:
+    def _recommend(self) -> IntArray:
         """The path this learner stands by now, int [H]."""
         self._serve(ADVISE)
         return cast(IntArray, self._state.path[ADVICE].copy())
 
-    def certified_gap(self) -> float:
+    def _gap(self) -> float:
         """Proven bound, valid at all times at once, on how far `recommend()` is from the best.
 
         The largest upper value over active policies minus the lower value of the recommended path; 0 once the
@@ -149,6 +150,21 @@ class RuleLearner(Learner):
             return self.mdp.check_path(self.sampling_rule.choose(View(self)))
         self._serve(ASK)
         return cast(IntArray, self._state.path[PATH])
+
+    def _choose_beside(self, index: int) -> IntArray:
+        return self._choose()
+
+    def _epsilon_changed(self) -> None:
+        self._epsilons[0] = self.epsilon
+
+    def _excluded_changed(self) -> None:
+        raise SettingError(f"{self.name} cannot exclude options yet")
+
+    def _evidence(self) -> dict[str, Any]:
+        raise SettingError(f"{self.name} cannot be saved yet")
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        raise SettingError(f"{self.name} cannot be saved yet")
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))

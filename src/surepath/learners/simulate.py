@@ -13,8 +13,9 @@ from surepath._checks import FloatArray, check_epsilon, seed_number, whole
 from surepath._version import __version__
 from surepath.engine.arrays import reality_of
 from surepath.errors import SettingError
-from surepath.learners.base import Learner, RunRecord
+from surepath.learners.base import Learner
 from surepath.learners.drive import drive
+from surepath.learners.record import RunRecord
 from surepath.learners.registry import build
 from surepath.learners.results import Results
 from surepath.learners.workers import LOOK, play_all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -11,7 +12,8 @@ from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real, whol
 from surepath.engine.arrays import Reality, no_reality
 from surepath.engine.widths import WIDTHS
 from surepath.errors import SettingError
-from surepath.learners.base import SINGLE, STOP_REASONS, Learner, RunRecord
+from surepath.learners.base import Learner
+from surepath.learners.record import SINGLE, STOP_REASONS, RunRecord
 from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.rules.loop import new_record
@@ -97,8 +99,7 @@ class WholePlan(Learner):
     def _play(self, task: int, number: int = 0, gain: float = 0.0) -> float:
         return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, gain, self._epsilons, self._no_record)
 
-    @property
-    def active(self) -> BoolArray:
+    def _active(self) -> BoolArray:
         """Arcs on some plan that is still in play, bool [N]."""
         used = np.zeros(self.mdp.n_arcs, dtype=bool)
         used[self._arcs[self._plans.active]] = True
@@ -109,11 +110,11 @@ class WholePlan(Learner):
         """How many plans are still in play."""
         return int(self._plans.active.sum())
 
-    def recommend(self) -> IntArray:
+    def _recommend(self) -> IntArray:
         """The active plan of largest lower bound, int [H]."""
         return cast(IntArray, self._arcs[int(self._play(ADVISE))].copy())
 
-    def certified_gap(self) -> float:
+    def _gap(self) -> float:
         """Largest upper bound of an active plan minus the lower bound of the recommended one; 0 when one is left."""
         if self.stop_reason == STOP_REASONS[SINGLE]:
             return 0.0
@@ -125,6 +126,21 @@ class WholePlan(Learner):
 
     def _choose(self) -> IntArray:
         return cast(IntArray, self._arcs[int(self._play(ASK))])
+
+    def _choose_beside(self, index: int) -> IntArray:
+        return self._choose()
+
+    def _epsilon_changed(self) -> None:
+        self._epsilons[0] = self.epsilon
+
+    def _excluded_changed(self) -> None:
+        raise SettingError(f"{self.name} cannot exclude options yet")
+
+    def _evidence(self) -> dict[str, Any]:
+        raise SettingError(f"{self.name} cannot be saved yet")
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        raise SettingError(f"{self.name} cannot be saved yet")
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._visits[path] += 1

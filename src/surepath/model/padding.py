@@ -16,7 +16,8 @@ from surepath.model.edge_rows import Edge
 
 PASS = "(pass)"
 END = "(end)"
-MAX_PADDING = 10_000_000
+# Pass-through arcs; each takes some 500 bytes while the graph is laid out. As many as there are rows are always taken.
+MAX_PADDING = 1_000_000
 
 
 class Step(NamedTuple):
@@ -65,6 +66,7 @@ def waiting_name(destination: str | None, taken: Iterable[str]) -> str:
 def _steps(
     edges: Sequence[Edge], kept: Sequence[int], leaving: dict[str, list[int]], depth: dict[str, int], horizon: int
 ) -> list[Step]:
+    _check_padding(edges, kept, leaving, depth, horizon)
     names = set(depth) | {edge.state for edge in edges}
     steps: list[Step] = []
     waits: dict[tuple[int, str | None], None] = {}
@@ -80,16 +82,28 @@ def _steps(
             ahead = labels.setdefault(goal, waiting_name(goal, names))
             for at in range(stage + 1, arrival):
                 waits[at, goal] = None
-            if len(waits) > MAX_PADDING:
-                raise ProblemError(
-                    f"paths of very unequal length: more than {MAX_PADDING:,} pass-through arcs would be needed; "
-                    f"give the rows stages of your own"
-                )
         steps.append(Step(stage, edge.state, edge.action, ahead, i))
     for at, goal in waits:
         arrival = horizon if goal is None else depth[goal]
         steps.append(Step(at, labels[goal], PASS, goal if at + 1 == arrival else labels[goal], -1))
     return steps
+
+
+def _check_padding(
+    edges: Sequence[Edge], kept: Sequence[int], leaving: dict[str, list[int]], depth: dict[str, int], horizon: int
+) -> None:
+    """Count the pass-through arcs before the first is made: for each destination from its earliest departure on."""
+    first: dict[str | None, int] = {}
+    for i in kept:
+        goal = edges[i].next_state if edges[i].next_state in leaving else None
+        stage = depth[edges[i].state]
+        first[goal] = min(stage, first.get(goal, stage))
+    needed = sum((horizon if goal is None else depth[goal]) - 1 - stage for goal, stage in first.items())
+    if needed > max(MAX_PADDING, len(edges)):
+        raise ProblemError(
+            f"paths of very unequal length: {len(edges):,} rows would need {needed:,} pass-through arcs, and at most "
+            f"{max(MAX_PADDING, len(edges)):,} are added; give the rows stages of your own"
+        )
 
 
 def _source(edges: Sequence[Edge], source: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Text files in and out: refused by size before they are read, replaced whole when they are written."""
+"""Files in and out: refused by size before they are read, replaced whole when they are written."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import stat
 import tempfile
 from pathlib import Path
 
-from surepath.errors import ProblemError
+from surepath.errors import FileError, ProblemError
 
 # A problem of a million edges fits; larger ones are better built from arrays.
 MAX_BYTES = 64 * 2**20
+PARTIAL = ".partial"  # how the name of a file ends that is not yet whole
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
@@ -31,6 +32,8 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         raise ProblemError(f"there is no file {path}") from cause
     except OSError as cause:
         raise ProblemError(f"cannot read {path}: {cause.strerror or cause}") from cause
+    except ValueError as cause:  # a name that no file can have
+        raise ProblemError(f"cannot read {str(path)!r}: {cause}") from cause
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as cause:
@@ -38,27 +41,56 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all: to a neighbour first, then over the old one in one step."""
+    """Write a text file whole or not at all."""
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as cause:
         raise ProblemError(f"a name holds a character that is not valid text: {cause.object[cause.start]!r}") from cause
+    write_bytes(path, data)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: to a new neighbour first, then over the old one in one step.
+
+    Nothing is ever written through a link: one that stands at `path` is itself replaced.
+    """
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        mode = _mode(path)
+        handle, name = tempfile.mkstemp(prefix=".surepath-", suffix=PARTIAL, dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
             os.chmod(name, mode)
             os.replace(name, path)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 os.unlink(name)
             raise
     except OSError as cause:
-        raise ProblemError(f"cannot write {path}: {cause.strerror or cause}") from cause
+        raise FileError(f"cannot write {path}: {cause.strerror or cause}") from cause
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, where they are missing."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise FileError(f"cannot make the folder {path}: {cause.strerror or cause}") from cause
+
+
+def _mode(path: Path) -> int:
+    """Permissions of the plain file that is replaced, else those of any new file; refuses devices and the like."""
+    try:
+        found = path.lstat().st_mode
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
+    if stat.S_ISREG(found):
+        return stat.S_IMODE(found)
+    if stat.S_ISLNK(found):
+        return 0o666 & ~_umask()
+    raise OSError("it is not a plain file")
 
 
 def _umask() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +11,14 @@ import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath._optional import need
+from surepath._text import shown
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
+from surepath.model.textfile import write_bytes
 
 MAX_ARCS = 3_000
 FORMATS = (".png", ".svg", ".pdf")
+MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000
 
 
 class GraphLayout(NamedTuple):
@@ -77,10 +81,14 @@ def draw_graph(mdp: MDP, out: Path | str, *, best: Sequence[int] | IntArray | No
     _draw_arcs(axes, layout)
     _draw_labels(axes, mdp, layout)
     axes.set_axis_off()
-    try:
-        figure.savefig(file, dpi=120)
-    except OSError as cause:
-        raise ProblemError(f"cannot write {file}: {cause.strerror or cause}") from cause
+    stream = io.BytesIO()
+    figure.savefig(stream, format=file.suffix[1:].lower(), dpi=_dots(*figure.get_size_inches()))
+    write_bytes(file, stream.getvalue())
+
+
+def _dots(width: float, height: float) -> float:
+    """Dots per inch; fewer where a long or wide graph would take more than the pixels that a picture can have."""
+    return float(min(120.0, MAX_SIDE / max(width, height), np.sqrt(MAX_PIXELS / (width * height))))
 
 
 def _draw_arcs(axes: Any, layout: GraphLayout) -> None:
@@ -110,7 +118,7 @@ def _draw_labels(axes: Any, mdp: MDP, layout: GraphLayout) -> None:
     backing = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
     for name, x, y in zip(names, layout.x, layout.y):
         short = name if len(name) <= 24 else name[:22] + ".."
-        axes.annotate(short, (x, y), xytext=(0, 7), bbox=backing, **style)
+        axes.annotate(shown(short), (x, y), xytext=(0, 7), bbox=backing, parse_math=False, **style)
     bottom = float(layout.y.min()) - 0.7
     for h in range(mdp.horizon):
         axes.text(h + 0.5, bottom, f"stage {h}", ha="center", va="top", fontsize=7, color="#52606d")

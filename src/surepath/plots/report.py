@@ -11,6 +11,7 @@ from typing import Any
 
 from surepath._version import __version__
 from surepath.experiments.paper.common import Claim
+from surepath.model.textfile import write_bytes, write_text
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -46,8 +47,8 @@ class Section:
         """Write the picture and what belongs to it."""
         told = {key: value for key, value in asdict(self).items() if key != "png"}
         told["claims"] = [claim._asdict() for claim in self.claims]
-        (folder / f"{self.name}.png").write_bytes(self.png)
-        (folder / f"{self.name}.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+        write_bytes(folder / f"{self.name}.png", self.png)
+        write_text(folder / f"{self.name}.json", json.dumps(told, indent=1))
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Section | None:
@@ -56,7 +57,7 @@ class Section:
             told = json.loads((folder / f"{name}.json").read_text("utf-8"))
             claims = [Claim(**claim) for claim in told.pop("claims")]
             return cls(**told, claims=claims, png=(folder / f"{name}.png").read_bytes())
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath.errors import SettingError
 from surepath.experiments.paper import FIGURES, PRESETS, Options
+from surepath.model.textfile import make_folder, write_bytes, write_text
 from surepath.plots.data import panels_of
 from surepath.plots.draw import draw, png, svg
 from surepath.plots.report import Section, report
@@ -37,12 +39,12 @@ def reproduce(names: list[str], options: Options, say: Callable[[str], None] = l
                 f"{options.folder} holds figures made with --preset {section.preset}; choose another folder for "
                 f"{options.preset}"
             )
-    options.folder.mkdir(parents=True, exist_ok=True)
+    make_folder(options.folder)
     sections = []
     for name in names:
         say(f"{name} ...")
         sections.append(_figure(name, options))
-        (options.folder / REPORT).write_text(report(_stored(options.folder)), encoding="utf-8")
+        write_text(options.folder / REPORT, report(_stored(options.folder)))
     return sections
 
 
@@ -56,9 +58,11 @@ def _figure(name: str, options: Options) -> Section:
     started = time.perf_counter()
     found = module.make(replace(options, folder=options.folder / "studies"))
     figure = draw(panels_of(name, found), f"{module.TITLE} ({options.preset} settings)")
-    (options.folder / f"{name}.svg").write_bytes(svg(figure))
+    write_bytes(options.folder / f"{name}.svg", svg(figure))
     for part, frame in found.frames.items():
-        frame.write_parquet(options.folder / f"{name}-{part}.parquet")
+        stream = io.BytesIO()
+        frame.write_parquet(stream)
+        write_bytes(options.folder / f"{name}-{part}.parquet", stream.getvalue())
     seconds = time.perf_counter() - started
     made = Section(
         name, module.TITLE, module.READING, png(figure), found.claims, found.settings, seconds, options.preset

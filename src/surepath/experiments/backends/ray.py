@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -32,7 +33,8 @@ class RayBackend:
         mine = not ray.is_initialized()
         if mine:
             size = {} if self.address is not None else {"num_cpus": self.workers, "include_dashboard": False}
-            ray.init(address=self.address, log_to_driver=False, logging_level="error", **size)
+            with contextlib.chdir(os.sep):  # Ray lets workers look for modules where it was started
+                ray.init(address=self.address, log_to_driver=False, logging_level="error", **size)
         # A lost node is no error of the task: play it again as often as it takes. An exception is, and is raised.
         play = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(execute)
         todo = iter(tasks)

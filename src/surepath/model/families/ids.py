@@ -127,6 +127,15 @@ def counts(**values: Any) -> None:
         whole(what, value, low=1, error=ProblemError)
 
 
+MAX_ARCS = 100_000_000
+
+
+def check_size(arcs: int) -> None:
+    """Refuse an instance whose tables would not fit into memory, before they are made."""
+    if arcs > MAX_ARCS:
+        raise ProblemError(f"this instance would have {arcs:,} arcs; at most {MAX_ARCS:,} are built")
+
+
 def check_noise(sigma: Any) -> float:
     """A sigma of 0 or more."""
     number = real("sigma", sigma, error=ProblemError)

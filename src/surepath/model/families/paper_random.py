@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray, real
+from surepath._checks import FloatArray, IntArray, real, whole
 from surepath.errors import ProblemError
-from surepath.model.families.ids import Family, check_noise, check_seed, counts, register
+from surepath.model.families.ids import Family, check_noise, check_seed, check_size, counts, register
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -33,7 +33,9 @@ def paper_random(
         >>> paper_random(2, 2, 3, seed=7).id
         'paper_random-v1/s2a2h3/seed7'
     """
-    counts(states=states, actions=actions, horizon=horizon, max_tries=max_tries)
+    counts(states=states, actions=actions, horizon=horizon)
+    check_size(states * actions * horizon)
+    whole("max_tries", max_tries, low=1, high=1_000_000, error=ProblemError)
     min_gap, sigma = real("min_gap", min_gap, error=ProblemError), check_noise(sigma)
     next_state, means, _ = _tables(states, actions, horizon, min_gap, seed, max_tries)
     name = FAMILY.id(

@@ -6,7 +6,7 @@ import numpy as np
 
 from surepath._checks import IntArray
 from surepath.errors import ProblemError
-from surepath.model.families.ids import Family, check_noise, check_seed, counts, register
+from surepath.model.families.ids import Family, check_noise, check_seed, check_size, counts, register
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -15,13 +15,6 @@ BANDIT = Family("bandit", {"arms": "k"})
 TREE = Family("tree", {"actions": "a", "horizon": "h"})
 GRID = Family("grid", {"rows": "r", "columns": "c"})
 LAYERED = Family("layered", {"states": "s", "actions": "a", "horizon": "h"})
-
-MAX_ARCS = 100_000_000
-
-
-def _size(arcs: int) -> None:
-    if arcs > MAX_ARCS:
-        raise ProblemError(f"this instance would have {arcs:,} arcs; at most {MAX_ARCS:,} are built")
 
 
 @register(BANDIT)
@@ -33,7 +26,7 @@ def bandit(arms: int = 10, seed: int = 0, sigma: float = 1.0) -> Instance:
         1
     """
     counts(arms=arms)
-    _size(arms)
+    check_size(arms)
     sigma = check_noise(sigma)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     mdp = MDP.from_arrays(np.zeros((1, 1, arms), dtype=np.int64))
@@ -49,7 +42,7 @@ def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) 
         8
     """
     counts(actions=actions, horizon=horizon)
-    _size(sum(actions**h for h in range(1, min(horizon, 64) + 1)))
+    check_size(horizon if actions == 1 else sum(actions**h for h in range(1, min(horizon, 64) + 1)))
     sigma = check_noise(sigma)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     widths = np.array([actions**h for h in range(horizon)], dtype=np.int64)
@@ -87,7 +80,7 @@ def grid(rows: int = 4, columns: int = 4, seed: int = 0, sigma: float = 0.1) -> 
     if rows + columns < 3:
         raise ProblemError("a grid needs at least two crossings; give it more rows or columns")
     horizon = rows + columns - 2
-    _size(2 * rows * columns)
+    check_size(2 * horizon * rows)  # the table that it is built from
     sigma = check_noise(sigma)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     stage, row = np.arange(horizon)[:, None], np.arange(rows)[None, :]
@@ -109,7 +102,7 @@ def layered(states: int = 100, actions: int = 4, horizon: int = 50, seed: int = 
         5
     """
     counts(states=states, actions=actions, horizon=horizon)
-    _size(states * actions * horizon)
+    check_size(states * actions * horizon)
     sigma = check_noise(sigma)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     mdp = MDP.from_arrays(rng.integers(states, size=(horizon, states, actions), dtype=np.int32))

@@ -6,7 +6,7 @@ import numpy as np
 
 from surepath._checks import real
 from surepath.errors import ProblemError
-from surepath.model.families.ids import Family, check_noise, counts, register
+from surepath.model.families.ids import Family, check_noise, check_size, counts, register
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -34,6 +34,7 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
         4212
     """
     counts(states=states, actions=actions, horizon=horizon)
+    check_size(states * actions * horizon)
     sigma = check_noise(sigma)
     depth = int(states).bit_length() - 1
     if states < 2 or states != 2**depth:
@@ -72,6 +73,7 @@ def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
         11
     """
     counts(m=m)
+    check_size(50 * (2 * m + 5))  # built from rows, which take some fifty times the room of arcs
     sigma = check_noise(sigma)
     rows = [(0, "start", f"way {i + 1}", "first hub") for i in range(m)]
     rows += [(0, "start", "side road", "side road"), (1, "side road", "on", "second hub")]
@@ -89,6 +91,7 @@ def twin_optimal(horizon: int = 3, gap: float = 0.5, sigma: float = 1.0) -> Inst
         3.0
     """
     counts(horizon=horizon)
+    check_size(4 * horizon)
     gap, sigma = real("gap", gap, error=ProblemError), check_noise(sigma)
     if gap <= 0:
         raise ProblemError(f"gap must be positive, not {gap:g}")

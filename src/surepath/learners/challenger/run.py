@@ -9,58 +9,56 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray
 from surepath.engine._jit import bare_kernel, inner_kernel
 from surepath.engine.arrays import Graph, Reality
 from surepath.engine.draw import draw
-from surepath.engine.evidence import Evidence, Pairs, Work
-from surepath.engine.pairs import challenge, heaviest, refresh, set_incumbent
-from surepath.rules.pairwise.clearing import certify, check
-from surepath.rules.pairwise.separating import MAX_DIAMETER, SEPARATING, cover, marked, separate, weigh
+from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
+from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
+from surepath.learners.challenger.sampling import MAX_DIAMETER, SEPARATING, cover, marked, separate, weigh
+from surepath.learners.challenger.state import ENTRY, EPISODES, NEXT_FULL, READY, SLOPE, Evidence, Pairs, Scratch
 
 # What `act` can be asked for.
-PLAN, AGAIN, TELL, RUN, CERTIFY, CHECK, ROW = range(7)
-
-# Places in the memo, float.
-EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, SAMPLING, REPEAT, PATIENCE, PAUSE, N_MEMO = range(10)
+PLAN, AGAIN, TELL, WAKE, RUN, CERTIFY, CHECK, ROW = range(8)
 
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
-CUT, PASSED, PAUSED = 0.0, 1.0, 2.0
+CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
 @inner_kernel
-def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, memo: FloatArray, epsilon: float) -> bool:
+def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float) -> bool:
     """Check, and choose the next path into work.path; True when the check has passed."""
     if cover(graph, pairs, seen, work):
         return False
     set_incumbent(graph, seen, work)
+    memo, row = seen.memo, 0
     t = memo[EPISODES]
-    row = 0
     if t >= memo[NEXT_FULL] or memo[READY] == 0.0:
         row = check(graph, pairs, seen, work, epsilon, np.int64(1))
-        if row < 0:
+        if row == PASSED:
             return True
-        memo[ENTRY], memo[SLOPE] = work.grid[row, 0], work.grid[row, 1]
-        memo[NEXT_FULL] = t + max(1.0, np.floor(memo[PATIENCE] * t))
-        memo[READY] = 1.0
+        memo[NEXT_FULL] = t + max(1.0, np.floor(pairs.patience * t))
+        memo[READY] = 0.0
+        if row != NO_ROW:
+            memo[ENTRY], memo[SLOPE] = work.grid[row, 0], work.grid[row, 1]
+            memo[READY] = 1.0
     else:
         work.grid[0, 0], work.grid[0, 1] = memo[ENTRY], memo[SLOPE]
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
             work.cleared[e] = False
-    if int(memo[SAMPLING]) == SEPARATING:
+    if pairs.sampling == SEPARATING and row != NO_ROW:
         if separate(graph, pairs, seen, work, row, epsilon):
             return True
         if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
             weigh(graph, pairs, seen, work, np.int64(MAX_DIAMETER))
     else:
-        weigh(graph, pairs, seen, work, np.int64(memo[SAMPLING]))
+        weigh(graph, pairs, seen, work, np.int64(max(pairs.sampling, MAX_DIAMETER)))
     heaviest(graph, seen, work.mark, work.ahead, work.path)
     return False
 
 
 @inner_kernel
-def again(graph: Graph, seen: Evidence, work: Work) -> None:
+def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
     """Another path for another worker from the same marks; the last one, in work.path, has just become pending."""
     for h in range(len(work.path)):
         e = work.path[h]
@@ -70,7 +68,7 @@ def again(graph: Graph, seen: Evidence, work: Work) -> None:
 
 
 @inner_kernel
-def plays(pairs: Pairs, seen: Evidence, work: Work, repeat: float) -> int:
+def plays(pairs: Pairs, seen: Evidence, work: Scratch, repeat: float) -> int:
     """How often to play work.path before planning again: `repeat` of the least visits among its weighted arcs."""
     least = np.iinfo(np.int64).max
     for h in range(len(work.path)):
@@ -87,53 +85,58 @@ def act(
     graph: Graph,
     pairs: Pairs,
     seen: Evidence,
-    work: Work,
-    memo: FloatArray,
+    work: Scratch,
     reality: Reality,
     rng: np.random.Generator,
     task: int,
     limit: int,
+    pause: float,
     epsilon: float,
 ) -> float:
-    """The one way in, because each way in from Python takes seconds to compile.
+    """The one entry point, because each entry point takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
-    same plan. TELL takes in visits and sums already added for the arcs in work.path. RUN plays until the check passes,
-    `limit` episodes are played, or memo[PAUSE] episodes are: then it may be called again to go on. CERTIFY returns the
-    certified gap of the incumbent. CHECK runs the full check without eliminating; 1 when it passes. ROW makes the
-    passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of `challenge`.
+    same plan. TELL takes in visits and sums already added for the arcs in work.path, WAKE those of all arcs. RUN plays
+    until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
+    CERTIFY returns the certified gap of the incumbent. CHECK runs the full check without eliminating; 1 when it passes.
+    ROW makes the passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of
+    `challenge`.
     """
     if task == PLAN:
-        return 1.0 if plan(graph, pairs, seen, work, memo, epsilon) else 0.0
+        return 1.0 if plan(graph, pairs, seen, work, epsilon) else 0.0
     if task == AGAIN:
         again(graph, seen, work)
         return 0.0
     if task == TELL:
         for h in range(len(work.path)):
-            refresh(pairs, seen, work.path[h])
+            refresh(pairs, seen, work, work.path[h])
+        return 0.0
+    if task == WAKE:
+        for e in range(len(seen.visits)):
+            refresh(pairs, seen, work, e)
         return 0.0
     if task == CERTIFY:
         return float(certify(graph, pairs, seen, work))
     if task == CHECK:
         set_incumbent(graph, seen, work)
-        return 1.0 if check(graph, pairs, seen, work, epsilon, np.int64(0)) < 0 else 0.0
+        return 1.0 if check(graph, pairs, seen, work, epsilon, np.int64(0)) == PASSED else 0.0
     if task == ROW:
         set_incumbent(graph, seen, work)
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
         return float(challenge(graph, pairs, seen, work, np.int64(0)))
-    while memo[EPISODES] < memo[PAUSE]:
-        if plan(graph, pairs, seen, work, memo, epsilon):
-            return PASSED
+    memo = seen.memo
+    while memo[EPISODES] < pause:
+        if plan(graph, pairs, seen, work, epsilon):
+            return DONE
         if memo[EPISODES] >= limit:
             return CUT
-        count = min(plays(pairs, seen, work, memo[REPEAT]), limit - int(memo[EPISODES]))
+        count = min(plays(pairs, seen, work, pairs.repeat), limit - int(memo[EPISODES]))
         for _ in range(count):
             for h in range(len(work.path)):
                 e = work.path[h]
-                seen.visits[e] += 1
-                seen.sums[e] += draw(reality, e, rng)
+                take_in(seen, e, draw(reality, e, rng))
         for h in range(len(work.path)):
-            refresh(pairs, seen, work.path[h])
+            refresh(pairs, seen, work, work.path[h])
         memo[EPISODES] += count
     return PAUSED

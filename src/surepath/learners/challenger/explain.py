@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray, whole
-from surepath.engine.evidence import RIVAL
-from surepath.learners.pair_bound import pair_bound
+from surepath._checks import IntArray, whole
+from surepath.learners.challenger.pair_bound import pair_bound
+from surepath.learners.challenger.state import RIVAL
+from surepath.learners.failures import PATIENCE
+from surepath.learners.watch import headline
+from surepath.model.mdp import MDP
+from surepath.model.paths import best_path_through, stage_of, values_so_far, values_to_go
+from surepath.model.plans import step_in_words
 
 if TYPE_CHECKING:
-    from surepath.learners.challenger import Challenger
+    from surepath.learners.challenger.learner import Challenger
 
 
 @dataclass(frozen=True)
@@ -65,15 +70,6 @@ def explain(learner: Challenger, count: int) -> Explanation:
     gap = learner.certified_gap()
     incumbent = learner.recommend()
     rivals = [] if not np.isfinite(gap) else _rivals(learner, incumbent, whole("challengers", count, low=0), gap)
-    remark = ""
-    if not np.isfinite(gap):
-        missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
-        remark = f"{missing} arcs have never been tried; nothing can be proven before they are"
-    elif not learner.stopped and learner.epsilon == 0:
-        remark = (
-            "epsilon is 0: this stops only if the best plan is unique. If the first challenger ties with the incumbent "
-            "it never will; an epsilon above 0 lets it stop"
-        )
     return Explanation(
         episodes=learner.episodes,
         stopped=learner.stopped,
@@ -84,7 +80,7 @@ def explain(learner: Challenger, count: int) -> Explanation:
         rivals=rivals,
         ruled_out=int((~learner.active).sum()),
         arcs=mdp.n_arcs,
-        remark=remark,
+        remark="\n".join(_remarks(learner, gap)),
     )
 
 
@@ -93,14 +89,14 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
 
     Which paths are looked at is a heuristic; the bound shown for each is exact for the grid.
     """
-    mdp, seen, pairs = learner.mdp, learner._seen, learner.pairs
-    a, extra = seen.a[RIVAL, 0], seen.extra[RIVAL, 0]
+    mdp, seen, work, pairs = learner.mdp, learner._seen, learner._work, learner.pairs
+    a, extra = work.a[RIVAL, 0], work.extra[RIVAL, 0]
     noisy = a > 0
     k = float(np.median(a[noisy])) / np.sqrt(pairs.cost[0]) if noisy.any() else 1.0
     margin = np.where(noisy, 0.5 * a**2 / k + k * extra, 0.0)
-    weight = np.where(seen.alive, seen.mean + margin, -np.inf)
-    weight[incumbent] = seen.mean[incumbent] - margin[incumbent]
-    ahead, behind = _passes(learner, weight)
+    weight = np.where(seen.alive, work.mean + margin, -np.inf)
+    weight[incumbent] = work.mean[incumbent] - margin[incumbent]
+    ahead, behind = values_to_go(mdp, weight), values_so_far(mdp, weight)
     on = np.zeros(mdp.n_arcs, dtype=bool)
     on[incumbent] = True
     through = behind[mdp.source] + weight + ahead[mdp.target]
@@ -109,7 +105,7 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
     for arc in np.argsort(-through)[: 8 * count]:
         if through[arc] == -np.inf:
             break
-        path = _trace(learner, weight, ahead, behind, int(arc))
+        path = best_path_through(mdp, weight, ahead, behind, int(arc))
         found.setdefault(path.tobytes(), path)
     rivals = []
     for path in found.values():
@@ -120,50 +116,39 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
             Rival(
                 path=path.tolist(),
                 plan=[action for _, action in mdp.path_labels(path)],
-                estimate=float(mdp.sign * (seen.mean[path].sum() - seen.mean[incumbent].sum())),
+                estimate=float(mdp.sign * (work.mean[path] - work.mean[incumbent]).sum()),
                 bound=min(gap, pair_bound(learner, path, incumbent)),  # the gap may have been proven earlier
-                separating=[
-                    f"{mdp.action_label(int(e))} at stage {_stage(learner, int(e))}"
-                    for e in arcs
-                    if not mdp.is_known[e]
-                ],
+                separating=[_in_words(mdp, int(e)) for e in arcs if not mdp.is_known[e]],
             )
         )
     return sorted(rivals, key=lambda rival: -rival.bound)[:count]
 
 
-def _stage(learner: Challenger, arc: int) -> int:
-    return int(np.searchsorted(learner.mdp.stage_arc, arc, side="right")) - 1
+def _in_words(mdp: MDP, arc: int) -> str:
+    """An arc as people name it: option, step, and the state in which it is chosen."""
+    step, state = step_in_words(mdp, stage_of(mdp, arc)), mdp.state_label(int(mdp.source[arc]))
+    return f"{mdp.action_label(arc)} at {step} (state {state})"
 
 
-def _passes(learner: Challenger, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    mdp = learner.mdp
-    ahead, behind = np.zeros(mdp.n_nodes + 1), np.full(mdp.n_nodes + 1, -np.inf)
-    behind[0] = 0.0
-    for h in range(mdp.horizon - 1, -1, -1):
-        low, high = mdp.stage_node[h], mdp.stage_node[h + 1]
-        arcs = slice(mdp.first[low], mdp.first[high])
-        ahead[low:high] = np.maximum.reduceat(weight[arcs] + ahead[mdp.target[arcs]], mdp.first[low:high] - arcs.start)
-    for h in range(mdp.horizon):
-        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
-        np.maximum.at(behind, mdp.target[arcs], behind[mdp.source[arcs]] + weight[arcs])
-    return ahead, behind
-
-
-def _trace(learner: Challenger, weight: FloatArray, ahead: FloatArray, behind: FloatArray, arc: int) -> IntArray:
-    mdp = learner.mdp
-    stage = _stage(learner, arc)
-    path = np.zeros(mdp.horizon, dtype=np.int64)
-    path[stage] = arc
-    node = int(mdp.target[arc])
-    for h in range(stage + 1, mdp.horizon):
-        arcs = np.arange(mdp.first[node], mdp.first[node + 1])
-        path[h] = arcs[np.argmax(weight[arcs] + ahead[mdp.target[arcs]])]
-        node = int(mdp.target[path[h]])
-    node = int(mdp.source[arc])
-    for h in range(stage - 1, -1, -1):
-        arcs = np.arange(mdp.stage_arc[h], mdp.stage_arc[h + 1])
-        arcs = arcs[mdp.target[arcs] == node]
-        path[h] = arcs[np.argmax(behind[mdp.source[arcs]] + weight[arcs])]
-        node = int(mdp.source[path[h]])
-    return path
+def _remarks(learner: Challenger, gap: float) -> list[str]:
+    """What people should know beside the plan: what is untried, ties, failures, what was excluded."""
+    mdp, remarks = learner.mdp, []
+    if not np.isfinite(gap):
+        missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
+        remarks.append(f"{missing} arcs have never been tried; nothing can be proven before they are")
+    elif not learner.stopped and learner.epsilon == 0:
+        remarks.append(
+            "epsilon is 0: this stops only if the best plan is unique. If the first challenger ties with the incumbent "
+            "it never will; an epsilon above 0 lets it stop"
+        )
+    failing = np.flatnonzero(learner._failures.in_a_row >= PATIENCE)
+    remarks += [
+        f"{_in_words(mdp, int(arc))} failed {int(learner._failures.in_a_row[arc])} times in a row; "
+        f"exclude it if it cannot be run"
+        for arc in failing[:3]
+    ]
+    out = int(learner.excluded.sum())
+    if out:
+        remarks.append(f"{out} arcs were excluded as infeasible; the proof is over the plans that are left")
+    said = headline(learner.findings())
+    return remarks if said is None else [said, *remarks]

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import FloatArray
-from surepath.engine.conjugate import conjugate_table
-from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Pairs
+from surepath.learners.challenger.conjugate import conjugate_table
+from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Pairs
 from surepath.model.mdp import MDP
 
 WIDTHS = {"one-sided": ONE_SIDED, "two-sided": TWO_SIDED, "per-arc": PER_ARC}
@@ -62,7 +62,17 @@ def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tup
     return np.clip(np.stack([rival, own]), 1.0, 1e15), np.array(weights)
 
 
-def pairs_of(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str) -> Pairs:
+def pairs_of(
+    mdp: MDP,
+    sigma: FloatArray,
+    epsilon: float,
+    delta: float,
+    widths: str,
+    prior: str,
+    sampling: int,
+    repeat: float,
+    patience: float,
+) -> Pairs:
     """The settings as the kernels read them: each entry of the grid once for every prior over plans."""
     c, weight = precisions(mdp, sigma, epsilon, delta)
     per_arc = widths == "per-arc"
@@ -84,4 +94,7 @@ def pairs_of(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: 
         rho=0.4,
         ratio=1.2,
         conjugate=conjugate_table(),
+        sampling=sampling,
+        repeat=repeat,
+        patience=patience,
     )

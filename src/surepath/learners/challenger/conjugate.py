@@ -74,9 +74,9 @@ def conjugate_table() -> Conjugate:
 def conjugate(table: Conjugate, y: float, log_y: float) -> float:
     """h*(y) or a little above it; log_y must be the logarithm of y."""
     place = (log_y - table.log_low) * table.per_log
-    if place < 0.0:
+    if not place >= 0.0:  # no number stays none
         return float(table.value[0] + table.log_low - log_y)
-    i = int(place)
-    if i >= len(table.y) - 1:
+    if place >= len(table.y) - 1:
         return 0.5 * y * y
+    i = int(place)
     return float(table.value[i] + table.rise[i] * (y - table.y[i]))

@@ -7,25 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surepath._checks import IntArray
-from surepath.engine.conjugate import exact_conjugate
-from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
+from surepath.learners.challenger.conjugate import exact_conjugate
+from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
 
 if TYPE_CHECKING:
-    from surepath.learners.challenger import Challenger
+    from surepath.learners.challenger.learner import Challenger
 
 
 def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
     """The least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited."""
-    seen, pairs = learner._seen, learner.pairs
+    work, pairs = learner._work, learner.pairs
     apart = challenger != incumbent
     arcs = np.concatenate([challenger[apart], incumbent[apart]])
     side = np.repeat([RIVAL, OWN], int(apart.sum()))
-    difference = float(seen.mean[challenger].sum() - seen.mean[incumbent].sum())
+    difference = float((work.mean[challenger] - work.mean[incumbent])[apart].sum())
+    difference += float((work.top[arcs] - work.mean[arcs]).sum())  # what rounding may have taken
     if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
         return float("inf")
     best = float("inf")
     for j in range(len(pairs.cost)):
-        a, extra = seen.a[side, j, arcs], seen.extra[side, j, arcs]
+        a, extra = work.a[side, j, arcs], work.extra[side, j, arcs]
         a, extra = a[a > 0], extra[a > 0]
         if not a.size:
             return difference

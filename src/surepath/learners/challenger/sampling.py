@@ -17,9 +17,9 @@ import numpy as np
 
 from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.evidence import Evidence, Pairs, Work
-from surepath.engine.pairs import heaviest, trace
-from surepath.rules.pairwise.clearing import judge
+from surepath.learners.challenger.bound import heaviest, trace
+from surepath.learners.challenger.check import judge, left
+from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
 SAMPLING = ("separating", "max-diameter", "coverage")
 SEPARATING, MAX_DIAMETER, COVERAGE = range(3)
@@ -28,7 +28,7 @@ FORGOTTEN = 1e-3  # below this it no longer counts
 
 
 @inner_kernel
-def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> bool:
+def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
     """A path through as many unvisited arcs as possible into work.path; False when every arc has been visited."""
     missing = False
     for e in range(len(seen.alive)):
@@ -42,16 +42,15 @@ def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> bool:
 
 
 @inner_kernel
-def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, epsilon: float) -> bool:
-    """Mark what separates the strongest challengers at three slopes around a row; True when nothing is left.
+def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int, epsilon: float) -> bool:
+    """Mark what separates the strongest challengers at three slopes around a noisy row; True when nothing is left.
 
     This is a quick check as well: what the three rows clear is cleared.
     """
     j, k = work.grid[row, 0], work.grid[row, 1]
     for e in range(len(work.mark)):
         work.mark[e] = 0.0
-        work.recent[e] = MEMORY * work.recent[e] if work.recent[e] > FORGOTTEN else 0.0
-    found = False
+        seen.recent[e] = MEMORY * seen.recent[e] if seen.recent[e] > FORGOTTEN else 0.0
     for step in range(3):
         work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
         judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(1))
@@ -60,22 +59,21 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: int, e
             break
         if not work.live[through]:
             continue  # the strongest challenger of this row was cleared by it, and so were all others
-        found = True
         trace(graph, work, through)
         for h in range(len(work.path)):
             if work.path[h] != work.incumbent[h]:
-                work.recent[work.path[h]] += 1.0
-                work.recent[work.incumbent[h]] += 1.0
+                seen.recent[work.path[h]] += 1.0
+                seen.recent[work.incumbent[h]] += 1.0
     work.grid[0, 0], work.grid[0, 1] = j, k
     for e in range(len(work.mark)):
-        if work.recent[e] > 0.0 and seen.alive[e] and not pairs.is_known[e]:
+        if seen.recent[e] > 0.0 and seen.alive[e] and not pairs.is_known[e]:
             s = pairs.sigma[e]
-            work.mark[e] = work.recent[e] * s * s / (seen.visits[e] + seen.pending[e])
-    return not found
+            work.mark[e] = seen.recent[e] * s * s / (seen.visits[e] + seen.pending[e])
+    return left(work) == 0
 
 
 @inner_kernel
-def marked(work: Work) -> bool:
+def marked(work: Scratch) -> bool:
     """Whether any arc has a sampling weight."""
     heaviest_mark = 0.0
     for e in range(len(work.mark)):
@@ -84,7 +82,7 @@ def marked(work: Work) -> bool:
 
 
 @inner_kernel
-def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, sampling: Whole) -> None:
+def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
     """Marks of the rules that do not look at challengers."""
     least = np.iinfo(np.int64).max
     for e in range(len(seen.alive)):

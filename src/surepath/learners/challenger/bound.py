@@ -24,40 +24,63 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray
 from surepath.engine._jit import Whole, hot_kernel, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.conjugate import conjugate
-from surepath.engine.evidence import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, Evidence, Pairs, Work
+from surepath.learners.challenger.conjugate import conjugate
+from surepath.learners.challenger.state import (
+    DETOUR,
+    ONE_SIDED,
+    OWN,
+    PER_ARC,
+    RIVAL,
+    TWO_SIDED,
+    Evidence,
+    Pairs,
+    Scratch,
+)
+from surepath.learners.noise import ROUNDING
 
 
 @inner_kernel
-def refresh(pairs: Pairs, seen: Evidence, e: int) -> None:
+def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     """Recompute what depends on the visits of arc e."""
     n = seen.visits[e]
     if pairs.is_known[e] or n == 0:
         return
-    seen.mean[e] = seen.sums[e] / n
+    mean = seen.origin[e] + seen.sums[e] / n
+    work.mean[e] = mean
+    work.top[e] = mean
     s = pairs.sigma[e]
     if s > 0.0:
+        work.top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(seen.origin[e]) + 0.5 * abs(seen.sums[e]))
         for side in range(2):
             for j in range(pairs.c.shape[1]):
                 c = pairs.c[side, j, e]
-                seen.a[side, j, e] = s * np.sqrt(n + c) / n
-                seen.log_a[side, j, e] = np.log(seen.a[side, j, e])
-                seen.extra[side, j, e] = 0.5 * np.log1p(n / c)
+                work.a[side, j, e] = s * np.sqrt(n + c) / n
+                work.log_a[side, j, e] = np.log(work.a[side, j, e])
+                work.extra[side, j, e] = 0.5 * np.log1p(n / c)
 
 
 @hot_kernel
-def width(pairs: Pairs, seen: Evidence, side: Whole, j: int, k: float, log_k: float, e: int) -> float:
+def take_in(seen: Evidence, e: int, gain: float) -> None:
+    """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
+    if seen.visits[e] == 0:
+        seen.origin[e] = gain
+    seen.visits[e] += 1
+    seen.sums[e] += gain - seen.origin[e]
+
+
+@hot_kernel
+def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: float, e: int) -> float:
     """w_e for grid entry j and slope k; 0 on arcs without noise. The arc must be known or visited."""
-    a = seen.a[side, j, e]
+    a = work.a[side, j, e]
     if a == 0.0:
         return 0.0
     if k < 0.0:
         return -k
     if pairs.sides == ONE_SIDED:
-        return float(k * (conjugate(pairs.conjugate, a / k, seen.log_a[side, j, e] - log_k) + seen.extra[side, j, e]))
+        return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))
     if pairs.sides == TWO_SIDED:
-        return float(0.5 * a * a / k + k * seen.extra[side, j, e])
-    return float(a * np.sqrt(2.0 * (seen.extra[side, j, e] + pairs.cost[j])))
+        return float(0.5 * a * a / k + k * work.extra[side, j, e])
+    return float(a * np.sqrt(2.0 * (work.extra[side, j, e] + pairs.cost[j])))
 
 
 @inner_kernel
@@ -88,17 +111,29 @@ def heaviest(graph: Graph, seen: Evidence, weight: FloatArray, ahead: FloatArray
 
 
 @inner_kernel
-def set_incumbent(graph: Graph, seen: Evidence, work: Work) -> None:
-    """The incumbent is the empirically best path over the arcs that are left."""
-    for h in range(len(work.incumbent)):
+def set_incumbent(graph: Graph, seen: Evidence, work: Scratch) -> None:
+    """The incumbent is the empirically best path over the arcs that are left.
+
+    Also bounds what rounding can do to G: a sum of H weights, each a difference of means plus widths. Where G is to be
+    at most epsilon the widths add up to no more than epsilon and the differences, so the differences set the scale.
+    """
+    horizon = len(work.incumbent)
+    for h in range(horizon):
         work.on[work.incumbent[h]] = False
-    heaviest(graph, seen, seen.mean, work.ahead, work.incumbent)
-    for h in range(len(work.incumbent)):
+    heaviest(graph, seen, work.mean, work.ahead, work.incumbent)
+    total = 0.0
+    for h in range(horizon):
         work.on[work.incumbent[h]] = True
+        own, largest = work.mean[work.incumbent[h]], 0.0
+        for e in range(graph.first[graph.stage_node[h]], graph.first[graph.stage_node[h + 1]]):
+            if seen.alive[e]:
+                largest = max(largest, abs(work.mean[e] - own))
+        total += largest
+    work.slack[0] = 2.0 * ROUNDING * (horizon + 4) * total
 
 
 @inner_kernel
-def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole) -> float:
+def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole) -> float:
     """Weights and both passes for one row of the grid; returns the constant that turns path weights into G.
 
     Only live arcs and the incumbent's own count. The largest G through arc e is then
@@ -126,7 +161,8 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole
             stay = -k * np.log1p(-pairs.rho)
             leave = k * np.log((degree - 1) / pairs.rho)
             elsewhere = k * np.log(degree)
-        margin = width(pairs, seen, np.int64(OWN), j, k, log_k, own)
+        margin = width(pairs, work, np.int64(OWN), j, k, log_k, own)
+        low = work.mean[own] - (work.top[own] - work.mean[own])
         for i in range(stage_node[h + 1] - 1, stage_node[h] - 1, -1):
             best = -np.inf
             toll = leave if i == home else elsewhere
@@ -134,8 +170,9 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole
                 if e == own:
                     work.weight[e] = stay
                 elif work.live[e]:
-                    w = margin + width(pairs, seen, np.int64(RIVAL), j, k, log_k, e)
-                    work.weight[e] = (seen.mean[e] - seen.mean[own]) + w + toll
+                    w = margin + width(pairs, work, np.int64(RIVAL), j, k, log_k, e)
+                    x = (work.top[e] - low) + w + toll
+                    work.weight[e] = x if x == x else np.inf  # what is no number proves nothing
                 else:
                     continue
                 x = work.weight[e] + ahead[target[e]]
@@ -157,7 +194,7 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole
 
 
 @inner_kernel
-def trace(graph: Graph, work: Work, through: int) -> None:
+def trace(graph: Graph, work: Scratch, through: int) -> None:
     """After `challenge`: the path of largest G through one arc, into work.path.
 
     Only values are kept, so each step back looks for the arc that gives its node's value. O(N) at worst.

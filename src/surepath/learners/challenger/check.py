@@ -18,47 +18,71 @@ import numpy as np
 
 from surepath.engine._jit import Whole, inner_kernel
 from surepath.engine.arrays import Graph
-from surepath.engine.evidence import PER_ARC, RIVAL, Evidence, Pairs, Work
-from surepath.engine.pairs import challenge, set_incumbent
+from surepath.learners.challenger.bound import challenge, set_incumbent
+from surepath.learners.challenger.state import PER_ARC, RIVAL, Evidence, Pairs, Scratch
 
 ROUNDING = 1e-12  # relative: of the returns' scale
+# What `check` returns in place of a row.
+NO_ROW, PASSED = -1, -2
+
+SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
 
 
 @inner_kernel
-def fill_grid(pairs: Pairs, seen: Evidence, work: Work) -> int:
-    """Rows (entry, slope): per entry a geometric range of slopes from one well visited pair to all rarest arcs."""
-    rows, horizon = 0, len(work.incumbent)
+def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
+    """Rows (entry, slope): per entry the slopes, on a geometric grid, that some pair may need; returns their number.
+
+    The best slope of a pair is about the root of the sum of its a^2 over twice its B. The largest of its a decides: the
+    slope lies between that a over D and that a times U. So a slope is left out where no arc has such an a: sigmas of
+    very different sizes leave wide gaps in the middle, and the grid stays short.
+    """
+    rows, horizon, step = 0, len(work.incumbent), np.log(pairs.ratio)
     for j in range(pairs.c.shape[1]):
-        low, high, extra, quiet, size = np.inf, 0.0, 0.0, False, 0.0
+        low, high, extra, quiet, size = np.inf, -np.inf, 0.0, False, 0.0
         for e in range(len(seen.visits)):
-            a = seen.a[RIVAL, j, e]
             if seen.alive[e]:
-                size = max(size, abs(seen.mean[e]))
-                if a > 0.0:
-                    low, high = min(low, a), max(high, a)
-                    extra = max(extra, seen.extra[RIVAL, j, e])
+                size = max(size, abs(work.mean[e]))
+                if work.a[RIVAL, j, e] > 0.0:
+                    low, high = min(low, work.log_a[RIVAL, j, e]), max(high, work.log_a[RIVAL, j, e])
+                    extra = max(extra, work.extra[RIVAL, j, e])
                 else:
                     quiet = True
         if quiet and j == 0:
             work.grid[rows, 0], work.grid[rows, 1] = 0, -8.0 * horizon * size if size > 0.0 else -1.0
             rows += 1
-        if high == 0.0:
+        if high == -np.inf:
             break
         if pairs.sides == PER_ARC:
-            low, high = 1.0, 1.0
-        else:
-            low = low / np.sqrt(2.0 * (pairs.cost[j] + pairs.log_paths + 2 * horizon * extra))
-            high = high * np.sqrt(horizon / pairs.cost[j])
-        k = low
-        while rows < len(work.grid) and (k <= high * pairs.ratio or k == low):
-            work.grid[rows, 0], work.grid[rows, 1] = j, k
+            work.grid[rows, 0], work.grid[rows, 1] = j, 1.0
             rows += 1
+            continue
+        extra += high - low  # what h* adds, at most, for an arc whose a is far below the slope
+        below = 0.5 * np.log(2.0 * (pairs.cost[j] + pairs.log_paths + 2 * horizon * extra))  # log D
+        above = 0.5 * np.log(horizon / pairs.cost[j])  # log U
+        for i in range(len(work.cells)):
+            work.cells[i] = False
+        for e in range(len(seen.visits)):
+            if seen.alive[e] and work.a[RIVAL, j, e] > 0.0:
+                cell = (work.log_a[RIVAL, j, e] - low) / step
+                if cell >= 0.0:
+                    work.cells[min(int(cell), len(work.cells) - 1)] = True
+        k, last, reach = np.exp(low - below), 0, (below + above) / step + 2.0
+        for g in range(len(work.cells)):
+            if work.cells[g]:
+                last = g
+            if g > 0 and low - below + (g - 1) * step > high + above:
+                break
+            if g - last <= reach or g == 0:
+                work.grid[rows, 0], work.grid[rows, 1] = j, k
+                rows += 1
             k *= pairs.ratio
     return rows
 
 
 @inner_kernel
-def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole, epsilon: float, dropping: Whole) -> float:
+def judge(
+    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, dropping: Whole
+) -> float:
     """One row: eliminate (when not dropping) or drop what is cleared; returns the largest z, -inf if none is left.
 
     work.path[0] is set to the arc where the largest z is reached, or -1.
@@ -68,11 +92,13 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole, ep
     top, where = -np.inf, -1
     value = 0.0
     for h in range(len(work.incumbent)):
-        value += abs(seen.mean[work.incumbent[h]])
-    rounding = ROUNDING * value
+        value += abs(work.mean[work.incumbent[h]])
+    slack = work.slack[0] + SHARE * abs(epsilon)
+    rounding = ROUNDING * value + slack
     wall = -work.grid[row, 1]
-    # Bounds of noisy rows are never stretched: a late stop is safe. Ties of quiet paths must pass in spite of rounding.
-    limit = epsilon + ROUNDING * wall if wall > 0.0 else epsilon
+    # A bound of a noisy row must pass in spite of rounding, which may have made it smaller. Ties of quiet paths, whose
+    # rewards are exact, count as ties in spite of rounding.
+    limit = epsilon + ROUNDING * wall if wall > 0.0 else epsilon - slack
     for i in range(len(first) - 1):
         here = work.behind[i] + constant
         for e in range(first[i], first[i + 1]):
@@ -81,8 +107,8 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole, ep
             z = -np.inf
             if here > -np.inf and work.ahead[target[e]] > -np.inf:
                 z = here + work.weight[e] + work.ahead[target[e]]
-                if wall > 0.0 and z > 0.5 * wall:
-                    z = np.inf
+                if not z <= (0.5 * wall if wall > 0.0 else np.inf):
+                    z = np.inf  # through a wall; or no number, which proves nothing
             if z > top:
                 top, where = z, e
             if z < -rounding and dropping == 0:
@@ -97,7 +123,7 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, row: Whole, ep
 
 
 @inner_kernel
-def left(work: Work) -> int:
+def left(work: Scratch) -> int:
     """How many arcs off the incumbent are not yet cleared."""
     count = 0
     for e in range(len(work.live)):
@@ -127,13 +153,17 @@ def planning_scale(pairs: Pairs, seen: Evidence) -> float:
 
 
 @inner_kernel
-def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, rows: int, epsilon: float, scale: float) -> int:
+def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, rows: int, epsilon: float, scale: float) -> int:
     """Sweep rows until none clears anything more; returns the row of the planning scale with the least largest z.
 
     With scale 0 all rows are swept, else those of that scale only. The last sweep clears nothing, so its rows compare.
+    NO_ROW when no row is of that scale.
     """
     own = scale if scale > 0.0 else planning_scale(pairs, seen)
-    count, before, best = left(work), -1, 0
+    count, before, best = left(work), -1, NO_ROW
+    for row in range(rows - 1, -1, -1):
+        if pairs.scale[int(work.grid[row, 0])] == own and work.grid[row, 1] > 0.0:
+            best = row
     while count > 0 and count != before:
         before, least = count, np.inf
         for row in range(rows):
@@ -147,9 +177,10 @@ def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, rows: int, epsi
 
 
 @inner_kernel
-def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float, routine: Whole) -> int:
-    """The full check of the incumbent, which must be set: -1 when everything is cleared, else the row to plan with.
+def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, routine: Whole) -> int:
+    """The full check of the incumbent, which must be set: PASSED when everything is cleared, else the row to plan with.
 
+    NO_ROW when there is none, because no arc that is left has noise.
     A routine check, made between trials, also eliminates, and saves passes where they could hardly matter: every second
     row judges all remaining paths for good; then the rows of the planning scale clear what they can; the other rows
     follow only when at most a quarter of the arcs is left. A check that is not routine sweeps all rows.
@@ -158,7 +189,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float
         work.live[e] = seen.alive[e]
         work.cleared[e] = False
     rows = fill_grid(pairs, seen, work)
-    best = 0
+    best = NO_ROW
     if routine == 1:
         for row in range(0, rows, 2):
             judge(graph, pairs, seen, work, row, epsilon, np.int64(0))
@@ -171,11 +202,11 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Work, epsilon: float
             return best
     if left(work) > 0:
         best = drop(graph, pairs, seen, work, rows, epsilon, 0.0)
-    return -1 if left(work) == 0 else best
+    return PASSED if left(work) == 0 else best
 
 
 @inner_kernel
-def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> float:
+def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> float:
     """The least epsilon for which the full check passes, by bisection to one part in a thousand, from above."""
     set_incumbent(graph, seen, work)
     for e in range(len(seen.alive)):
@@ -187,15 +218,14 @@ def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Work) -> float:
     high = np.inf
     for row in range(rows):
         high = min(high, judge(graph, pairs, seen, work, row, -np.inf, np.int64(1)))
-    if high <= 0.0:
-        return 0.0
     low = 0.0
-    if check(graph, pairs, seen, work, 0.0, np.int64(0)) < 0:
+    if check(graph, pairs, seen, work, 0.0, np.int64(0)) == PASSED:
         return 0.0
+    high = (max(high, 0.0) + work.slack[0]) * (1.0 + 2.0 * SHARE)
     while high - low > 1e-3 * high:
         middle = 0.5 * (low + high)
-        if check(graph, pairs, seen, work, middle, np.int64(0)) < 0:
+        if check(graph, pairs, seen, work, middle, np.int64(0)) == PASSED:
             high = middle
         else:
             low = middle
-    return high
+    return float(high)

@@ -1,0 +1,116 @@
+"""Where compiled kernels are kept: a folder that nobody else can write to, named by all that a kernel can see.
+
+Reading a kept kernel runs what the file says, so whoever can write there can run code as us. Every folder on the way
+must be out of others' reach; without one, kernels are compiled in each process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+# Kernels live in the first three; constants that they freeze may come from whatever these import, which by the order of
+# the layers is model/ and the files at the top.
+SEEN = ("engine", "rules", "learners", "model")
+
+
+class Folder(NamedTuple):
+    """Where kernels are kept, or None; and what was wrong with the places that came first."""
+
+    path: Path | None
+    trouble: str = ""
+
+
+def source_key(versions: Iterable[str] = ()) -> str:
+    """Hash of the sources that compiled code can see, the version of Python and those of what compiles it."""
+    digest = hashlib.sha256("\n".join([sys.version, *versions]).encode())
+    files = [*PACKAGE.glob("*.py"), *(file for folder in SEEN for file in (PACKAGE / folder).rglob("*.py"))]
+    for file in sorted(files):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(PACKAGE).as_posix()}\n{len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def cache_folder(key: str) -> Folder:
+    """The folder for kernels of exactly these sources, made if need be.
+
+    SUREPATH_CACHE_DIR names one; else it lies under NUMBA_CACHE_DIR where that is set, or in the user's cache. Where
+    that cannot be written, or where others can, a private one in the temporary folder serves.
+    """
+    try:
+        return Folder(_make(_base(), "numba", key))
+    except OSError as cause:
+        trouble = _words(cause)
+    try:
+        uid = os.geteuid() if hasattr(os, "geteuid") else 0
+        return Folder(_make(Path(tempfile.gettempdir()), f"surepath-{uid}", key, shut=0o077), trouble)
+    except OSError as cause:
+        return Folder(None, f"{trouble}, and {_words(cause)}")
+
+
+def _base() -> Path:
+    chosen = os.environ.get("SUREPATH_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    common = Path(
+        os.environ.get("NUMBA_CACHE_DIR")
+        or os.environ.get("XDG_CACHE_HOME")
+        or os.path.join(os.path.expanduser("~"), ".cache")
+    )
+    if not common.is_absolute():  # never in the folder one happens to stand in
+        raise OSError(f"{common} is no place for a cache")
+    return common / "surepath"
+
+
+def _make(base: Path, *names: str, shut: int = 0o022) -> Path:
+    """base/names..., each of the names a true folder of ours that is shut to others, and out of their reach."""
+    base.parent.mkdir(parents=True, exist_ok=True)
+    base.mkdir(mode=0o700, exist_ok=True)
+    path = Path(os.path.realpath(base))
+    for folder in (path, *path.parents):
+        _check_reach(folder)
+    if shut == 0o022:
+        _check_own(path, shut)
+    for name in names:
+        path = path / name
+        path.mkdir(mode=0o700, exist_ok=True)
+        _check_own(path, shut)
+    tempfile.TemporaryFile(dir=path).close()  # can it be written?
+    return path
+
+
+def _check_own(path: Path, shut: int) -> None:
+    """Refuse a folder that is a link, somebody else's, or open to others."""
+    info = os.lstat(path)
+    if not stat.S_ISDIR(info.st_mode):
+        raise OSError(f"{path} is not a folder")
+    if not hasattr(os, "geteuid"):  # elsewhere a user's folders are the user's by default
+        return
+    if info.st_uid != os.geteuid():
+        raise OSError(f"{path} belongs to somebody else")
+    if info.st_mode & shut:
+        raise OSError(f"{path} is open to others")
+
+
+def _check_reach(folder: Path) -> None:
+    """Refuse a folder in which somebody else could exchange ours for another."""
+    info = os.stat(folder)
+    if not hasattr(os, "geteuid"):
+        return
+    if info.st_uid not in (0, os.geteuid()):
+        raise OSError(f"{folder} belongs to somebody else")
+    if info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX:
+        raise OSError(f"{folder} is open to others")
+
+
+def _words(cause: OSError) -> str:
+    return f"{cause.filename}: {cause.strerror}" if cause.filename else str(cause.strerror or cause)

@@ -1,0 +1,110 @@
+"""Numba's cache of compiled functions, for our kernels alone: in our folder, and a damaged file is only a lost one.
+
+Numba's own setting of the folder counts for the whole process; a user's functions must not land in ours, so each
+kernel gets a cache object of its own. Files carry a checksum, because machine code with a hole in it would crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, InTreeCacheLocator
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+class Damaged(Exception):
+    """A file that is not what was written."""
+
+
+class Files(IndexDataCacheFile):  # type: ignore[misc]
+    """The index and the data files of one kernel, each after its checksum."""
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            version, stamp, overloads = pickle.loads(_read(self._index_path))
+        except FileNotFoundError:
+            return {}
+        except Exception:
+            with contextlib.suppress(OSError):
+                os.unlink(self._index_path)
+            return {}
+        return dict(overloads) if (version, stamp) == (self._version, self._source_stamp) else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._write(self._index_path, self._dump((self._version, self._source_stamp, overloads)))
+
+    def _load_data(self, name: str) -> Any:
+        return pickle.loads(_read(self._data_path(name)))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), self._dump(data))
+
+    def _write(self, path: str, data: bytes) -> None:
+        with self._open_for_write(path) as file:
+            file.write(hashlib.sha256(data).digest())
+            file.write(data)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        digest, data = file.read(_DIGEST), file.read()
+    if hashlib.sha256(data).digest() != digest:
+        raise Damaged(path)
+    return data
+
+
+class Place(InTreeCacheLocator):  # type: ignore[misc]
+    """Our folder, in the place of the one beside a function's file."""
+
+    folder: ClassVar[Path]
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        self._cache_path = str(self.folder / self.get_suitable_cache_subpath(py_file))
+
+
+class Kind(CompileResultCacheImpl):  # type: ignore[misc]
+    """Compiled functions, in our place."""
+
+    _locator_classes: ClassVar[list[type]] = [Place]
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        self._locator = Place(py_func, inspect.getfile(py_func))  # whatever other places Numba is told of
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """The cache of one kernel; it never fails: what cannot be read is compiled, what cannot be written is not kept."""
+
+    _impl_class = Kind
+    said = False
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = Files(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is kept for these types, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever a damaged file may raise
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep it; a full disk is no reason to stop."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as cause:
+            if not KernelCache.said:
+                KernelCache.said = True
+                told = f"surepath: compiled kernels cannot be kept in {Place.folder}: {cause.strerror or cause}"
+                print(told, file=sys.stderr, flush=True)

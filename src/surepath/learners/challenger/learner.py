@@ -1,0 +1,277 @@
+"""Challenger: bounds the difference between two plans directly and plays what separates them.
+
+The theorem and its proof are in the docs ("Challenger: the theorem"). In one sentence: with probability at least
+1 - delta, at all times at once, V(best) - V(p) <= max over q of min over the grid of G(q | p) for every path p, so the
+learner may stop whenever the check of its incumbent passes, whatever was played. Assumptions: trials are independent
+repeats, each reward is conditionally sigma-sub-Gaussian, and trials do not fail in a way that depends on their reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real
+from surepath.engine.arrays import Reality, no_reality
+from surepath.errors import SettingError
+from surepath.learners.base import Learner, locked
+from surepath.learners.challenger.explain import Explanation, explain
+from surepath.learners.challenger.prior import PRIORS, WIDTHS, pairs_of
+from surepath.learners.challenger.run import AGAIN, CERTIFY, DONE, PAUSED, PLAN, RUN, TELL, WAKE, act
+from surepath.learners.challenger.sampling import SAMPLING
+from surepath.learners.challenger.state import EPISODES, NEXT_FULL, READY, Scratch, new_evidence, new_scratch
+from surepath.learners.record import BUDGET, CLEARED, STOP_REASONS, RunRecord
+from surepath.learners.workers import look_up
+from surepath.model.mdp import MDP
+from surepath.model.paths import best_path, on_open_paths
+
+_KEPT = 64  # paths whose proven gaps are remembered
+_STRETCH = 200_000  # arcs times episodes between two looks at whether a run is still wanted
+_IDLE_RNG = np.random.default_rng(0)
+
+
+class Challenger(Learner):
+    """The learner to use: the fewest trials for the guarantee.
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be; 0 asks for the best itself, which must then be unique.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
+        widths: "one-sided" (the default), "two-sided" (simpler, more trials), or "per-arc" (a confidence interval
+            for each arc and the difference of paths, as CLUCB stops; for comparison).
+        prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two plans differ),
+            "uniform" (pays log of the number of plans), or "both" at a cost of log 2.
+        sampling: "separating" (the default), "max-diameter" (EPRL's) or "coverage"; any keeps the guarantee.
+        repeat: In simulations, play a path again up to this share of its least visits before planning again.
+        patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
+            follow a plan gone stale, and on long horizons that can cost many times the trials.
+
+    Example:
+        >>> import numpy as np
+        >>> from surepath import families
+        >>> instance = families.chain(steps=3, options=2, seed=1, sigma=0.1)
+        >>> learner = Challenger(instance.mdp, epsilon=0.2, delta=0.1, sigma=0.1)
+        >>> rng = np.random.default_rng(0)
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, instance.means[path] + 0.1 * rng.normal(size=3))
+        >>> instance.regret_of(learner.recommend()) <= 0.2
+        True
+    """
+
+    name = "Challenger"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        widths: str = "one-sided",
+        prior: str = "detour",
+        sampling: str = "separating",
+        repeat: float = 0.0,
+        patience: float = 0.01,
+    ) -> None:
+        super().__init__(mdp, epsilon, delta, sigma)
+        self.widths = one_of("widths", widths, WIDTHS)
+        self.prior = one_of("prior", prior, PRIORS)
+        self.sampling = one_of("sampling", sampling, SAMPLING)
+        self.repeat = real("repeat", repeat)
+        self.patience = real("patience", patience)
+        for what, value in (("repeat", self.repeat), ("patience", self.patience)):
+            if not 0 <= value <= 1:
+                raise SettingError(f"{what} must lie between 0 and 1, not {value:g}")
+        how = SAMPLING.index(self.sampling), self.repeat, self.patience
+        self.pairs = pairs_of(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior, *how)
+        self._seen = new_evidence(mdp.n_arcs)
+        self._work = self._new_scratch()
+        self._connect()
+        self._planned = False
+        self._proven: dict[bytes, float] = {}  # the least gap proven for a path stays proven
+        self._settle()
+        self._note_stop()
+
+    def _connect(self) -> None:
+        self._visits, self._origin, self._sums = self._seen.visits, self._seen.origin, self._seen.sums
+
+    def _new_scratch(self) -> Scratch:
+        return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
+
+    def _act(self, task: int) -> float:
+        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, 0, 0.0, self.epsilon)
+
+    @locked
+    def explain(self, challengers: int = 3) -> Explanation:
+        """The incumbent, its strongest challengers with their bounds and what separates them, what is ruled out."""
+        self._settle()
+        return explain(self, challengers)
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP."""
+        return {
+            "name": self.name,
+            "epsilon": self._first_epsilon,
+            "delta": self.delta,
+            "sigma": self.sigma.tolist(),
+            "widths": self.widths,
+            "prior": self.prior,
+            "sampling": self.sampling,
+            "repeat": self.repeat,
+            "patience": self.patience,
+        }
+
+    # Steps -----------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Check and plan, once per state of the evidence."""
+        if self._planned or self.stopped:
+            return
+        if self._act(PLAN) == 1.0:
+            self.stopped = True
+            self.stop_reason = STOP_REASONS[CLEARED]
+        self._planned = True
+
+    def _check_anew(self) -> None:
+        """Make a full check now, whatever was planned."""
+        self._seen.memo[NEXT_FULL] = self._seen.memo[READY] = 0.0
+        self._planned = False
+        self._settle()
+
+    def _choose(self) -> IntArray:
+        self._settle()
+        return self._work.path
+
+    def _choose_beside(self, index: int) -> IntArray:
+        return self._choose()
+
+    def _set_under_way(self, path: IntArray, change: int) -> None:
+        seen, work = self._seen, self._work
+        seen.pending[path] += change
+        if change > 0:  # what is asked for next goes beside it
+            work.path[:] = path
+            covering = bool((work.mark[(seen.visits == 0) & ~self.pairs.is_known] > 0).any())
+            self._act(PLAN if covering else AGAIN)
+
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        seen, played = self._seen, path[: len(gains)]
+        learned = ~self.pairs.is_known[played]
+        arcs, news = played[learned], gains[learned]
+        new = seen.visits[arcs] == 0
+        seen.origin[arcs[new]] = news[new]
+        seen.visits[played] += 1
+        seen.sums[arcs] += news - seen.origin[arcs]
+        self._work.path[:] = path
+        self._act(TELL)
+        self.episodes += 1
+        seen.memo[EPISODES] = self.episodes
+        self._planned = False
+        self._settle()
+
+    def _active(self) -> BoolArray:
+        return self._seen.alive.copy()
+
+    def _recommend(self) -> IntArray:
+        """The incumbent: the empirically best path over the arcs that are left."""
+        self._settle()
+        return best_path(self.mdp, np.where(self._seen.alive, self._work.mean, -np.inf))
+
+    def _gap(self) -> float:
+        """The least bound proven for the incumbent so far."""
+        self._settle()
+        planned = self._work.path.copy()
+        gap = max(0.0, self._act(CERTIFY))
+        self._work.path[:] = planned
+        key = self._work.incumbent.tobytes()
+        gap = min(gap, self._proven.pop(key, np.inf))
+        self._proven[key] = gap
+        if len(self._proven) > _KEPT:
+            del self._proven[next(iter(self._proven))]
+        return gap
+
+    def _stop_gap(self) -> float:
+        """The check has passed, which proves epsilon; the certified gap may be smaller."""
+        return min(self.epsilon, self._gap())
+
+    def _epsilon_changed(self) -> None:
+        self._check_anew()
+
+    def _excluded_changed(self) -> None:
+        self._seen.alive[:] = on_open_paths(self.mdp, ~self._excluded)
+        paths = {key: np.frombuffer(key, dtype=np.int64) for key in self._proven}
+        self._proven = {key: self._proven[key] for key, path in paths.items() if not self._excluded[path].any()}
+        self._check_anew()
+
+    def _evidence(self) -> dict[str, Any]:
+        paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
+        return {
+            **{name: array.copy() for name, array in self._seen._asdict().items()},
+            "planned": self._planned,
+            "plan": self._work.path.copy(),
+            "marks": self._work.mark.copy(),
+            "proven_paths": paths.reshape(-1, self.mdp.horizon),
+            "proven_gaps": np.array(list(self._proven.values()), dtype=np.float64),
+        }
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        for name, array in self._seen._asdict().items():
+            array[:] = evidence[name]
+        self._work = self._new_scratch()
+        self._act(WAKE)
+        self._planned = bool(evidence["planned"])
+        self._work.path[:] = evidence["plan"]
+        self._work.mark[:] = evidence["marks"]
+        paths = np.array(evidence["proven_paths"], dtype=np.int64).reshape(-1, self.mdp.horizon)
+        self._proven = {path.tobytes(): float(gap) for path, gap in zip(paths, evidence["proven_gaps"])}
+
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        """Sampling depends on epsilon here, so every epsilon has a run of its own from the same seed."""
+        size, horizon = len(epsilons), self.mdp.horizon
+        record = RunRecord.empty(size, horizon)
+        start = rng.bit_generator.state
+        for at, epsilon in enumerate(epsilons.tolist()):
+            rng.bit_generator.state = start
+            own = self if epsilon == self._first_epsilon else self.fresh(epsilon)
+            assert isinstance(own, Challenger)
+            seen, work = new_evidence(self.mdp.n_arcs), own._new_scratch()
+            graph, pairs = self.graph, own.pairs
+            answer = PAUSED
+            while answer == PAUSED:
+                look_up()
+                pause = seen.memo[EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
+                answer = act(graph, pairs, seen, work, reality, rng, RUN, budget, pause, epsilon)
+            done = answer == DONE
+            eliminated = int((~seen.alive).sum())
+            gap = act(graph, pairs, seen, work, reality, rng, CERTIFY, 0, 0.0, epsilon)
+            record.tau[at] = int(seen.memo[EPISODES])
+            record.reason[at] = CLEARED if done else BUDGET
+            record.path[at] = work.incumbent
+            record.eliminated[at] = eliminated
+            record.gap[at] = max(0.0, min(gap, epsilon) if done else gap)
+        return record
+
+
+def certify(mdp: MDP, settings: Mapping[str, Any], evidence: Mapping[str, Any]) -> tuple[IntArray, float]:
+    """Compute, from settings and evidence alone, the recommended path and its certified gap: a pure function.
+
+    Args:
+        mdp: The problem.
+        settings: What `Challenger.settings()` gives.
+        evidence: visits, origin and sums of each arc, and alive or excluded arcs if any, as in a snapshot.
+    """
+    from surepath.learners.registry import build
+
+    learner = build(settings, mdp)
+    assert isinstance(learner, Challenger)
+    empty = learner._evidence()
+    given = {name: evidence[name] for name in ("visits", "origin", "sums", "alive") if name in evidence}
+    learner._load({**empty, **given, "planned": True})
+    return learner._recommend(), learner._gap()
+
+
+_NOWHERE = no_reality()

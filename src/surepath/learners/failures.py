@@ -1,0 +1,49 @@
+"""Options that keep failing: the sampling turns to others for a while, so that one broken step cannot block a study.
+
+A trial that breaks off at step k is a failure of the arc it was about to play there. After `PATIENCE` failures in a row
+an arc rests: while it does, paths around it are played where there are any. Each further failure doubles the rest, and
+one success ends it. What is played never touches the guarantee.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath._checks import BoolArray, IntArray
+
+PATIENCE = 3  # failures in a row before an arc rests
+LONGEST = 12  # a rest lasts at most 2 to this power trials
+
+
+class Failures:
+    """Failures in a row of each arc, and until which trial it rests.
+
+    Attributes:
+        in_a_row: int [N].
+        until: Number of told trials at which an arc is tried again, int [N].
+        total: Failures of each arc so far, int [N].
+    """
+
+    def __init__(self, n_arcs: int) -> None:
+        self.in_a_row: IntArray = np.zeros(n_arcs, dtype=np.int64)
+        self.until: IntArray = np.zeros(n_arcs, dtype=np.int64)
+        self.total: IntArray = np.zeros(n_arcs, dtype=np.int64)
+
+    def note(self, path: IntArray, played: int, told: int) -> None:
+        """Take in a trial of which `played` steps were scored; `told` counts the trials told so far."""
+        self.in_a_row[path[:played]] = 0
+        self.until[path[:played]] = 0
+        if played < len(path):
+            arc = path[played]
+            self.total[arc] += 1
+            self.in_a_row[arc] += 1
+            if self.in_a_row[arc] >= PATIENCE:
+                self.until[arc] = told + 2 ** min(int(self.in_a_row[arc]), LONGEST)
+
+    def resting(self, path: IntArray, told: int) -> bool:
+        """Tell whether the path uses an arc that rests."""
+        return bool((self.until[path] > told).any())
+
+    def rested(self, told: int) -> BoolArray:
+        """Tell which arcs do not rest, bool [N]."""
+        return self.until <= told

@@ -1,0 +1,84 @@
+"""What a learner implements behind the public methods of `base.Learner`.
+
+Every hook is called with the learner's lock held and with input that was checked; none of them locks or checks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.engine.arrays import Reality
+from surepath.learners.record import RunRecord
+
+
+class Hooks(ABC):
+    """The methods that make one learner differ from another."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules."""
+
+    @abstractmethod
+    def _active(self) -> BoolArray:
+        """Which arcs may still be on a best path, a fresh bool [N]."""
+
+    @abstractmethod
+    def _choose(self) -> IntArray:
+        """The next path."""
+
+    @abstractmethod
+    def _choose_beside(self, index: int) -> IntArray:
+        """The next path beside the plays under way, for place `index` of one ask(n); it leaves no trace."""
+
+    def _set_under_way(self, path: IntArray, change: int) -> None:  # noqa: B027 (most need nothing)
+        """A play of this path is under way (+1) or no longer (-1)."""
+
+    @abstractmethod
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        """Take in the first len(gains) steps of a play of the path; eliminate; decide whether to stop.
+
+        After the stop it only takes in what was seen: `stopped` stays.
+        """
+
+    @abstractmethod
+    def _recommend(self) -> IntArray:
+        """The path that the present statistics speak for."""
+
+    @abstractmethod
+    def _gap(self) -> float:
+        """The certified gap of `_recommend()` by the present statistics."""
+
+    def _stop_gap(self) -> float:
+        """The gap that is proven for `_recommend()` at the moment of the stop."""
+        return self._gap()
+
+    @abstractmethod
+    def _epsilon_changed(self) -> None:
+        """Test again whether to stop, with a smaller epsilon."""
+
+    @abstractmethod
+    def _excluded_changed(self) -> None:
+        """Take `_excluded` out of the graph, revive everything else, and judge anew from the evidence.
+
+        An arc may have been ruled out by a plan that turned out to be infeasible.
+        """
+
+    @abstractmethod
+    def _evidence(self) -> dict[str, Any]:
+        """What decides beyond the settings, as arrays and numbers."""
+
+    @abstractmethod
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        """The inverse of `_evidence`, on a learner of the same settings."""
+
+    def _begin(self, rng: np.random.Generator) -> None:  # noqa: B027 (most draw nothing)
+        """Before a simulated run played step by step: draw what this learner draws for itself."""
+
+    @abstractmethod
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        """A whole run from scratch in compiled code (the state of this object is not touched)."""

@@ -1,0 +1,29 @@
+"""What one simulated run leaves behind, and why runs end."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from surepath._checks import FloatArray, IntArray
+
+# Why a run ended; the names are what people see, the numbers what kernels return.
+STOP_REASONS = ("budget", "gap", "single", "cleared")
+BUDGET, GAP, SINGLE, CLEARED = range(4)
+
+
+class RunRecord(NamedTuple):
+    """One simulated run, one entry per epsilon (largest epsilon need not come first)."""
+
+    tau: IntArray  # [E] episodes played when this epsilon's rule was met, or the budget
+    reason: IntArray  # [E] index into STOP_REASONS; BUDGET marks a censored run
+    path: IntArray  # [E, H] recommended path
+    eliminated: IntArray  # [E] number of arcs ruled out
+    gap: FloatArray  # [E] certified gap at that time
+
+    @classmethod
+    def empty(cls, epsilons: int, horizon: int) -> RunRecord:
+        """Room for a run."""
+        wholes = [np.zeros(epsilons, dtype=np.int64) for _ in range(3)]
+        return cls(wholes[0], wholes[1], np.zeros((epsilons, horizon), dtype=np.int64), wholes[2], np.zeros(epsilons))

@@ -1,0 +1,93 @@
+"""A learner's state as plain arrays and numbers, for those who keep it elsewhere and go on from it later.
+
+Settings (what was fixed before the data) and evidence (what was seen and what was decided from it) are saved; scratch
+arrays never are. A snapshot holds no object of ours, so it can be written in any format.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surepath.errors import SettingError
+
+if TYPE_CHECKING:
+    from surepath.learners.base import Learner
+
+Snapshot = dict[str, Any]
+
+FORMAT = 1
+
+
+def take_snapshot(learner: Learner) -> Snapshot:
+    """Collect everything that decides."""
+    answer, gap = learner._answer if learner._answer is not None else (np.zeros(0, dtype=np.int64), np.inf)
+    return {
+        "format": FORMAT,
+        "settings": learner.settings(),
+        "problem": learner.mdp.content_hash,
+        "epsilon": learner.epsilon,
+        "episodes": learner.episodes,
+        "stopped": learner.stopped,
+        "stop_reason": learner.stop_reason,
+        "answer": answer.copy(),
+        "answer_gap": float(gap),
+        "answered_at": learner._answered_at,
+        "excluded": learner._excluded.copy(),
+        "exclusions": [dict(one) for one in learner.exclusions],
+        "under_way": learner._under_way.as_array(),
+        "failures_in_a_row": learner._failures.in_a_row.copy(),
+        "failures_until": learner._failures.until.copy(),
+        "failures_total": learner._failures.total.copy(),
+        "watch": learner._watch.evidence(),
+        "evidence": learner._evidence(),
+    }
+
+
+def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
+    """Put a snapshot into a learner with the same settings, or say why it does not fit."""
+    if snapshot.get("format") != FORMAT:
+        raise SettingError(f"snapshots have format {FORMAT} here, not {snapshot.get('format')!r}")
+    if snapshot["problem"] != learner.mdp.content_hash:
+        raise SettingError("the snapshot was taken on another problem: the graphs differ")
+    mine, theirs = learner.settings(), snapshot["settings"]
+    for key in sorted({*mine, *theirs}):
+        if mine.get(key) != theirs.get(key):
+            raise SettingError(
+                f"the snapshot was taken with {key} {theirs.get(key)!r}, this learner has {mine.get(key)!r}; "
+                f"Learner.from_snapshot(mdp, snapshot) builds the right one"
+            )
+    learner._epsilon = float(snapshot["epsilon"])
+    learner.episodes = int(snapshot["episodes"])
+    learner.stopped, learner.stop_reason = bool(snapshot["stopped"]), snapshot["stop_reason"]
+    answer = np.array(snapshot["answer"], dtype=np.int64)
+    learner._answer = (answer, float(snapshot["answer_gap"])) if answer.size else None
+    learner._answered_at = int(snapshot["answered_at"])
+    learner._excluded[:] = snapshot["excluded"]
+    learner.exclusions = [dict(one) for one in snapshot["exclusions"]]
+    learner._under_way = type(learner._under_way)(learner.mdp.horizon)
+    for path in np.array(snapshot["under_way"], dtype=np.int64).reshape(-1, learner.mdp.horizon):
+        learner._under_way.add(path)
+    learner._failures.in_a_row[:] = snapshot["failures_in_a_row"]
+    learner._failures.until[:] = snapshot["failures_until"]
+    learner._failures.total[:] = snapshot["failures_total"]
+    learner._watch.load(snapshot["watch"])
+    learner._load(snapshot["evidence"])
+
+
+def own_arrays(value: Any) -> Any:
+    """The value with every array in it, and in the tuples, dicts and parts of a learner in it, writable and its own.
+
+    Pickles may hand out read-only views of a shared buffer, which kernels can neither write nor take as they are.
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.flags.writeable and value.flags.owndata else value.copy()
+    if isinstance(value, tuple):
+        items = [own_arrays(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, dict):
+        return {key: own_arrays(item) for key, item in value.items()}
+    if type(value).__module__.startswith("surepath.learners.") and hasattr(value, "__dict__"):
+        value.__dict__.update(own_arrays(value.__dict__))
+    return value

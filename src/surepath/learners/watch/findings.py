@@ -1,0 +1,70 @@
+"""What is said when the data contradict what was declared, in people's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["exact", "noise", "dependence", "drift"]
+KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
+EXACT, NOISE, DEPENDENCE, DRIFT = range(len(KINDS))
+
+SPEAKS = 1e-3  # a finding is told below this
+SURE = 1e-6  # and told without reserve below this
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something declared that the rewards contradict.
+
+    Attributes:
+        kind: "exact": a reward declared exact differs. "noise": larger than declared. "dependence": the score of a step
+            shifts with an earlier choice. "drift": it shifts with time.
+        where: The place in words: one option, one stage or all of them.
+        declared: What was declared: the noise; 0 for a shift.
+        seen: The noise, or the size of the shift, estimated from the rewards.
+        p_value: Probability, if all that was declared holds, that anything this striking is ever said: about any place,
+            of any kind, at any time. 0 for what cannot happen at all.
+        message: All of it in one sentence.
+    """
+
+    kind: Kind
+    where: str
+    declared: float
+    seen: float
+    p_value: float
+    message: str
+
+
+def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, p_value: float) -> Finding:
+    """A finding with its sentence; `earlier` names the choice that a step's score depends on."""
+    if kind == "exact":
+        text = f"rewards declared exact differ by about {seen:.2g} {where}"
+    elif kind == "noise":
+        text = f"the noise looks larger than declared ({seen:.2g} against {declared:.2g} {where}, {odds(p_value)})"
+    elif kind == "dependence":
+        text = f"the score {where} shifts with {earlier} (typically by {seen:.2g}, {odds(p_value)})"
+    else:
+        text = f"the score {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
+    certain = "does" if p_value < SURE else "may"
+    return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold")
+
+
+def odds(p_value: float) -> str:
+    """A p-value as people read it: "p < 1e-6", rounded up to a step of a thousand."""
+    for power in (12, 9, 6, 3):
+        if p_value < 10.0**-power:
+            return f"p < 1e-{power}"
+    return f"p = {p_value:.2g}"
+
+
+def headline(findings: Sequence[Finding]) -> str | None:
+    """The strongest finding in one sentence, or None when there is nothing to say.
+
+    Example:
+        >>> found = finding("noise", "at stage 2", "", 0.1, 0.31, 3e-8)
+        >>> headline([found])
+        'the noise looks larger than declared (0.31 against 0.1 at stage 2, p < 1e-6): the certificate does not hold'
+    """
+    return min(findings, key=lambda found: found.p_value).message if findings else None

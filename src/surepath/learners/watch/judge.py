@@ -1,0 +1,138 @@
+"""Which places and kinds contradict what was declared: every e-value, weighed so that one union covers them all.
+
+Noise has half of the weight, dependence and drift a quarter each. Within noise a third goes to all arcs together, a
+third to the stages, a third to single arcs; within the others half to (pairs of) stages, half to single arcs. The
+weights sum to at most 1, so 1 / (weight x e-value) is a p-value that has the union in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from surepath._checks import FloatArray, IntArray
+from surepath.learners.watch.contexts import ANY, Cells, Contexts
+from surepath.learners.watch.evalues import larger_noise, own_shifts, shared_shifts, sums
+from surepath.learners.watch.findings import DEPENDENCE, DRIFT, EXACT, NOISE, SPEAKS
+
+ROUNDING = 2.0**-50  # rewards declared exact may differ by this much of their size
+LARGEST_TABLE = 100  # a stage with more arcs and contexts than this is judged arc by arc only
+
+
+class Counts(NamedTuple):
+    """What a `Watch` has counted, on the arcs with noise that were played."""
+
+    arc: IntArray  # [A]
+    sigma: FloatArray  # [A]
+    n: FloatArray  # [A] rewards
+    spread: FloatArray  # [A] Q, the sum of squares of z about their mean
+
+
+class Judged(NamedTuple):
+    """One row for each place and kind looked at."""
+
+    kind: int
+    log_p: FloatArray  # [R] above 0 where nothing speaks against what was declared
+    stage: IntArray  # [R] or ANY
+    arc: IntArray  # [R] or ANY
+    earlier: IntArray  # [R] stage of the earlier choice, or ANY
+    declared: FloatArray  # [R]
+    seen: FloatArray  # [R]
+
+
+def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells) -> Iterator[Judged]:
+    """Judge every place and kind where there is noise.
+
+    Where a shift speaks, what it accounts for is taken out of the noise, so that one cause is not told as two.
+    """
+    explained = np.zeros(len(counts.arc))
+    for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):
+        if len(cells.arc):
+            yield from _shifts(kind, contexts, counts, cells, explained)
+    if len(counts.arc):
+        yield from _noise(contexts, counts._replace(spread=np.maximum(counts.spread - explained, 0)))
+
+
+def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
+    """Rewards declared exact that differ: impossible, so they need no e-value and no weight."""
+    root = np.sqrt(counts.spread)
+    bad = np.flatnonzero(root > ROUNDING * np.sqrt(counts.n) * np.abs(origin))
+    arc, seen = counts.arc[bad], root[bad] / np.sqrt(counts.n[bad] - 1)
+    none = np.full(len(bad), ANY)
+    return Judged(EXACT, np.full(len(bad), -np.inf), contexts.stage(arc), arc, none, 0 * seen, seen)
+
+
+def _noise(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
+    """Noise larger than declared; an arc played once adds nothing and costs its price."""
+    arc, sigma, n, spread = counts
+    stage, none = contexts.stage(arc), np.full(len(arc), ANY)
+    columns = np.stack([n, spread, n - 1, n * sigma], axis=1)
+    stages = len(contexts.stage_arc) - 1
+    for union, group_of, at_stage, at_arc in (
+        (6, none, none, none),
+        (6 * stages, stage, stage, none),
+        (6 * contexts.n_arcs, arc, stage, arc),
+    ):
+        _, first, group = np.unique(group_of, return_index=True, return_inverse=True)
+        count, square, freedom, weighted = sums(group, columns, len(first)).T
+        log_p = np.log(union) - larger_noise(count, square)
+        declared = weighted / count
+        seen = declared * np.sqrt(square / np.maximum(freedom, 1))
+        yield Judged(NOISE, log_p, at_stage[first], at_arc[first], none[first], declared, seen)
+
+
+def _shifts(kind: int, contexts: Contexts, counts: Counts, cells: Cells, explained: FloatArray) -> Iterator[Judged]:
+    """Means that differ by context, judged at the larger of the declared and the seen noise."""
+    before = contexts.earlier_stage(cells.context)
+    base = len(contexts.stage_arc) + 1
+    _, first, family = np.unique(cells.arc * base + before, return_index=True, return_inverse=True)
+    arc, earlier, later = cells.arc[first], before[first], contexts.stage(cells.arc[first])
+    at = np.searchsorted(counts.arc, arc)
+    sigma, n, spread = counts.sigma[at], counts.n[at], counts.spread[at]
+    count, total, several = sums(
+        family, np.stack([cells.rewards, cells.total, np.ones(len(family))], axis=1), len(arc)
+    ).T
+    apart = cells.rewards * (cells.total / cells.rewards - (total / count)[family]) ** 2
+    between = np.bincount(family, apart)
+    variance = np.maximum(1.0, spread / np.maximum(n - 1, 1))
+    sizes = np.diff(contexts.stage_arc)
+    pairs, arcs = (
+        (len(contexts.later), sizes[contexts.later].sum()) if kind == DEPENDENCE else (len(sizes), sizes.sum())
+    )
+
+    log_p = np.log(8 * arcs) - own_shifts(family, cells.rewards, cells.total, variance)
+    seen = sigma * np.sqrt(np.maximum(between - (several - 1) * variance, 0) / count)
+    yield Judged(kind, log_p, later, arc, earlier, 0 * seen, seen)
+    speaks = log_p < np.log(SPEAKS)
+
+    _, head, pair = np.unique(later * base + earlier, return_index=True, return_inverse=True)
+    log_p, seen = np.empty(len(head)), np.empty(len(head))
+    for row, (own, mine) in enumerate(zip(_members(pair), _members(pair[family]))):  # arcs and cells of a pair
+        freedom = max(1.0, float((n[own] - 1).sum()))
+        noise = max(1.0, float(spread[own].sum()) / freedom)
+        log_e, shift = _table(cells.arc[mine], cells.context[mine], cells.rewards[mine], cells.total[mine], noise)
+        log_p[row] = np.log(8 * pairs) - log_e
+        seen[row] = shift * np.average(sigma[own], weights=count[own])
+        speaks[own] |= log_p[row] < np.log(SPEAKS)
+    yield Judged(kind, log_p, later[head], np.full(len(head), ANY), earlier[head], 0 * seen, seen)
+    np.maximum.at(explained, at[speaks], between[speaks])
+
+
+def _table(arc: IntArray, context: IntArray, count: FloatArray, total: FloatArray, noise: float) -> tuple[float, float]:
+    """Log of the e-value of shifts shared by all arcs of a stage, and their typical size in units of sigma."""
+    arcs, row = np.unique(arc, return_inverse=True)
+    contexts, column = np.unique(context, return_inverse=True)
+    if len(contexts) < 2 or len(arcs) + len(contexts) > LARGEST_TABLE:
+        return -np.inf, 0.0
+    counts, totals = np.zeros((2, len(arcs), len(contexts)))
+    counts[row, column], totals[row, column] = count, total
+    log_e, apart = shared_shifts(counts, totals, noise)
+    return log_e, float(np.sqrt(max(0.0, apart - (len(contexts) - 1) * noise) / count.sum()))
+
+
+def _members(group: IntArray) -> list[IntArray]:
+    """Positions of the members of each group 0, 1, ..., none of them empty."""
+    order = np.argsort(group, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)

@@ -1,0 +1,166 @@
+"""Watch: counts the rewards of every trial as they come, and says what they contradict.
+
+Work is O(H) a trial; memory is a few numbers for each arc, and one cell for each (arc, context) seen, at most
+MOST_CELLS of each kind: contexts first met after that are left out, which costs power, never validity. Judging happens
+when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from surepath._checks import FloatArray, IntArray
+from surepath.errors import SettingError
+from surepath.learners.watch.contexts import ANY, Cells, Contexts
+from surepath.learners.watch.findings import KINDS, SPEAKS, Finding, finding
+from surepath.learners.watch.judge import Counts, Judged, differing, judge
+from surepath.model.mdp import MDP
+
+MOST_CELLS = 50_000
+MOST_FINDINGS = 20
+SMALLEST = 1e-150  # a smaller sigma counts as this one, so that nothing overflows
+FARTHEST = 1e100  # in units of sigma; a larger deviation counts as this one
+ARC_COLUMNS = ("arc", "visits", "origin", "mean", "spread")
+CELL_COLUMNS = ("key", "count", "total")
+
+
+class Watch:
+    """Watches the rewards for what contradicts the declared noise, additivity and steadiness.
+
+    It never changes a decision. The probability that it ever says anything, over a whole study and however often it is
+    asked, is at most 1e-3 while each reward is sigma-sub-Gaussian around its arc's mean given all that was told before.
+    Rewards of known arcs are not looked at.
+
+    Args:
+        mdp: The problem.
+        sigma: The declared sub-Gaussian factor of each arc, float [N]; 0 declares an exact reward.
+
+    Example:
+        >>> mdp = MDP.from_arrays([[[0, 0]]])
+        >>> watch, rng = Watch(mdp, np.array([0.1, 0.1])), np.random.default_rng(0)
+        >>> for trial in range(60):
+        ...     watch.observe(np.array([trial % 2]), 0.3 * rng.standard_normal(1))
+        >>> print(watch.findings()[0].message.partition(":")[0])
+        the noise looks larger than declared (0.27 against 0.1 over all steps, p < 1e-12)
+    """
+
+    def __init__(self, mdp: MDP, sigma: FloatArray) -> None:
+        self.mdp = mdp
+        self.sigma: FloatArray = np.asarray(sigma, dtype=np.float64)
+        # NaN makes every number of a known arc NaN, and those are never read.
+        self._scale = np.where(self.sigma > 0, np.maximum(self.sigma, SMALLEST), 1.0)
+        self._scale[mdp.is_known] = np.nan
+        self._partly_known = bool(mdp.is_known.any())
+        self._contexts = Contexts(mdp)
+        self.trials = 0
+        self._visits = np.zeros(mdp.n_arcs)
+        self._origin = np.zeros(mdp.n_arcs)
+        self._mean = np.zeros(mdp.n_arcs)  # of z = (reward - origin) / sigma
+        self._spread = np.zeros(mdp.n_arcs)
+        self._choices: dict[int, list[float]] = {}  # (context x N + arc) -> [rewards, sum of z]
+        self._epochs: dict[int, list[float]] = {}
+
+    def observe(self, path: IntArray, gains: FloatArray) -> None:
+        """Take in one trial: its path [H] and its rewards [k], fewer than H where the trial failed."""
+        self.trials += 1
+        arcs = path[: len(gains)]
+        n = self._visits[arcs] + 1
+        origin = np.where(n == 1, gains, self._origin[arcs])
+        z = np.minimum(np.maximum((gains - origin) / self._scale[arcs], -FARTHEST), FARTHEST)
+        mean = self._mean[arcs]
+        off = z - mean
+        mean += off / n
+        self._visits[arcs], self._origin[arcs], self._mean[arcs] = n, origin, mean
+        self._spread[arcs] += off * (z - mean)
+        contexts, stages = self._contexts.choices(arcs)
+        self._add(self._choices, contexts * self.mdp.n_arcs + arcs[stages], z[stages])
+        self._add(self._epochs, Contexts.epoch(self.trials) * self.mdp.n_arcs + arcs, z)
+
+    def _add(self, cells: dict[int, list[float]], keys: IntArray, values: FloatArray) -> None:
+        if self._partly_known:
+            known = np.isnan(values)
+            keys, values = keys[~known], values[~known]
+        for key, value in zip(keys.tolist(), values.tolist()):
+            cell = cells.get(key)
+            if cell is not None:
+                cell[0] += 1.0
+                cell[1] += value
+            elif len(cells) < MOST_CELLS:
+                cells[key] = [1.0, value]
+
+    def findings(self) -> list[Finding]:
+        """What the rewards so far contradict, strongest first and the first MOST_FINDINGS; often nothing at all."""
+        told = [
+            (float(log_p), int(stage), int(arc), int(earlier), rows.kind, float(declared), float(seen))
+            for rows in self._judged()
+            for log_p, stage, arc, earlier, declared, seen in np.stack(rows[1:], axis=1)[rows.log_p < np.log(SPEAKS)]
+        ]
+        return [self._finding(*row) for row in sorted(told)[:MOST_FINDINGS]]
+
+    def p_value(self) -> float:
+        """The least p-value of all places and kinds now, at most 1; it has the union over them and over time in it."""
+        return float(np.exp(min(0.0, *(rows.log_p.min(initial=0.0) for rows in self._judged()))))
+
+    def _judged(self) -> Iterator[Judged]:
+        seen = self._seen()
+        noisy = self.sigma[seen] > 0
+        exact, noise = (
+            Counts(arcs, self.sigma[arcs], self._visits[arcs], self._spread[arcs])
+            for arcs in (seen[~noisy], seen[noisy])
+        )
+        yield differing(self._contexts, exact, self._origin[exact.arc])
+        yield from judge(self._contexts, noise, self._cells(self._choices), self._cells(self._epochs))
+
+    def _seen(self) -> IntArray:
+        """The arcs played, without known ones."""
+        return np.flatnonzero((self._visits > 0) & ~self.mdp.is_known)
+
+    def _cells(self, table: dict[int, list[float]]) -> Cells:
+        keys, values = np.array(list(table), dtype=np.int64), np.array(list(table.values())).reshape(-1, 2)
+        context, arc = np.divmod(keys, self.mdp.n_arcs)
+        noisy = self.sigma[arc] > 0
+        return Cells(context[noisy], arc[noisy], values[noisy, 0], values[noisy, 1])
+
+    def _finding(
+        self, log_p: float, stage: int, arc: int, earlier: int, kind: int, declared: float, seen: float
+    ) -> Finding:
+        where = "over all steps" if stage == ANY else f"at stage {stage}"
+        if arc != ANY:
+            state = self.mdp.state_label(int(self.mdp.source[arc]))
+            where = f"on {self.mdp.action_label(arc)!r} in state {state!r} at stage {stage}"
+        before = "the step before it" if earlier == stage - 1 else f"what was chosen at stage {earlier}"
+        p_value = 0.0 if log_p == -np.inf else max(float(np.exp(log_p)), 5e-324)
+        return finding(KINDS[kind], where, before, declared, seen, p_value)
+
+    # Saved and loaded ------------------------------------------------------------------------------------------
+
+    def evidence(self) -> dict[str, np.ndarray]:
+        """All that has been counted, as plain arrays; `load` on a new Watch goes on bit for bit."""
+        seen = self._seen()
+        columns = (seen, *(array[seen] for array in (self._visits, self._origin, self._mean, self._spread)))
+        saved: dict[str, np.ndarray] = {"trials": np.array(self.trials), **dict(zip(ARC_COLUMNS, columns))}
+        for name, table in (("choice", self._choices), ("epoch", self._epochs)):
+            values = np.array(list(table.values())).reshape(-1, 2)
+            cells = (np.array(list(table), dtype=np.int64), values[:, 0].copy(), values[:, 1].copy())
+            saved.update({f"{name}_{column}": array for column, array in zip(CELL_COLUMNS, cells)})
+        return saved
+
+    def load(self, evidence: Mapping[str, np.ndarray]) -> None:
+        """Take over what another Watch over the same problem had counted."""
+        arcs = np.asarray(evidence["arc"], dtype=np.int64)
+        if len(arcs) and not 0 <= arcs.min() <= arcs.max() < self.mdp.n_arcs:
+            raise SettingError(
+                f"this evidence counts rewards of arc {int(arcs.max())}; arc numbers run from 0 to "
+                f"{self.mdp.n_arcs - 1}. Load it into a watch over the problem it was saved from"
+            )
+        tables = (self._visits, self._origin, self._mean, self._spread)
+        for column, array in zip(ARC_COLUMNS[1:], tables):
+            array[:] = 0
+            array[arcs] = evidence[column]
+        self.trials = int(evidence["trials"])
+        for name, table in (("choice", self._choices), ("epoch", self._epochs)):
+            key, count, total = (evidence[f"{name}_{column}"].tolist() for column in CELL_COLUMNS)
+            table.clear()
+            table.update({k: [n, s] for k, n, s in zip(key, count, total)})

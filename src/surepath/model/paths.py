@@ -1,0 +1,71 @@
+"""Best paths by dynamic programming in NumPy, one stage at a time: the one place for it outside the kernels.
+
+Weights are one number per arc; -inf closes an arc. Where two paths tie, the lowest arc wins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.model.mdp import MDP
+
+
+def values_to_go(mdp: MDP, weight: FloatArray) -> FloatArray:
+    """Compute the largest weight of a path from each node to the sink, float [n_nodes + 1]; -inf where none is open."""
+    value = np.zeros(mdp.n_nodes + 1)
+    for h in range(mdp.horizon - 1, -1, -1):
+        low, high = mdp.stage_node[h], mdp.stage_node[h + 1]
+        arcs = slice(mdp.first[low], mdp.first[high])
+        through = weight[arcs] + value[mdp.target[arcs]]
+        value[low:high] = np.maximum.reduceat(through, mdp.first[low:high] - arcs.start)
+    return value
+
+
+def values_so_far(mdp: MDP, weight: FloatArray) -> FloatArray:
+    """Compute the largest weight of a path from the start to each node, float [n_nodes + 1]; -inf if none is open."""
+    value = np.full(mdp.n_nodes + 1, -np.inf)
+    value[0] = 0.0
+    for h in range(mdp.horizon):
+        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+        np.maximum.at(value, mdp.target[arcs], value[mdp.source[arcs]] + weight[arcs])
+    return value
+
+
+def follow(mdp: MDP, weight: FloatArray, to_go: FloatArray, node: int = 0) -> IntArray:
+    """Follow the best arcs from a node to the sink, given `values_to_go`."""
+    path = []
+    while node < mdp.n_nodes:
+        low, high = int(mdp.first[node]), int(mdp.first[node + 1])
+        path.append(low + int(np.argmax(weight[low:high] + to_go[mdp.target[low:high]])))
+        node = int(mdp.target[path[-1]])
+    return np.array(path, dtype=np.int64)
+
+
+def best_path(mdp: MDP, weight: FloatArray) -> IntArray:
+    """Find the path of largest weight, int [H]."""
+    return follow(mdp, weight, values_to_go(mdp, weight))
+
+
+def best_path_through(mdp: MDP, weight: FloatArray, to_go: FloatArray, so_far: FloatArray, arc: int) -> IntArray:
+    """Find the path of largest weight through one arc, given both passes, int [H]."""
+    back, node = [arc], int(mdp.source[arc])
+    for h in range(stage_of(mdp, arc) - 1, -1, -1):
+        arcs = np.arange(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+        arcs = arcs[mdp.target[arcs] == node]
+        back.append(int(arcs[np.argmax(so_far[mdp.source[arcs]] + weight[arcs])]))
+        node = int(mdp.source[back[-1]])
+    onward = follow(mdp, weight, to_go, int(mdp.target[arc]))
+    return np.concatenate([np.array(back[::-1], dtype=np.int64), onward])
+
+
+def stage_of(mdp: MDP, arc: int) -> int:
+    """Find the stage of an arc."""
+    return int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1
+
+
+def on_open_paths(mdp: MDP, open_arcs: BoolArray) -> BoolArray:
+    """Tell which arcs lie on a path of open arcs from the start to the sink, bool [N]."""
+    weight = np.where(open_arcs, 0.0, -np.inf)
+    through = values_so_far(mdp, weight)[mdp.source] + weight + values_to_go(mdp, weight)[mdp.target]
+    return through > -np.inf

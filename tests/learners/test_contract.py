@@ -1,0 +1,318 @@
+"""What every learner promises: workers, failures, exclusions, results after the stop, threads, snapshots, copies."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surepath import BPIUCRL, EPRL, MDP, Challenger, Uniform, WholePlan, families
+from surepath.errors import SettingError, StoppedError
+from surepath.learners.base import Learner
+from tests.learners.worlds import random_mdp
+
+LEARNERS: list[tuple[Any, dict[str, Any]]] = [
+    (Challenger, {}),
+    (Challenger, {"prior": "both", "sampling": "max-diameter"}),
+    (EPRL, {}),
+    (EPRL, {"sampling": "static-max-coverage"}),
+    (EPRL, {"sampling": "max-diameter", "elimination": "both"}),
+    (EPRL, {"sampling": "coverage", "schedule": "geometric", "widths": "mixture"}),
+    (EPRL, {"preset": "experiment"}),
+    (BPIUCRL, {}),
+    (BPIUCRL, {"elimination": "value"}),
+    (Uniform, {}),
+    (WholePlan, {}),
+]
+NAMES = ["-".join([cls.name, *map(str, options.values())]) for cls, options in LEARNERS]
+each = pytest.mark.parametrize(("cls", "options"), LEARNERS, ids=NAMES)
+
+
+def play(learner: Learner, truth: np.ndarray, rng: np.random.Generator, trials: int, sigma: float = 0.1) -> None:
+    for _ in range(trials):
+        if learner.stopped:
+            return
+        path = learner.ask()
+        learner.tell(path, truth[path] + sigma * rng.normal(size=len(path)))
+
+
+def state(learner: Learner) -> list[Any]:
+    return [
+        learner.visits.tolist(),
+        learner.sums.tolist(),
+        learner.active.tolist(),
+        learner.stopped,
+        learner.stop_reason,
+        learner.episodes,
+        learner.recommend().tolist(),
+        learner.certified_gap(),
+    ]
+
+
+@each
+def test_asking_for_several_spreads_the_workers(cls: Any, options: dict[str, Any]) -> None:
+    mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
+    learner = cls(mdp, 0.1, 0.1, 1.0, **options)
+    plain = learner.ask().tolist()
+    paths = learner.ask(9)
+    assert paths.shape == (9, 2)
+    assert set(paths.ravel().tolist()) == set(range(6))  # nine plays are enough to try all six
+    for path in paths:
+        mdp.check_path(path)
+    learner.cancel(paths[0])
+    for path in paths[1:]:
+        learner.tell(path, [0.5, 0.5])
+    assert learner.episodes == 8
+    assert len(learner._under_way.as_array()) == 0
+    assert plain in [path.tolist() for path in paths]
+
+
+@each
+def test_asking_leaves_no_trace_but_what_is_under_way(cls: Any, options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(3)
+    mdp = random_mdp(rng)
+    truth = rng.random(mdp.n_arcs)
+    one, other = cls(mdp, 0.05, 0.1, 0.1, **options), cls(mdp, 0.05, 0.1, 0.1, **options)
+    for learner in (one, other):
+        play(learner, truth, np.random.default_rng(0), 20)
+    if one.stopped:
+        return
+    for path in one.ask(5):
+        one.cancel(path)
+    assert state(one) == state(other)
+
+
+@each
+def test_the_first_steps_of_a_failed_trial_count(cls: Any, options: dict[str, Any]) -> None:
+    learner = cls(families.chain(steps=3, options=2, seed=1).mdp, 0.1, 0.1, 0.5, **options)
+    path = learner.ask()
+    learner.tell(path, [0.25, 0.5])
+    assert learner.episodes == 1
+    assert learner.visits[path].tolist() == [1, 1, 0]
+    assert learner.sums[path].tolist() == [0.25, 0.5, 0.0]
+    learner.tell(path, [])
+    assert learner.episodes == 2
+    assert learner.visits.sum() == 2
+    assert learner.failures[path].tolist() == [1, 0, 1]
+    assert not learner.stopped
+
+
+@each
+def test_a_plan_that_keeps_failing_is_left_alone_for_a_while(cls: Any, options: dict[str, Any]) -> None:
+    mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
+    learner = cls(mdp, 0.05, 0.1, 1.0, **options)
+    rng, broken = np.random.default_rng(0), 4
+    asked = 0
+    for _ in range(200):
+        path = learner.ask()
+        asked += int(broken in path)
+        rewards = 0.5 + 0.1 * rng.normal(size=2)
+        learner.tell(path, rewards[:1] if broken in path else rewards)
+    assert 3 <= asked <= 12  # 3, then after rests of 8, 16, 32, 64, ...
+    assert (learner.visits[[3, 5]] > 20).all()
+
+
+@each
+def test_an_excluded_option_is_never_asked_for_again(cls: Any, options: dict[str, Any]) -> None:
+    instance = families.chain(steps=3, options=3, seed=2, sigma=0.1)
+    learner = cls(instance.mdp, 0.3, 0.1, 0.1, **options)
+    rng = np.random.default_rng(1)
+    play(learner, instance.means, rng, 15)
+    best = instance.best_path()
+    learner.exclude(int(best[1]))
+    assert learner.excluded.sum() == 1
+    assert learner.exclusions == [{"arcs": [int(best[1])], "episodes": learner.episodes}]
+    while not learner.stopped and learner.episodes < 100_000:
+        path = learner.ask()
+        assert not learner.excluded[path].any()
+        learner.tell(path, instance.means[path] + 0.1 * rng.normal(size=3))
+    assert learner.stopped
+    answer = learner.recommend()
+    assert not learner.excluded[answer].any()
+    left = [p for p in all_plans(instance.mdp) if best[1] not in p]
+    assert instance.means[answer].sum() >= max(instance.means[p].sum() for p in left) - 0.3
+
+
+def all_plans(mdp: MDP) -> list[np.ndarray]:
+    from tests.naive.paths import all_paths
+
+    return [np.array(path) for path in all_paths(mdp)]
+
+
+@each
+def test_what_an_infeasible_plan_ruled_out_comes_back(cls: Any, options: dict[str, Any]) -> None:
+    """Three options, the best one turns out not to be feasible: the second, ruled out by it, must win."""
+    mdp = MDP.from_arrays(np.zeros((1, 1, 3), dtype=int))
+    learner = cls(mdp, 0.05, 0.1, 0.05, **options)
+    rng, truth = np.random.default_rng(0), np.array([2.0, 1.0, 0.0])
+    play(learner, truth, rng, 3000, 0.05)
+    assert learner.stopped
+    assert learner.recommend().tolist() == [0]
+    learner.exclude({0: 0})
+    play(learner, truth, rng, 3000, 0.05)
+    assert learner.stopped
+    assert learner.recommend().tolist() == [1]
+    assert learner.certified_gap() <= 0.05
+    with pytest.raises(SettingError, match="would leave no plan at all"):
+        learner.exclude([1, 2])
+
+
+@each
+def test_results_in_flight_are_taken_in_after_the_stop(cls: Any, options: dict[str, Any]) -> None:
+    mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
+    learner = cls(mdp, 1.0, 0.1, 0.1, **options)
+    rng, truth = np.random.default_rng(0), np.array([0.9, 0.5, 0.9, 0.5])
+    play(learner, truth, rng, 3000)
+    assert learner.stopped
+    gap, answer, told = learner.certified_gap(), learner.recommend(), learner.episodes
+    with pytest.raises(StoppedError):
+        learner.ask()
+    for path in ([0, 2], [1, 3], [0, 3], [1, 2]) * 20:
+        learner.tell(path, truth[path] + 0.1 * rng.normal(size=2))
+        assert learner.certified_gap() <= gap
+        gap = learner.certified_gap()
+    assert learner.stopped
+    assert learner.episodes == told + 80
+    assert learner.recommend().tolist() == answer.tolist() == [0, 2]
+
+
+@each
+def test_an_answer_that_was_proven_stays_proven(cls: Any, options: dict[str, Any]) -> None:
+    """Right after the stop, bad luck on the answer makes another plan look better, but not better proven."""
+    mdp = MDP.from_arrays(np.zeros((1, 1, 2), dtype=int))
+    learner = cls(mdp, 0.5, 0.1, 0.05, **options)
+    rng, truth = np.random.default_rng(0), np.array([0.5, 0.45])
+    play(learner, truth, rng, 3000, 0.05)
+    assert learner.stopped
+    answer, gap = learner.recommend(), learner.certified_gap()
+    assert gap <= 0.5
+    worse = 0.4 - 0.05 * learner.visits[answer[0]]
+    learner.tell(answer, [worse])
+    assert learner.means[answer[0]] < learner.means[1 - answer[0]]
+    assert learner.certified_gap() <= gap
+    assert learner.stopped
+
+
+@each
+def test_tightening_goes_on_with_all_data(cls: Any, options: dict[str, Any]) -> None:
+    mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
+    learner = cls(mdp, 1.5, 0.1, 0.1, **options)
+    rng, truth = np.random.default_rng(0), np.array([0.9, 0.85, 0.9, 0.85])
+    play(learner, truth, rng, 3000)
+    first = learner.episodes
+    learner.tighten(0.2)
+    assert learner.epsilon == 0.2
+    assert not learner.stopped
+    play(learner, truth, rng, 100_000)
+    assert learner.stopped
+    assert learner.episodes > first
+    assert learner.certified_gap() <= 0.2
+    with pytest.raises(SettingError, match=r"tighten needs an epsilon below 0\.2, not 0\.2"):
+        learner.tighten(0.2)
+    with pytest.raises(AttributeError):
+        learner.epsilon = 0.1
+
+
+@each
+def test_a_snapshot_goes_on_bit_for_bit(cls: Any, options: dict[str, Any]) -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        mdp = random_mdp(rng)
+        truth = rng.random(mdp.n_arcs)
+        learner = cls(mdp, 0.1, 0.1, 0.1, **options)
+        play(learner, truth, rng, int(rng.integers(1, 60)))
+        if not learner.stopped and seed % 2:
+            learner.ask(3)
+        snapshot = pickle.loads(pickle.dumps(learner.snapshot()))
+        assert plain(snapshot)
+        other = Learner.from_snapshot(mdp, snapshot)
+        assert other.__class__ is cls
+        for _ in range(60):
+            assert state(other) == state(learner)
+            if learner.stopped:
+                break
+            path = learner.ask()
+            assert other.ask().tolist() == path.tolist()
+            assert other.ask(2).tolist() == learner.ask(2).tolist()
+            rewards = truth[path] + 0.1 * rng.normal(size=len(path))
+            learner.tell(path, rewards)
+            other.tell(path, rewards)
+
+
+def plain(value: Any) -> bool:
+    """Nothing but numbers, text, arrays, lists and dicts."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and plain(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(plain, value))
+    return value is None or isinstance(value, (bool, int, float, str, np.ndarray))
+
+
+def test_a_snapshot_fits_its_own_problem_and_settings_only() -> None:
+    mdp = families.chain(steps=2, options=2, seed=1).mdp
+    snapshot = Challenger(mdp, 0.1, 0.1, 0.5).snapshot()
+    with pytest.raises(SettingError, match="taken on another problem"):
+        Challenger(families.chain(steps=2, options=3, seed=1).mdp, 0.1, 0.1, 0.5).restore(snapshot)
+    with pytest.raises(SettingError, match=r"taken with delta 0\.1, this learner has 0\.2"):
+        Challenger(mdp, 0.1, 0.2, 0.5).restore(snapshot)
+    with pytest.raises(SettingError, match="snapshots have format 1 here, not 9"):
+        Challenger(mdp, 0.1, 0.1, 0.5).restore({**snapshot, "format": 9})
+
+
+def out_of_band(learner: Learner) -> Any:
+    """A pickle whose buffers stay outside and come back read-only."""
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(learner, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
+
+
+@each
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, out_of_band], ids=["copy", "deepcopy", "protocol-5"])
+def test_copies_share_nothing(cls: Any, options: dict[str, Any], way: Any) -> None:
+    rng = np.random.default_rng(1)
+    mdp = random_mdp(rng)
+    truth = rng.random(mdp.n_arcs)
+    learner = cls(mdp, 0.05, 0.1, 0.1, **options)
+    play(learner, truth, rng, 10)
+    before, other = state(learner), way(learner)
+    assert state(other) == before
+    play(other, truth, rng, 10)
+    assert state(learner) == before
+
+
+@each
+def test_threads_share_one_learner(cls: Any, options: dict[str, Any]) -> None:
+    """Eight threads call everything at once: no crash, and every told trial is counted once."""
+    instance = families.chain(steps=4, options=3, seed=1, sigma=0.3)
+    learner = cls(instance.mdp, 0.0, 0.1, 0.3, **options)
+    errors: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        try:
+            for i in range(25):
+                path = learner.ask(1)[0] if i % 2 else learner.ask()
+                if i % 7 == 3:
+                    learner.recommend()
+                    learner.certified_gap()
+                    if isinstance(learner, Challenger):
+                        learner.explain()
+                learner.tell(path, instance.means[path] + 0.3 * rng.normal(size=4))
+        except StoppedError:
+            pass
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert learner.visits.sum() == 4 * learner.episodes
+    if not learner.stopped:
+        assert learner.episodes == 200

@@ -1,0 +1,283 @@
+"""Watch: the same numbers as the naive twin, the laws it keeps, what it says and what it saves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surepath.errors import SettingError
+from surepath.learners.watch import Watch, headline
+from surepath.learners.watch import watch as module
+from surepath.learners.watch.findings import KINDS, finding, odds
+from surepath.model.mdp import MDP
+from tests.learners.worlds import with_known
+from tests.naive import watch as naive
+from tests.strategies import mdps
+
+Trial = tuple[np.ndarray, np.ndarray]
+CHAIN = MDP.from_arrays(np.zeros((4, 1, 3), dtype=int))  # four steps, three options each, no memory
+
+
+def random_path(mdp: MDP, rng: np.random.Generator) -> np.ndarray:
+    node, path = 0, []
+    while node < mdp.n_nodes:
+        path.append(int(rng.integers(mdp.first[node], mdp.first[node + 1])))
+        node = int(mdp.target[path[-1]])
+    return np.array(path)
+
+
+def random_trials(mdp: MDP, rng: np.random.Generator, count: int = 25) -> list[Trial]:
+    """Trials with all that may go wrong: large noise, dependence on the first choice, drift, failures half-way."""
+    noise, lean, slope = rng.choice([0.5, 4.0]), rng.choice([0.0, 6.0]), rng.choice([0.0, 0.3])
+    trials = []
+    for trial in range(count):
+        path = random_path(mdp, rng)
+        told = mdp.horizon if rng.random() < 0.8 else int(rng.integers(0, mdp.horizon + 1))
+        gains = noise * rng.standard_normal(told) + lean * (path[0] == 0) + slope * trial
+        trials.append((path, np.round(64 * gains) / 64))  # so that adding a constant is exact
+    return trials
+
+
+def watched(mdp: MDP, sigma: np.ndarray, trials: list[Trial]) -> Watch:
+    watch = Watch(mdp, sigma)
+    for path, gains in trials:
+        watch.observe(path, gains)
+    return watch
+
+
+def log_p_values(watch: Watch) -> dict[naive.Place, float]:
+    return {
+        (KINDS[rows.kind], int(stage), int(arc), int(earlier)): float(log_p)
+        for rows in watch._judged()
+        for log_p, stage, arc, earlier in zip(rows.log_p, rows.stage, rows.arc, rows.earlier)
+    }
+
+
+def close(one: dict[naive.Place, float], other: dict[naive.Place, float]) -> bool:
+    return one.keys() == other.keys() and all(one[k] == pytest.approx(other[k], rel=1e-9, abs=1e-9) for k in one)
+
+
+# The numbers -----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(mdps(max_horizon=7), st.integers(0, 2**32 - 1))
+def test_fast_is_naive(mdp: MDP, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sigma, trials = rng.choice([0.5, 1.0, 1.5], mdp.n_arcs), random_trials(mdp, rng, 40)
+    plain = [(path.tolist(), gains.tolist()) for path, gains in trials]
+    assert close(log_p_values(watched(mdp, sigma, trials)), naive.log_p_values(mdp, sigma, plain))
+
+
+def test_the_naive_cases_include_every_kind_that_speaks() -> None:
+    kinds = set()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        found = log_p_values(watched(CHAIN, np.ones(12), random_trials(CHAIN, rng, 60)))
+        kinds |= {place[0] for place, log_p in found.items() if log_p < np.log(1e-3)}
+    assert kinds == {"noise", "dependence", "drift"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(mdps(), st.integers(0, 2**32 - 1), st.integers(-1000, 1000))
+def test_a_constant_a_unit_and_a_direction_change_nothing(mdp: MDP, seed: int, constant: int) -> None:
+    rng = np.random.default_rng(seed)
+    sigma, trials = rng.choice([0.5, 2.0], mdp.n_arcs), random_trials(mdp, rng)
+    was = log_p_values(watched(mdp, sigma, trials))
+    assert log_p_values(watched(mdp, sigma, [(path, gains + constant) for path, gains in trials])) == was
+    assert log_p_values(watched(mdp, 8 * sigma, [(path, 8 * gains) for path, gains in trials])) == was
+    assert log_p_values(watched(mdp, sigma, [(path, -gains) for path, gains in trials])) == was
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_other_names_change_only_the_names(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    next_state = rng.integers(3, size=(4, 3, 3))
+    states, actions = rng.permutation(3), rng.permutation(3)  # new name of each
+    renamed = np.empty_like(next_state)
+    renamed[:, states[:, None], actions] = states[next_state]
+    mdp, other = MDP.from_arrays(next_state, 0), MDP.from_arrays(renamed, int(states[0]))
+    stage, state, action = mdp.arcs
+    to = np.array([other.arc(int(h), int(states[s]), int(actions[a])) for h, s, a in zip(stage, state, action)])
+    sigma, trials = rng.choice([0.5, 2.0], mdp.n_arcs), random_trials(mdp, rng)
+    theirs = np.empty_like(sigma)
+    theirs[to] = sigma
+    was = log_p_values(watched(mdp, sigma, trials))
+    now = log_p_values(watched(other, theirs, [(to[path], gains) for path, gains in trials]))
+    assert close({(k, h, int(to[e]) if e >= 0 else e, i): x for (k, h, e, i), x in was.items()}, now)
+
+
+def test_nothing_overflows() -> None:
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        tiny = watched(
+            CHAIN, np.full(12, 1e-300), [(np.array([0, 3, 6, 9]), np.full(4, x)) for x in (1e150, -1e150, 0)]
+        )
+        assert tiny.findings()[0].kind == "noise"
+        assert 0 < tiny.findings()[0].p_value < 1e-300
+
+
+# What it says ----------------------------------------------------------------------------------------------------
+
+
+def test_findings_stand_in_order_of_strength_and_are_few() -> None:
+    rng = np.random.default_rng(0)
+    mdp = MDP.from_arrays(np.zeros((9, 1, 3), dtype=int))
+    watch = watched(mdp, np.ones(27), [(random_path(mdp, rng), 9 * rng.standard_normal(9)) for _ in range(200)])
+    findings = watch.findings()
+    assert len(findings) == module.MOST_FINDINGS
+    assert [found.p_value for found in findings] == sorted(found.p_value for found in findings)
+    assert {found.kind for found in findings} == {"noise"}
+    assert headline(findings) == findings[0].message
+    assert watch.p_value() == pytest.approx(findings[0].p_value, abs=1e-300)
+
+
+def test_nothing_to_say() -> None:
+    watch = Watch(CHAIN, np.ones(12))
+    assert watch.findings() == []
+    assert watch.p_value() == 1
+    assert headline([]) is None
+    watch.observe(np.array([0, 3, 6, 9]), np.array([]))
+    watch.observe(np.array([0, 3, 6, 9]), np.zeros(4))
+    assert watch.findings() == []
+
+
+def test_an_exact_reward_that_differs_is_told_at_once() -> None:
+    sigma = np.ones(12)
+    sigma[3] = 0
+    path = np.array([0, 3, 6, 9])
+    watch = watched(CHAIN, sigma, [(path, np.array([0, 0.1 + 0.2, 0, 0])), (path, np.array([0, 0.3, 0, 0]))])
+    assert watch.findings() == []  # no more than rounding
+    watch.observe(path, np.array([0, 0.4, 0, 0]))
+    (found,) = watch.findings()
+    assert (found.kind, found.p_value, found.declared) == ("exact", 0.0, 0.0)
+    assert found.message == (
+        "rewards declared exact differ by about 0.058 on '0' in state '0' at stage 1: the certificate does not hold"
+    )
+
+
+def test_known_rewards_are_not_looked_at() -> None:
+    known = np.full(12, np.nan)
+    known[[3, 6]] = 1.0
+    mdp, path = with_known(CHAIN, known), np.array([0, 3, 6, 9])
+    watch = Watch(mdp, np.where(np.isnan(known), 1.0, 0.0))
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        for value in (0.0, np.nan, 7.0, -50.0):
+            watch.observe(path, np.array([0.0, value, -value, 0.0]))
+        assert watch.findings() == []
+    assert watch.p_value() == 1
+    assert watch.evidence()["arc"].tolist() == [0, 9]
+    assert all(np.isfinite(array).all() for array in watch.evidence().values())
+
+
+def test_the_words() -> None:
+    stage, option = "at stage 2", "on 'fast' in state 'b' at stage 2"
+    assert finding("noise", stage, "", 0.1, 0.312, 3e-8).message == (
+        "the noise looks larger than declared (0.31 against 0.1 at stage 2, p < 1e-6): the certificate does not hold"
+    )
+    assert finding("noise", "over all steps", "", 0.1, 0.13, 3e-5).message == (
+        "the noise looks larger than declared (0.13 against 0.1 over all steps, p < 1e-3): the certificate may not hold"
+    )
+    assert finding("dependence", option, "what was chosen at stage 0", 0.0, 0.21, 1e-13).message == (
+        "the score on 'fast' in state 'b' at stage 2 shifts with what was chosen at stage 0 (typically by 0.21, "
+        "p < 1e-12): the certificate does not hold"
+    )
+    assert finding("drift", stage, "", 0.0, 0.2, 1e-7).message == (
+        "the score at stage 2 drifts over time (typically by 0.2, p < 1e-6): the certificate does not hold"
+    )
+    assert [odds(p) for p in (0.2, 1e-4, 1e-6, 1e-11, 0.0)] == [
+        "p = 0.2",
+        "p < 1e-3",
+        "p < 1e-3",
+        "p < 1e-9",
+        "p < 1e-12",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stage", "earlier", "words"),
+    [(3, 1, "shifts with what was chosen at stage 1"), (2, 1, "shifts with the step before it")],
+)
+def test_a_dependence_is_found_where_it_is(stage: int, earlier: int, words: str) -> None:
+    rng, watch = np.random.default_rng(1), Watch(CHAIN, np.full(12, 0.1))
+    for _ in range(300):
+        path = random_path(CHAIN, rng)
+        gains = 0.1 * rng.standard_normal(4)
+        gains[stage] += 0.15 * (CHAIN.action[path[earlier]] == 0)
+        watch.observe(path, gains)
+    first = watch.findings()[0]
+    assert first.kind == "dependence"
+    assert first.where == f"at stage {stage}"
+    assert words in first.message
+    assert first.declared == 0
+    assert 0.05 < first.seen < 0.1  # 0.15 in a third of the trials: a standard deviation of 0.07
+    assert "noise" not in {found.kind for found in watch.findings()}  # one cause is told once
+
+
+def test_the_path_into_a_state_is_a_context_of_its_own() -> None:
+    """Two roads, one action each, into one state: only the arc before tells them apart."""
+    available = np.array([[[1, 1], [0, 0]], [[1, 0], [1, 0]], [[1, 0], [1, 0]]], dtype=bool)
+    mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]], [[0, 0], [0, 0]]], available=available)
+    rng, watch = np.random.default_rng(2), Watch(mdp, np.ones(mdp.n_arcs))
+    for _ in range(100):
+        path = random_path(mdp, rng)
+        watch.observe(path, rng.standard_normal(3) + np.array([0, 0, 3.0 * (path[0] == 1)]))
+    assert (mdp.action[mdp.stage_arc[1] :] == 0).all()
+    told = [found.message for found in watch.findings() if found.where == "at stage 2"]
+    assert "shifts with the step before it" in " ".join(told)
+
+
+# What it saves ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(mdps(), st.integers(0, 2**32 - 1))
+def test_saved_and_loaded_it_goes_on_bit_for_bit(mdp: MDP, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sigma, trials = rng.choice([0.0, 0.5, 2.0], mdp.n_arcs), random_trials(mdp, rng)
+    whole, half = watched(mdp, sigma, trials), watched(mdp, sigma, trials[:12])
+    other = watched(mdp, sigma, trials[12:20])  # what it had seen before is forgotten
+    saved = half.evidence()
+    assert all(type(array) is np.ndarray and array.dtype.kind in "if" for array in saved.values())
+    other.load(saved)
+    for path, gains in trials[12:]:
+        half.observe(path, gains)  # the copy must not move with the original
+        other.observe(path, gains)
+    one, two = whole.evidence(), other.evidence()
+    assert one.keys() == two.keys()
+    assert all(one[name].tobytes() == two[name].tobytes() for name in one)
+    assert whole.findings() == other.findings()
+
+
+def test_evidence_survives_a_file(tmp_path: Path) -> None:
+    watch = watched(CHAIN, np.ones(12), random_trials(CHAIN, np.random.default_rng(3), 60))
+    np.savez(tmp_path / "watch.npz", **watch.evidence())
+    again = Watch(CHAIN, np.ones(12))
+    with np.load(tmp_path / "watch.npz") as saved:
+        again.load(saved)
+    assert again.findings() == watch.findings() != []
+
+
+def test_loading_forgets_what_was_seen_before() -> None:
+    watch = watched(CHAIN, np.ones(12), random_trials(CHAIN, np.random.default_rng(3), 60))
+    nothing = Watch(CHAIN, np.ones(12)).evidence()
+    watch.load(nothing)
+    assert all(array.tobytes() == nothing[name].tobytes() for name, array in watch.evidence().items())
+
+
+def test_evidence_of_another_problem_is_refused() -> None:
+    watch = watched(CHAIN, np.ones(12), [(np.array([0, 3, 6, 9]), np.zeros(4))])
+    with pytest.raises(SettingError, match=r"counts rewards of arc 9; arc numbers run from 0 to 1\. Load it into"):
+        Watch(MDP.from_arrays([[[0, 0]]]), np.ones(2)).load(watch.evidence())
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CELLS", 10)
+    rng = np.random.default_rng(4)
+    watch = watched(CHAIN, np.full(12, 0.1), [(random_path(CHAIN, rng), rng.standard_normal(4)) for _ in range(200)])
+    assert len(watch._choices) == len(watch._epochs) == 10
+    assert watch.findings()[0].kind == "noise"
