@@ -137,7 +137,7 @@ def test_unknown_choices_are_refused(options: dict[str, Any], message: str) -> N
 
 
 def test_nothing_is_told_or_asked_after_the_stop() -> None:
-    learner = EPRL(MDP.from_arrays([[[0]]]), 0.0, 0.1)
+    learner = EPRL(MDP.from_arrays([[[0]]]), 0.0, 0.1, sigma=1.0)
     learner.tell([0], [1.0])
     assert learner.stopped
     with pytest.raises(StoppedError, match="EPRL has stopped after 1 episodes and takes no more rewards"):
@@ -177,7 +177,7 @@ def test_a_tie_stays() -> None:
 
 def test_unvisited_arcs_come_first_most_of_them_on_one_path() -> None:
     mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]])
-    learner = EPRL(mdp, 0.0, 0.1, sampling="max-diameter")
+    learner = EPRL(mdp, 0.0, 0.1, sigma=1.0, sampling="max-diameter")
     seen: set[int] = set()
     for fresh in (2, 2, 1, 1):
         path = learner.ask().tolist()
@@ -216,7 +216,7 @@ def test_costs_are_minimised() -> None:
 def test_whole_plan_refuses_too_many_plans() -> None:
     mdp = families.chain(steps=8, options=4).mdp
     with pytest.raises(SettingError, match="the graph has 65536 plans and WholePlan lists them all, at most 1000"):
-        WholePlan(mdp, 0.1, 0.1, max_plans=1000)
+        WholePlan(mdp, 0.1, 0.1, sigma=1.0, max_plans=1000)
 
 
 def test_whole_plan_counts_any_path_that_is_told() -> None:

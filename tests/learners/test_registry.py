@@ -64,7 +64,7 @@ def test_every_elimination_rule_schedule_and_width_is_in_the_docs() -> None:
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "Challenger"])
 def test_every_learner_is_built_from_its_settings(name: str) -> None:
     mdp = families.paper_random().mdp
-    learner = build({"name": name, "epsilon": 0.5, "delta": 0.1}, mdp)
+    learner = build({"name": name, "epsilon": 0.5, "delta": 0.1, "sigma": 1.0}, mdp)
     assert learner.name == name == learner_class(name).__name__
     assert set(learner.settings()) - {"name"} <= set(setting_names(name))
     assert build(learner.settings(), mdp).settings() == learner.settings()
@@ -83,7 +83,7 @@ instances.append(Instance(instances[0].mdp, Bernoulli(instances[0].means)))
 for instance in instances:
     for spec in ({"name": "EPRL"}, {"name": "EPRL", "sampling": "static-max-coverage"}, {"name": "BPIUCRL"},
                  {"name": "Uniform"}, {"name": "WholePlan"}, {"name": "EPRL", "preset": "experiment"}):
-        spec = {"epsilon": 3.0, "delta": 0.1, **spec}
+        spec = {"epsilon": 3.0, "delta": 0.1, "sigma": 1.0, **spec}
         simulate(spec, instance, runs=2, seed=0, epsilons=[3.0, 4.0])
         learner = build(spec, instance.mdp)
         path = learner.ask()
@@ -123,7 +123,7 @@ fill_table(0, 1.0, 0.1, 1.0, 0, np.zeros(4))
 
 def test_uniform_plays_every_action_alike() -> None:
     instance = Instance(families.paper_random(seed=1).mdp, Gaussian(0.0, 1.0))
-    learner = build({"name": "Uniform", "epsilon": 0.0, "delta": 0.1, "seed": 5}, instance.mdp)
+    learner = build({"name": "Uniform", "epsilon": 0.0, "delta": 0.1, "sigma": 1.0, "seed": 5}, instance.mdp)
     for _ in range(600):
         path = learner.ask()
         assert path.tolist() == learner.ask().tolist()

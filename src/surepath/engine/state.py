@@ -15,14 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
 
 BIG = 2.0**1000
 HALF_BIG = 2.0**999
 
-# Rows of State.arc, float [8, N].
-SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN = range(8)
+# Rows of State.arc, float [N_ARC, N].
+SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE = range(11)
+N_ARC = 11
+# SUMS: of gain - ORIGIN.  CENTRE: ORIGIN once visited, the gain where known.  BASE: CENTRE (0 where unvisited) less
+# the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see engine/reference.py).
 # WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
 # TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see rules/elimination/slack.py).
 
@@ -30,9 +32,10 @@ SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN = range(8)
 VISITS, INFINITE, LEFT = range(3)
 # INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others.  LEFT: flow of the cover still to play.
 
-# Rows of State.flag, bool [5, N].
-KNOWN, ACTIVE, PASSABLE, STARTED, MARKED = range(5)
+# Rows of State.flag, bool [6, N].
+KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, CLOSED = range(6)
 # PASSABLE: on a path of an active policy.  STARTED: active when the period began.  MARKED: to go by the value rule.
+# CLOSED: left the graph, or on no path that is left; its bounds are -inf.
 
 # Rows of State.node, float [7, n_nodes + 1]: largest value from a node to the sink (REACH: from the start to it).
 BEST, REACH, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
@@ -40,11 +43,12 @@ BEST, REACH, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
 # SCRATCH is whatever the kernel at work needs; SCRATCH_TIE counts the infinities in it.
 
 
-# Rows of State.path, int [2, H], and of State.stage, float [5, H].
+# Rows of State.path, int [2, H], and of State.stage, float [6, H].
 PATH, ADVICE = range(2)
-GAIN, FALLEN, RISEN, CLEAR, CLEAR_SEEN = range(5)
+GAIN, FALLEN, RISEN, CLEAR, CLEAR_SEEN, REFERENCE = range(6)
 # FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged.  CLEAR: least by which an
 # active arc of the stage clears the lower value of its state.  CLEAR_SEEN: the same when arcs were last judged.
+# REFERENCE: what bounds of the stage are relative to; infinite while there is nothing to refer to.
 
 # Places in State.tally, int.
 EPISODES = 0  # t, episodes absorbed
@@ -67,7 +71,10 @@ MEASURED = 16  # episode after which slack was last measured
 EAGER = 17  # until this episode arcs are judged every time, without measuring
 LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
 FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
-N_TALLY = 20
+SHIFTED = 20  # 1 when some origin or base is not 0
+PLAYED = 21  # how many steps of the trial in GAIN were played; all of them in a run
+N_CLOSED = 22  # closed arcs
+N_TALLY = 23
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -114,13 +121,13 @@ class Plan(NamedTuple):
 class State(NamedTuple):
     """All arrays of one run; rows and places are named above."""
 
-    arc: FloatArray  # [8, N]
+    arc: FloatArray  # [N_ARC, N]
     number: IntArray  # [3, N]
-    flag: BoolArray  # [5, N]
+    flag: BoolArray  # [6, N]
     node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
     path: IntArray  # [2, H]
-    stage: FloatArray  # [5, H]
+    stage: FloatArray  # [6, H]
     tally: IntArray  # [N_TALLY]
     real: FloatArray  # [N_REAL]
     ahead: FloatArray  # standard normal numbers drawn ahead
@@ -138,13 +145,13 @@ def new_state(
     """A state before `set_up`."""
     n, nodes = len(graph.target), len(graph.first) - 1
     state = State(
-        arc=np.zeros((8, n)),
+        arc=np.zeros((N_ARC, n)),
         number=np.zeros((3, n), dtype=np.int64),
-        flag=np.zeros((5, n), dtype=np.bool_),
+        flag=np.zeros((6, n), dtype=np.bool_),
         node=np.zeros((7, nodes + 1)),
         degree=np.zeros(nodes, dtype=np.int64),
         path=np.zeros((2, horizon), dtype=np.int64),
-        stage=np.zeros((5, horizon)),
+        stage=np.zeros((6, horizon)),
         tally=np.zeros(N_TALLY, dtype=np.int64),
         real=np.zeros(N_REAL),
         ahead=np.zeros(max(512, 4 * horizon)),
@@ -152,7 +159,7 @@ def new_state(
     )
     state.arc[SIGMA] = sigma
     state.flag[KNOWN] = known
-    state.arc[LOWER] = known_gain
+    state.arc[CENTRE] = known_gain
     return state
 
 
@@ -165,46 +172,3 @@ def restore(state: State, before: State) -> None:
     """Put back, in place, what `copies` kept."""
     for array, old in zip(state[:-1], before[:-1], strict=True):
         array[...] = old
-
-
-@inner_kernel
-def set_up(graph: Layers, plan: Plan, state: State) -> None:
-    """Fill the arrays of a run that has seen nothing; LOWER already holds the gains of known arcs."""
-    nodes, horizon = len(graph.first) - 1, state.path.shape[1]
-    arc, flag, tally = state.arc, state.flag, state.tally
-    unseen = 0
-    for e in range(len(graph.target)):
-        flag[ACTIVE, e] = True
-        flag[PASSABLE, e] = True
-        flag[STARTED, e] = True
-        if flag[KNOWN, e]:
-            arc[UPPER, e] = arc[LOWER, e]
-            arc[TOP, e] = arc[LOWER, e]
-            continue
-        unseen += 1
-        if plan.cap < np.inf:
-            arc[WIDTH, e] = plan.cap
-            arc[UPPER, e] = plan.cap
-            arc[TOP, e] = plan.cap
-            arc[LOWER, e] = -plan.cap
-        else:
-            arc[WIDTH, e] = BIG
-            arc[UPPER, e] = BIG
-            arc[TOP, e] = BIG
-            arc[LOWER, e] = -np.inf
-            state.number[INFINITE, e] = horizon + 1
-            tally[PASSABLE_INFINITE] += 1
-    tally[PERIOD] = 1 if plan.periods != NO_PERIODS else -1  # nothing is below -1 visits: then no period ever ends
-    tally[LOW] = unseen if plan.periods != NO_PERIODS else 1
-    tally[UNSEEN] = unseen
-    tally[UNSEEN_ACTIVE] = unseen
-    tally[N_ACTIVE] = len(graph.target)
-    tally[NEXT_TIME] = 1
-    tally[COVER_STALE] = 1
-    for i in range(nodes):
-        state.degree[i] = graph.first[i + 1] - graph.first[i]
-        if state.degree[i] > 1:
-            tally[CROWDED] += 1
-    state.real[RETURN_SLACK] = -1.0
-    state.real[VALUE_SLACK] = -np.inf
-    state.real[FLOOR_SEEN] = np.inf

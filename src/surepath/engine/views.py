@@ -10,6 +10,7 @@ from surepath.engine.arrays import Layers
 from surepath.engine.lexicographic import backward_counted, walk_counted
 from surepath.engine.masked import backward_masked, walk_masked
 from surepath.engine.state import (
+    BASE,
     BEST,
     BIG,
     FLOOR,
@@ -19,6 +20,7 @@ from surepath.engine.state import (
     INFINITE,
     KNOWN,
     LOWER,
+    ORIGIN,
     PASSABLE_INFINITE,
     SCRATCH,
     SCRATCH_TIE,
@@ -79,18 +81,18 @@ def spread_values(graph: Layers, state: State) -> None:
 
 
 @inner_kernel
-def walk_infinite(graph: Layers, plan: Plan, state: State, weight: FloatArray, out: IntArray) -> None:
+def walk_infinite(graph: Layers, plan: Plan, state: State, weight: FloatArray, rest: FloatArray, out: IntArray) -> None:
     """Walk an active policy of largest weight (UPPER or WIDTH) while some passable arc is infinite."""
     infinite, value, count = state.number[INFINITE], state.node[SCRATCH], state.node[SCRATCH_TIE]
-    backward_counted(graph, weight, infinite, 1.0, value, count)
-    walk_counted(graph, weight, infinite, 1.0, value, count, state.number[VISITS], plan.least_played, out)
+    backward_counted(graph, weight, infinite, rest, 1.0, value, count)
+    walk_counted(graph, weight, infinite, rest, 1.0, value, count, state.number[VISITS], plan.least_played, out)
 
 
 @hot_kernel
 def walk_best(graph: Layers, plan: Plan, state: State, out: IntArray) -> None:
     """Write an active policy of largest upper value into `out`."""
     if state.tally[PASSABLE_INFINITE] > 0:
-        walk_infinite(graph, plan, state, state.arc[UPPER], out)
+        walk_infinite(graph, plan, state, state.arc[UPPER], state.arc[BASE], out)
     else:
         best_values(graph, state)
         walk_masked(graph, state.arc[UPPER], state.node[BEST], state.number[VISITS], plan.least_played, out)
@@ -100,7 +102,7 @@ def walk_best(graph: Layers, plan: Plan, state: State, out: IntArray) -> None:
 def walk_spread(graph: Layers, plan: Plan, state: State, out: IntArray) -> None:
     """Write an active policy of largest diameter into `out`."""
     if state.tally[PASSABLE_INFINITE] > 0:
-        walk_infinite(graph, plan, state, state.arc[WIDTH], out)
+        walk_infinite(graph, plan, state, state.arc[WIDTH], state.arc[ORIGIN], out)  # 0 where unvisited
     else:
         spread_values(graph, state)
         walk_masked(graph, state.arc[WIDTH], state.node[SPREAD], state.number[VISITS], plan.least_played, out)

@@ -50,6 +50,7 @@ class View:
         active: bool [N].
         passable: Arcs that active policies can use, bool [N].
         known: Arcs whose reward is known in advance, bool [N].
+        excluded: Arcs that were excluded as infeasible; the helpers never use them, bool [N].
     """
 
     def __init__(self, learner: RuleLearner) -> None:
@@ -63,6 +64,7 @@ class View:
         self.lower: FloatArray = _locked(self.means - self.widths)
         self.active: BoolArray = _locked(learner.active)
         self.passable: BoolArray = _locked(learner.passable_now())
+        self.excluded: BoolArray = _locked(learner.excluded)
 
     def values(self, weights: ArrayLike, only_active: bool = True) -> FloatArray:
         """Largest sum of finite weights from each node to the end, float [n_nodes + 1]; -inf where there is no way."""
@@ -99,6 +101,7 @@ class View:
             raise SettingError(f"weights must have shape ({self.mdp.n_arcs},), one per arc, not {weight.shape}")
         if np.isnan(weight).any() or np.isposinf(weight).any():
             raise SettingError("weights must be finite (or -inf to close an arc); replace +inf by a large number")
+        weight[self.excluded] = -np.inf
         if only_active:
             weight[~self.passable] = -np.inf
         return weight

@@ -148,7 +148,7 @@ class EPRL(RuleLearner):
         """Everything that rebuilds this learner on the same MDP."""
         return {
             "name": self.name,
-            "epsilon": self.epsilon,
+            "epsilon": self._first_epsilon,
             "delta": self.delta,
             "sigma": self.sigma_setting(),
             "sampling": self.sampling,

@@ -19,12 +19,25 @@ from surepath.engine.arrays import Reality, layers_of, no_reality
 from surepath.engine.state import (
     ACTIVE,
     ADVICE,
+    BASE,
+    CENTRE,
+    CHECKED,
+    CLOSED,
+    COVER_LEFT,
+    COVER_STALE,
     EPISODES,
     GAIN,
+    LEFT,
     MARKED,
+    NEXT_TIME,
+    ORIGIN,
     PASSABLE,
     PATH,
+    PERIOD,
+    PLAYED,
+    REFERENCE,
     SETTLED,
+    STARTED,
     SUMS,
     VISITS,
     Plan,
@@ -41,13 +54,31 @@ from surepath.learners.record import GAP, STOP_REASONS, RunRecord
 from surepath.learners.width_tables import new_table, table_of
 from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
-from surepath.rules.loop import ADVISE, ASK, DROP, FINISH, RUN, SET_UP, TELL, TEST, new_record, play
+from surepath.model.paths import on_open_paths
+from surepath.rules.loop import (
+    ADVISE,
+    ASK,
+    DROP,
+    FINISH,
+    PRETEND,
+    REVIVE,
+    RUN,
+    SET_UP,
+    TELL,
+    TEST,
+    WAKE,
+    new_record,
+    play,
+)
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
 from surepath.rules.stopping import GO_ON
 
 # About this much work (arcs times episodes) is done between two looks at the outside world.
 _CHUNK = 50_000_000
 _LEAST = 16  # episodes, however many arcs there are
+
+# Where the sampling, the schedules and the stopping rule stand: the places of the tally that a snapshot keeps.
+_SAVED = (EPISODES, PERIOD, NEXT_TIME, CHECKED, COVER_LEFT, COVER_STALE)
 
 # Steps take their rewards from outside: these stand where a run has its world.
 _NO_REALITY = no_reality()
@@ -72,14 +103,19 @@ class RuleLearner(Learner):
         self.plan = self._plan()
         self._table = table_of(self.plan, 1024)
         self._state = self._new_state()
+        self._imagined: State | None = None  # the state with the plays under way told, within one ask(n)
         self._no_record = new_record(1, mdp.horizon)
         self._epsilons = np.array([self.epsilon])
         self._serve(SET_UP)
         self._connect()
 
     def _connect(self) -> None:
+        if not len(self._table):  # after a copy or an unpickling
+            self._table = table_of(self.plan, max(1024, self.episodes + 1))
+            self._state = self._state._replace(table=self._table)
         self._visits = self._state.number[VISITS]
         self._sums = self._state.arc[SUMS]
+        self._origin = self._state.arc[ORIGIN]
 
     @abstractmethod
     def _plan(self) -> Plan:
@@ -106,9 +142,10 @@ class RuleLearner(Learner):
             return partial(play_covered, self.graph)
         return play
 
-    def _serve(self, task: int) -> float:
+    def _serve(self, task: int, state: State | None = None) -> float:
         rng, reality, record = _IDLE_RNG, _NO_REALITY, self._no_record
-        return self._player(self.layers, self.plan, self._state, reality, rng, task, 0, self._epsilons, record)
+        state = self._state if state is None else state
+        return self._player(self.layers, self.plan, state, reality, rng, task, 0, self._epsilons, record)
 
     # The contract ----------------------------------------------------------------------------------------------
 
@@ -148,30 +185,45 @@ class RuleLearner(Learner):
 
     def _choose(self) -> IntArray:
         if self.sampling_rule is not None:
-            return self.mdp.check_path(self.sampling_rule.choose(View(self)))
+            return self._chosen_by_rule(self.sampling_rule)
         self._serve(ASK)
         return cast(IntArray, self._state.path[PATH])
 
+    def _chosen_by_rule(self, rule: SamplingRule) -> IntArray:
+        path = self.mdp.check_path(rule.choose(View(self)))
+        for arc in path[self._excluded[path]].tolist():
+            raise SettingError(
+                f"{type(rule).__name__}.choose returned {self.mdp.describe_arc(arc)}, which was excluded; "
+                f"view.best_path leaves out what is excluded"
+            )
+        return path
+
     def _choose_beside(self, index: int) -> IntArray:
-        return self._choose()
+        """Choose on a copy of the state in which the plays under way are told, with the means seen so far."""
+        if self.sampling_rule is not None:
+            return self._choose()
+        if index == 0 or self._imagined is None:
+            self._imagined = copies(self._state._replace(table=self._table_for(self.episodes + 1)))
+            for path in self._under_way:
+                self._imagined.path[PATH] = path
+                self._serve(PRETEND, self._imagined)
+        self._serve(ASK, self._imagined)
+        return cast(IntArray, self._imagined.path[PATH])
 
-    def _epsilon_changed(self) -> None:
-        self._epsilons[0] = self.epsilon
-
-    def _excluded_changed(self) -> None:
-        raise SettingError(f"{self.name} cannot exclude options yet")
-
-    def _evidence(self) -> dict[str, Any]:
-        raise SettingError(f"{self.name} cannot be saved yet")
-
-    def _load(self, evidence: Mapping[str, Any]) -> None:
-        raise SettingError(f"{self.name} cannot be saved yet")
+    def _set_under_way(self, path: IntArray, change: int) -> None:
+        if change > 0 and self._imagined is not None:
+            self._imagined.path[PATH] = path
+            self._serve(PRETEND, self._imagined)
+        else:
+            self._imagined = None
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))
         before = None if self.compiled else copies(self._state)
+        self._imagined = None
         self._state.path[PATH] = path
-        self._state.stage[GAIN] = gains
+        self._state.stage[GAIN, : len(gains)] = gains
+        self._state.tally[PLAYED] = len(gains)
         reason = int(self._serve(TELL))
         self.episodes += 1
         if before is not None:
@@ -181,7 +233,11 @@ class RuleLearner(Learner):
                 self.episodes -= 1
                 restore(self._state, before)
                 raise
-        if reason != GO_ON:
+        self._stop(reason)
+
+    def _stop(self, reason: int) -> None:
+        """Note the verdict; a stop stays."""
+        if reason != GO_ON and not self.stopped:
             self.stop_reason = STOP_REASONS[reason]
             self.stopped = True
 
@@ -195,6 +251,65 @@ class RuleLearner(Learner):
         if self.stopping_rule is not None:
             return GAP if bool(self.stopping_rule.stop(View(self))) else GO_ON
         return reason
+
+    # What changes besides the evidence -------------------------------------------------------------------------
+
+    def _epsilon_changed(self) -> None:
+        self._epsilons[0] = self.epsilon
+        reason = int(self._serve(TEST))
+        self._stop(reason if self.compiled else self._own_rules(reason))
+
+    def _excluded_changed(self) -> None:
+        self._imagined = None
+        self._state.flag[CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
+        self._serve(REVIVE)
+        reason = int(self._serve(TEST))
+        self._stop(reason if self.compiled else self._own_rules(reason))
+
+    def _evidence(self) -> dict[str, Any]:
+        """What was seen, what was decided from it, and where the sampling stands."""
+        if not self.compiled:
+            raise SettingError(
+                f"{self.name} with a rule written in Python cannot be saved as numbers, since the rule may remember "
+                f"things of its own; pickle the learner instead"
+            )
+        state = self._state
+        return {
+            "visits": state.number[VISITS].copy(),
+            "sums": state.arc[SUMS].copy(),
+            "origin": state.arc[ORIGIN].copy(),
+            "base": state.arc[BASE].copy(),
+            "reference": state.stage[REFERENCE].copy(),
+            "active": state.flag[ACTIVE].copy(),
+            "started": state.flag[STARTED].copy(),
+            "cover": state.number[LEFT].copy(),
+            "tally": state.tally[list(_SAVED)],
+            "seed": int(self.plan.seed),
+        }
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        state, self._imagined = self._new_state(), None
+        state.number[VISITS], state.number[LEFT] = evidence["visits"], evidence["cover"]
+        state.arc[SUMS], state.arc[ORIGIN], state.arc[BASE] = evidence["sums"], evidence["origin"], evidence["base"]
+        learned = (state.number[VISITS] > 0) & ~self.mdp.is_known
+        state.arc[CENTRE, learned] = state.arc[ORIGIN, learned]
+        state.stage[REFERENCE] = evidence["reference"]
+        state.flag[ACTIVE], state.flag[STARTED] = evidence["active"], evidence["started"]
+        state.flag[CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
+        state.tally[list(_SAVED)] = evidence["tally"]
+        state.tally[PLAYED] = self.mdp.horizon
+        self.plan = self.plan._replace(seed=int(evidence["seed"]))
+        self._epsilons[0] = self.epsilon
+        self._state = state._replace(table=self._table_for(self.episodes + 1))
+        self._serve(WAKE)
+        self._connect()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the table of widths, which can be large and is found again."""
+        state = super().__getstate__()
+        state["_table"], state["_imagined"] = np.zeros(0), None
+        state["_state"] = state["_state"]._replace(table=np.zeros(0))
+        return state
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         order = np.argsort(-epsilons, kind="stable")

@@ -172,18 +172,17 @@ def _results(
 ) -> Results:
     runs, size = len(records), len(grid)
     path = np.concatenate([record.path for record in records])
-    value = instance.gains[path].sum(axis=1)
-    best = instance.mdp.sign * instance.optimal_return
-    regret = np.maximum(0.0, best - value)
     epsilon = np.tile(grid, runs)
-    largest = np.maximum.reduceat(np.abs(instance.gains), instance.mdp.stage_arc[:-1])
-    rounding = 1e-12 * float(largest.sum())  # values are sums over the stages, added up in another order
+    different, which = np.unique(path, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    regret = np.array([instance.regret_of(one) for one in different])[which]
+    correct = np.array([instance.is_within(different[i], x) for i, x in zip(which, epsilon.tolist(), strict=True)])
     return Results(
         run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
         epsilon=epsilon,
         tau=np.concatenate([record.tau for record in records]),
         reason=np.concatenate([record.reason for record in records]),
-        correct=regret <= epsilon + rounding,
+        correct=correct,
         regret=regret,
         eliminated=np.concatenate([record.eliminated for record in records]),
         gap=np.concatenate([record.gap for record in records]),

@@ -96,7 +96,7 @@ class Uniform(RuleLearner):
         """Everything that rebuilds this learner on the same MDP."""
         return {
             "name": self.name,
-            "epsilon": self.epsilon,
+            "epsilon": self._first_epsilon,
             "delta": self.delta,
             "sigma": self.sigma_setting(),
             "widths": self.widths,

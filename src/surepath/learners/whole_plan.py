@@ -13,12 +13,43 @@ from surepath.engine.arrays import Reality, no_reality
 from surepath.engine.widths import WIDTHS
 from surepath.errors import SettingError
 from surepath.learners.base import Learner
-from surepath.learners.record import SINGLE, STOP_REASONS, RunRecord
+from surepath.learners.record import STOP_REASONS, RunRecord
 from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.rules.loop import new_record
 from surepath.rules.stopping import GO_ON
-from surepath.rules.whole_plan import ADVISE, ASK, FINISH, LEFT, N_ACTIVE, ROUND, RUN, SETTLED, TELL, Plans, play_plans
+from surepath.rules.whole_plan import (
+    ADVISE,
+    ASK,
+    FINISH,
+    JUDGE,
+    LEFT,
+    MEASURE,
+    N_ACTIVE,
+    N_TALLY,
+    PIVOT,
+    PLAYED,
+    ROUND,
+    RUN,
+    SETTLED,
+    TELL,
+    TEST,
+    Plans,
+    play_plans,
+)
+
+# Fields of Plans that a snapshot keeps, under the names it gives them.
+_SAVED = {
+    "plan_visits": "visits",
+    "plan_sums": "sums",
+    "active": "active",
+    "base": "base",
+    "size": "size",
+    "seen": "seen",
+    "origin": "origin",
+    "tally": "tally",
+    "bound": "bound",
+}
 
 _NO_REALITY = no_reality()
 _IDLE_RNG = np.random.default_rng(0)
@@ -78,26 +109,37 @@ class WholePlan(Learner):
         self._plans = self._new_plans()
         self._epsilons = np.array([self.epsilon])
         self._no_record = new_record(1, mdp.horizon)
+        self._connect()
+
+    def _connect(self) -> None:
+        self._origin = self._plans.origin
 
     def _new_plans(self) -> Plans:
         count, known = len(self._arcs), self.mdp.is_known
         plans = Plans(
             arcs=self._arcs,
             learned=~known,
-            offset=self.known_gain[self._arcs].sum(axis=1),
+            noise=self.sigma.copy(),
             sigma=np.sqrt((self.sigma[self._arcs] ** 2).sum(axis=1)),
             visits=np.zeros(count, dtype=np.int64),
             sums=np.zeros(count),
             active=np.ones(count, dtype=np.bool_),
+            base=np.zeros(count),
+            size=np.zeros(count),
+            upper=np.zeros(count),
+            seen=known.copy(),
+            origin=np.zeros(self.mdp.n_arcs),
+            centre=self.known_gain.copy(),
+            gain=np.zeros(self.mdp.horizon),
             used=np.zeros(self.mdp.n_arcs, dtype=np.bool_),
-            tally=np.zeros(6, dtype=np.int64),
-            bound=np.array([float(WIDTHS.index(self.widths)), self.delta, self.prior]),
+            tally=np.zeros(N_TALLY, dtype=np.int64),
+            bound=np.array([float(WIDTHS.index(self.widths)), self.delta, self.prior, np.inf]),
         )
-        plans.tally[ROUND], plans.tally[LEFT], plans.tally[N_ACTIVE] = 1, count, count
+        plans.tally[ROUND], plans.tally[LEFT], plans.tally[N_ACTIVE], plans.tally[PIVOT] = 1, count, count, -1
         return plans
 
-    def _play(self, task: int, number: int = 0, gain: float = 0.0) -> float:
-        return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, gain, self._epsilons, self._no_record)
+    def _play(self, task: int, number: int = 0) -> float:
+        return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, self._epsilons, self._no_record)
 
     def _active(self) -> BoolArray:
         """Arcs on some plan that is still in play, bool [N]."""
@@ -116,41 +158,60 @@ class WholePlan(Learner):
 
     def _gap(self) -> float:
         """Largest upper bound of an active plan minus the lower bound of the recommended one; 0 when one is left."""
-        if self.stop_reason == STOP_REASONS[SINGLE]:
+        if self._plans.tally[N_ACTIVE] == 1:
             return 0.0
-        record = new_record(1, self.mdp.horizon)
-        settled = int(self._plans.tally[SETTLED])
-        play_plans(self._plans, _NO_REALITY, _IDLE_RNG, FINISH, 0, 0.0, self._epsilons, record)
-        self._plans.tally[SETTLED] = settled
-        return float(record.gap[0])
+        return self._play(MEASURE)
 
     def _choose(self) -> IntArray:
         return cast(IntArray, self._arcs[int(self._play(ASK))])
 
     def _choose_beside(self, index: int) -> IntArray:
-        return self._choose()
+        """The active plan with the fewest plays, those under way included; ties: lowest plan."""
+        plays = self._plans.visits.copy()
+        for path in self._under_way:
+            plays[self._rank(path)] += 1
+        active = np.flatnonzero(self._plans.active)
+        return cast(IntArray, self._arcs[active[np.argmin(plays[active])]])
+
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        self._plans.tally[PLAYED] = len(gains)
+        self._plans.gain[: len(gains)] = gains
+        self.episodes += 1
+        reason = int(self._play(TELL, self._rank(path)))
+        played = path[: len(gains)]
+        learned = ~self.mdp.is_known[played]
+        self._visits[played] += 1
+        self._sums[played[learned]] += gains[learned] - self._origin[played[learned]]
+        self._stop(reason)
+
+    def _stop(self, reason: int) -> None:
+        """Note the verdict; a stop stays."""
+        if reason != GO_ON and not self.stopped:
+            self.stop_reason = STOP_REASONS[reason]
+            self.stopped = True
 
     def _epsilon_changed(self) -> None:
         self._epsilons[0] = self.epsilon
+        self._stop(int(self._play(TEST)))
 
     def _excluded_changed(self) -> None:
-        raise SettingError(f"{self.name} cannot exclude options yet")
+        self._plans.active[:] = ~self._excluded[self._arcs].any(axis=1)
+        self._play(JUDGE)
+        self._stop(int(self._play(TEST)))
 
     def _evidence(self) -> dict[str, Any]:
-        raise SettingError(f"{self.name} cannot be saved yet")
+        """What was seen of arcs and of plans, which plans are left, and where the round stands."""
+        plans = {name: getattr(self._plans, field).copy() for name, field in _SAVED.items()}
+        return {"visits": self._visits.copy(), "sums": self._sums.copy(), **plans}
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
-        raise SettingError(f"{self.name} cannot be saved yet")
-
-    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        self._visits[path] += 1
-        learned = ~self.mdp.is_known[path]
-        self._sums[path[learned]] += gains[learned]
-        self.episodes += 1
-        reason = int(self._play(TELL, self._rank(path), float(gains[learned].sum())))
-        if reason != GO_ON:
-            self.stop_reason = STOP_REASONS[reason]
-            self.stopped = True
+        self._plans = self._new_plans()
+        for name, field in _SAVED.items():
+            getattr(self._plans, field)[:] = evidence[name]
+        self._plans.centre[:] = np.where(self.mdp.is_known, self.known_gain, self._plans.origin)
+        self._visits[:], self._sums[:] = evidence["visits"], evidence["sums"]
+        self._epsilons[0] = self.epsilon
+        self._connect()
 
     def _rank(self, path: IntArray) -> int:
         """The number of a plan in the list."""
@@ -168,7 +229,7 @@ class WholePlan(Learner):
         while plans.tally[SETTLED] < len(falling):
             look_up()
             limit = min(budget, limit + 1_000_000)
-            play_plans(plans, reality, rng, FINISH if limit == budget else RUN, limit, 0.0, falling, record)
+            play_plans(plans, reality, rng, FINISH if limit == budget else RUN, limit, falling, record)
         back = np.argsort(order)
         return RunRecord(
             record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
@@ -178,7 +239,7 @@ class WholePlan(Learner):
         """Everything that rebuilds this learner on the same MDP."""
         return {
             "name": self.name,
-            "epsilon": self.epsilon,
+            "epsilon": self._first_epsilon,
             "delta": self.delta,
             "sigma": self.sigma_setting(),
             "widths": self.widths,

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, frozen
+from surepath._checks import FloatArray, IntArray, frozen
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.rewards import KNOWN, Bound, Law
+
+# Units in the last place that means read from text, or made by adding, may be off by.
+_ULPS = 4
+# Searches for the best path, each relative to the last one found; the second nearly always confirms the first.
+_LOOKS = 4
 
 
 class Instance:
@@ -55,37 +61,44 @@ class Instance:
         return cast(FloatArray, frozen(self.mdp.sign * self.means))
 
     @cached_property
-    def _value(self) -> FloatArray:
-        """Optimal gain-to-go of each node, float [n_nodes + 1]."""
-        mdp, value = self.mdp, np.zeros(self.mdp.n_nodes + 1)
-        for h in range(mdp.horizon - 1, -1, -1):
-            low, high = mdp.stage_node[h], mdp.stage_node[h + 1]
-            arcs = slice(mdp.first[low], mdp.first[high])
-            q = self.gains[arcs] + value[mdp.target[arcs]]
-            value[low:high] = np.maximum.reduceat(q, mdp.first[low:high] - mdp.first[low])
-        return value
+    def _best(self) -> IntArray:
+        """An optimal path, found among gains relative to those of a path that is nearly so, int [H].
+
+        Every path has one arc of each stage, so nothing changes between paths, and where it is close the numbers that
+        are added are small: means near 1e9 that differ in the fifth decimal are told apart.
+        """
+        best = follow_best(self.mdp, self.gains)
+        for _ in range(_LOOKS):
+            reference = np.repeat(self.gains[best], np.diff(self.mdp.stage_arc))
+            again = follow_best(self.mdp, self.gains - reference)
+            if np.array_equal(again, best):
+                break
+            best = again
+        return best
 
     @property
     def optimal_return(self) -> float:
         """Return of the best path, in the user's direction."""
-        return float(self.mdp.sign * self._value[0])
+        return self.value_of(self._best)
 
     def value_of(self, path: ArrayLike) -> float:
         """True mean return of a path, in the user's direction."""
-        return float(self.means[self.mdp.check_path(path)].sum())
+        return math.fsum(self.means[self.mdp.check_path(path)])
 
     def regret_of(self, path: ArrayLike) -> float:
-        """How far a path's mean return is from the best, 0 or more."""
-        return float(max(0.0, self._value[0] - self.gains[self.mdp.check_path(path)].sum()))
+        """How far a path's mean return is from the best, 0 or more: the differences stage by stage, added exactly."""
+        arcs = self.mdp.check_path(path)
+        return max(0.0, math.fsum((*self.gains[self._best], *-self.gains[arcs])))
 
-    def best_path(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def is_within(self, path: ArrayLike, epsilon: float) -> bool:
+        """Whether a path is within epsilon of the best, up to a few units in the last place of the largest mean."""
+        arcs = self.mdp.check_path(path)
+        largest = max(np.abs(self.gains[arcs]).max(), np.abs(self.gains[self._best]).max())
+        return bool(self.regret_of(arcs) <= epsilon + _ULPS * np.spacing(largest))
+
+    def best_path(self) -> IntArray:
         """One optimal path; the lowest arc where several are optimal."""
-        path, node, mdp = [], 0, self.mdp
-        for _ in range(mdp.horizon):
-            arcs = np.arange(mdp.first[node], mdp.first[node + 1])
-            path.append(int(arcs[np.argmax(self.gains[arcs] + self._value[mdp.target[arcs]])]))
-            node = int(mdp.target[path[-1]])
-        return np.array(path, dtype=np.int64)
+        return self._best.copy()
 
     @cached_property
     def content_hash(self) -> str:
@@ -114,3 +127,19 @@ class Instance:
 
     def __repr__(self) -> str:
         return f"Instance({self.id or self.mdp!r})"
+
+
+def follow_best(mdp: MDP, weight: FloatArray) -> IntArray:
+    """The path of largest weight, int [H]; the lowest arc where several are."""
+    value = np.zeros(mdp.n_nodes + 1)
+    for h in range(mdp.horizon - 1, -1, -1):
+        low, high = mdp.stage_node[h], mdp.stage_node[h + 1]
+        arcs = slice(mdp.first[low], mdp.first[high])
+        through = weight[arcs] + value[mdp.target[arcs]]
+        value[low:high] = np.maximum.reduceat(through, mdp.first[low:high] - mdp.first[low])
+    path, node = [], 0
+    for _ in range(mdp.horizon):
+        low, high = int(mdp.first[node]), int(mdp.first[node + 1])
+        path.append(low + int(np.argmax(weight[low:high] + value[mdp.target[low:high]])))
+        node = int(mdp.target[path[-1]])
+    return np.array(path, dtype=np.int64)

@@ -20,6 +20,7 @@ from surepath.engine.arrays import Layers, Reality
 from surepath.engine.draw import draw_more, draw_slowly
 from surepath.engine.masked import backward_masked
 from surepath.engine.state import (
+    BASE,
     BEST,
     CROWDED,
     EPISODES,
@@ -36,10 +37,12 @@ from surepath.engine.state import (
     LIFTED,
     LOWER,
     LOWER_SEEN,
+    ORIGIN,
     PASSABLE_INFINITE,
     PATH,
     RETURN_SLACK,
     RISEN,
+    SHIFTED,
     SPREAD,
     SUMS,
     TOP,
@@ -117,7 +120,7 @@ def sprint(
     value = state.node[SPREAD] if wide else state.node[BEST]
     bar, room, spent, stale = limits(plan, state, value[0], epsilon)
     at, size, t = len(ahead) - state.tally[LEFT_AHEAD], len(ahead), state.tally[EPISODES]
-    look, moved = False, False
+    look, moved, shifted = False, False, state.tally[SHIFTED] == 1
     while t < limit and not look and not stale:
         t += 1
         if at + horizon > size and reality.plain == 1:
@@ -149,9 +152,14 @@ def sprint(
                 gain = draw_slowly(reality, chosen, rng)
             if known[chosen]:
                 continue
-            total = arc[SUMS, chosen] + gain
+            if shifted:
+                total = arc[SUMS, chosen] + (gain - arc[ORIGIN, chosen])
+                mean = arc[BASE, chosen] + total / n
+            else:  # the same with zeros
+                total = arc[SUMS, chosen] + gain
+                mean = total / n
             arc[SUMS, chosen] = total
-            width, mean = visited_width(plan, state, chosen, n), total / n
+            width = visited_width(plan, state, chosen, n)
             top, lower = mean + width, mean - width
             arc[TOP, chosen] = top
             arc[UPPER, chosen] = top

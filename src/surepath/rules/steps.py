@@ -6,9 +6,12 @@ import numpy as np
 
 from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Layers
+from surepath.engine.reference import find_origin
 from surepath.engine.state import (
     ACTIVE,
+    BASE,
     CHECKED,
+    CLOSED,
     COVER_LEFT,
     COVER_STALE,
     EPISODES,
@@ -21,11 +24,13 @@ from surepath.engine.state import (
     KNOWN,
     LOW,
     LOWER,
+    ORIGIN,
     PASSABLE,
     PASSABLE_INFINITE,
     PATH,
     PERIOD,
     PERIODS_AFTER_DROP,
+    PLAYED,
     STARTED,
     SUMS,
     TOP,
@@ -46,26 +51,34 @@ _spend = static_max_coverage.spend
 
 
 @hot_kernel
-def take_in(plan: Plan, state: State) -> None:
-    """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1)."""
+def take_in(graph: Layers, plan: Plan, state: State) -> None:
+    """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1).
+
+    Of a trial that broke off, the steps that were PLAYED; an arc that has left the graph is counted and no more.
+    """
     tally, arc, flag, number = state.tally, state.arc, state.flag, state.number
-    for h in range(state.path.shape[1]):
+    for h in range(tally[PLAYED]):
         e = np.uint64(state.path[PATH, h])
         n = number[VISITS, e] + 1
         number[VISITS, e] = n
         if flag[KNOWN, e]:
             continue
-        total = arc[SUMS, e] + state.stage[GAIN, h]
+        gain = state.stage[GAIN, h]
+        if n == 1:
+            if not flag[CLOSED, e]:
+                first_visit(state, e)
+            find_origin(graph, plan, state, h, e, gain)
+        total = arc[SUMS, e] + (gain - arc[ORIGIN, e])
         arc[SUMS, e] = total
+        if flag[CLOSED, e]:
+            continue
         width = visited_width(plan, state, e, n)
-        mean = total / n
+        mean = arc[BASE, e] + total / n
         arc[TOP, e] = mean + width
         arc[LOWER, e] = mean - width
         if flag[PASSABLE, e]:
             arc[WIDTH, e] = width
             arc[UPPER, e] = mean + width
-        if n == 1:
-            first_visit(state, e)
         if n == tally[PERIOD] and flag[ACTIVE, e]:
             tally[LOW] -= 1
         note(state, h, e, mean + width, mean - width)
@@ -109,6 +122,31 @@ def roll_period(state: State) -> None:
 
 
 @inner_kernel
+def spend_cover(graph: Layers, plan: Plan, state: State) -> None:
+    """After an odd episode that was played to its end: use up a path of the cover."""
+    tally = state.tally
+    odd = tally[EPISODES] % 2 == 1 and tally[PLAYED] == state.path.shape[1]
+    if plan.sampling == STATIC_MAX_COVERAGE and odd and tally[COVER_LEFT] > 0:
+        _spend(graph, state)
+
+
+@inner_kernel
+def pretend(graph: Layers, plan: Plan, state: State) -> None:
+    """Count the row PATH as if it had been played to its end with the means seen so far; nothing is eliminated."""
+    tally, arc = state.tally, state.arc
+    tally[PLAYED] = state.path.shape[1]
+    for h in range(tally[PLAYED]):
+        e = state.path[PATH, h]
+        n = state.number[VISITS, e]
+        state.stage[GAIN, h] = arc[ORIGIN, e] + arc[SUMS, e] / n if n > 0 else 0.0
+    tally[EPISODES] += 1
+    take_in(graph, plan, state)
+    spend_cover(graph, plan, state)
+    if tally[LOW] == 0:
+        roll_period(state)
+
+
+@inner_kernel
 def prepare(graph: Layers, plan: Plan, state: State) -> tuple[bool, bool]:
     """Before an episode is taken in: whether eliminations are due after it, and whether the value rule marked arcs."""
     due = is_due(plan, state)
@@ -120,8 +158,7 @@ def conclude(graph: Layers, plan: Plan, state: State, due: bool, marked: bool | 
     """After an episode is taken in: eliminate (line 7 of Algorithm 1), use up the cover, begin the next period."""
     if due:
         eliminate(graph, plan, state, marked)
-    if plan.sampling == STATIC_MAX_COVERAGE and state.tally[EPISODES] % 2 == 1 and state.tally[COVER_LEFT] > 0:
-        _spend(graph, state)
+    spend_cover(graph, plan, state)
     if state.tally[LOW] == 0 and plan.periods != PERIODS_AFTER_DROP:
         roll_period(state)
     state.tally[CHECKED] = 1 if due or plan.at_eliminations == 0 else 0

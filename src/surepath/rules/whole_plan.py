@@ -5,6 +5,10 @@ active plan. Stop when one plan is left, or when the largest upper bound exceeds
 epsilon. A plan's return is the sum of rewards that are conditionally sub-Gaussian in turn, so its own factor is the
 root of the sum of their squares, and the width is that of `engine/widths.py` with a union over the P plans. It shares
 nothing between plans, yet on a handful of plans one width beats a sum of H of them.
+
+A return is added up relative to the origins of its arcs (their first gains, see `engine/reference.py`), and a plan's
+value is relative to that of one plan, the pivot, from the differences of their arcs' centres stage by stage: large
+rewards that differ little lose nothing. What rounding can still do is added to the width (see `engine/rounding.py`).
 """
 
 from __future__ import annotations
@@ -17,14 +21,19 @@ from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.engine._jit import bare_kernel, hot_kernel, inner_kernel
 from surepath.engine.arrays import Reality
 from surepath.engine.draw import draw
+from surepath.engine.reference import origin_of
+from surepath.engine.rounding import UNIT
 from surepath.engine.widths import base_width
 from surepath.rules.loop import Record
 from surepath.rules.stopping import BUDGET, GAP, GO_ON, SINGLE
 
 # Places in Plans.tally.
-EPISODES, ROUND, LEFT, NEXT, N_ACTIVE, SETTLED = range(6)
+EPISODES, ROUND, LEFT, NEXT, N_ACTIVE, SETTLED, PLAYED, PIVOT, N_TALLY = range(9)
+# PLAYED: how many steps of the trial in Plans.gain were played.  PIVOT: -1 before the first return.
+# Place in Plans.bound of the largest upper less the largest lower bound after the last round.
+SPAN = 3
 # What `play_plans` can be asked for.
-ASK, TELL, ADVISE, RUN, FINISH = range(5)
+ASK, TELL, ADVISE, MEASURE, JUDGE, TEST, RUN, FINISH = range(8)
 
 
 class Plans(NamedTuple):
@@ -32,14 +41,21 @@ class Plans(NamedTuple):
 
     arcs: IntArray  # [P, H] the plans
     learned: BoolArray  # [N] arcs whose reward must be learned
-    offset: FloatArray  # [P] sum of known gains
+    noise: FloatArray  # [N] sigma of each arc
     sigma: FloatArray  # [P]
-    visits: IntArray  # [P]
-    sums: FloatArray  # [P] of learned gains
+    visits: IntArray  # [P] whole returns seen
+    sums: FloatArray  # [P] of returns, relative to the origins
     active: BoolArray  # [P]
+    base: FloatArray  # [P] sum of the centres less that of the pivot, once visited
+    size: FloatArray  # [P] what rounding can have done to it
+    upper: FloatArray  # [P] upper bound when last looked at
+    seen: BoolArray  # [N] arcs that have an origin, or need none
+    origin: FloatArray  # [N] first gain of each arc to learn
+    centre: FloatArray  # [N] the same, or the known gain
+    gain: FloatArray  # [H] gains of the trial at hand
     used: BoolArray  # [N] room for marks
-    tally: IntArray  # [6]
-    bound: FloatArray  # [3] kind of width (as a float), delta, c
+    tally: IntArray  # [N_TALLY]
+    bound: FloatArray  # [4] kind of width (as a float), delta, c, SPAN
 
 
 @hot_kernel
@@ -52,35 +68,77 @@ def width_of(plans: Plans, p: int) -> float:
     return float(plans.sigma[p] * base_width(kind, float(n), float(len(plans.visits)), delta, prior))
 
 
+@hot_kernel
+def interval(plans: Plans, p: int) -> tuple[float, float]:
+    """Lower and upper bound of plan p relative to the pivot, rounding allowed for; what is no number is no bound."""
+    n = plans.visits[p]
+    if n == 0:
+        return -np.inf, np.inf
+    mean, width = plans.base[p] + plans.sums[p] / n, width_of(plans, p)
+    share = (2.0 * plans.arcs.shape[1] + 8.0) * (abs(mean) + width) + 2.0 * abs(plans.sums[p])
+    reach = width + plans.size[p] + UNIT * share
+    if not abs(mean) + reach < np.inf:
+        return -np.inf, np.inf
+    return mean - reach, mean + reach
+
+
+@inner_kernel
+def set_base(plans: Plans, p: int) -> None:
+    """The value of plan p, all of whose arcs were seen, relative to the pivot."""
+    pivot, horizon = plans.tally[PIVOT], plans.arcs.shape[1]
+    base, size, rewards = 0.0, 0.0, 0.0
+    for h in range(horizon):
+        difference = plans.centre[plans.arcs[p, h]] - plans.centre[plans.arcs[pivot, h]]
+        base += difference
+        size += abs(difference)
+        rewards += abs(plans.origin[plans.arcs[p, h]])
+    plans.base[p] = base
+    plans.size[p] = UNIT * ((2.0 * horizon + 8.0) * size + rewards)
+
+
+@inner_kernel
+def find_pivot(plans: Plans) -> None:
+    """Make the plan of largest mean the pivot: then the values that matter are the smallest."""
+    pivot = plans.tally[PIVOT]
+    best = plans.base[pivot] + plans.sums[pivot] / plans.visits[pivot]
+    for p in range(len(plans.visits)):
+        if plans.visits[p] > 0 and plans.base[p] + plans.sums[p] / plans.visits[p] > best:
+            pivot, best = p, plans.base[p] + plans.sums[p] / plans.visits[p]
+    plans.tally[PIVOT] = pivot
+    for p in range(len(plans.visits)):
+        if plans.visits[p] > 0:
+            set_base(plans, p)
+
+
 @inner_kernel
 def bounds(plans: Plans) -> tuple[float, float, int]:
     """Largest upper bound, largest lower bound and the plan that has it, over active plans; ties: lowest plan."""
     top, floor, best = -np.inf, -np.inf, -1
     for p in range(len(plans.visits)):
         if plans.active[p]:
-            mean = plans.offset[p] + plans.sums[p] / max(plans.visits[p], 1)
-            width = width_of(plans, p)
-            top = max(top, mean + width)
-            if best < 0 or mean - width > floor:
-                floor, best = mean - width, p
+            lower, upper = interval(plans, p)
+            plans.upper[p] = upper
+            top = max(top, upper)
+            if best < 0 or lower > floor:
+                floor, best = lower, p
     return top, floor, best
 
 
 @inner_kernel
-def end_round(plans: Plans) -> None:
-    """Drop what is ruled out and begin the next round."""
+def judge(plans: Plans) -> None:
+    """Drop what is ruled out and begin the next round; SPAN, which what is dropped does not change, is kept."""
     tally = plans.tally
-    _, floor, _ = bounds(plans)
-    least = -1
+    top, floor, _ = bounds(plans)
+    plans.bound[SPAN] = top - floor
+    least, active = -1, 0
     for p in range(len(plans.visits)):
-        if not plans.active[p]:
-            continue
-        mean = plans.offset[p] + plans.sums[p] / max(plans.visits[p], 1)
-        if mean + width_of(plans, p) < floor:
+        if plans.active[p] and plans.upper[p] < floor:
             plans.active[p] = False
-            tally[N_ACTIVE] -= 1
-        elif least < 0 or plans.visits[p] < least:
-            least = plans.visits[p]
+        if plans.active[p]:
+            active += 1
+            if least < 0 or plans.visits[p] < least:
+                least = plans.visits[p]
+    tally[N_ACTIVE] = active
     tally[ROUND] = least + 1
     tally[NEXT] = 0
     left = 0
@@ -100,30 +158,60 @@ def choose(plans: Plans) -> int:
     return int(p)
 
 
+@inner_kernel
+def find_origins(plans: Plans, p: int) -> None:
+    """The origins of arcs that the trial of plan p in Plans.gain is the first to play."""
+    for h in range(plans.tally[PLAYED]):
+        e = plans.arcs[p, h]
+        if not plans.seen[e]:
+            plans.seen[e] = True
+            plans.origin[e] = origin_of(plans.gain[h], plans.noise[e])
+            plans.centre[e] = plans.origin[e]
+
+
 @hot_kernel
-def absorb(plans: Plans, p: int, gain: float) -> bool:
-    """Take in one return of plan p; whether a round has ended."""
-    tally = plans.tally
+def absorb(plans: Plans, p: int) -> bool:
+    """Take in a trial of plan p from Plans.gain; whether a round has ended.
+
+    A trial that broke off tells of the arcs it played and nothing of the plan, whose return was not seen.
+    """
+    tally, total = plans.tally, 0.0
     tally[EPISODES] += 1
+    if plans.visits[p] == 0:
+        find_origins(plans, p)
+    for h in range(tally[PLAYED]):
+        e = plans.arcs[p, h]
+        if plans.learned[e]:
+            total += plans.gain[h] - plans.origin[e]
+    if tally[PLAYED] < plans.arcs.shape[1]:
+        return False
     plans.visits[p] += 1
-    plans.sums[p] += gain
+    plans.sums[p] += total
+    if plans.visits[p] == 1:
+        if tally[PIVOT] < 0:
+            tally[PIVOT] = p
+        set_base(plans, p)
     if plans.active[p] and plans.visits[p] == tally[ROUND]:
         tally[LEFT] -= 1
     if tally[LEFT] > 0:
         return False
-    end_round(plans)
+    if tally[ROUND] == 1:
+        find_pivot(plans)
+    judge(plans)
     return True
 
 
 @inner_kernel
 def verdict(plans: Plans, epsilon: float) -> int:
-    """Whether to stop after a round."""
-    top, floor, _ = bounds(plans)
-    if top - floor <= epsilon:
+    """Whether to stop after a round; also when all that is left is known, and rounding is all that is left to learn."""
+    if plans.bound[SPAN] <= epsilon:
         return GAP
     if plans.tally[N_ACTIVE] == 1:
         return SINGLE
-    return GO_ON
+    for p in range(len(plans.visits)):
+        if plans.active[p] and width_of(plans, p) != 0.0:
+            return GO_ON
+    return GAP
 
 
 @inner_kernel
@@ -162,29 +250,36 @@ def play_plans(
     rng: np.random.Generator,
     task: int,
     number: int,
-    gain: float,
     epsilons: FloatArray,
     record: Record,
 ) -> float:
-    """The one way in, as `rules.loop.play`: `number` is the limit of a run, or the plan that TELL was played."""
+    """The one way in, as `rules.loop.play`: `number` is the limit of a run, or the plan that TELL was played.
+
+    MEASURE gives the certified gap; JUDGE drops what is ruled out by what is known now; TEST says whether to stop.
+    """
     tally = plans.tally
     if task == ASK:
         return float(choose(plans))
     if task == ADVISE:
         return float(bounds(plans)[2])
+    if task == MEASURE:
+        top, floor, _ = bounds(plans)
+        return top - floor
+    if task == JUDGE:
+        judge(plans)
+        return 0.0
+    if task == TEST:
+        return float(verdict(plans, epsilons[0]))
     if task == TELL:
-        if absorb(plans, number, gain):
+        if absorb(plans, number):
             return float(verdict(plans, epsilons[0]))
         return float(GO_ON)
+    tally[PLAYED] = plans.arcs.shape[1]
     while tally[EPISODES] < number and tally[SETTLED] < len(epsilons):
         p = choose(plans)
-        total = 0.0
         for h in range(plans.arcs.shape[1]):
-            e = plans.arcs[p, h]
-            x = draw(reality, e, rng)
-            if plans.learned[e]:
-                total += x
-        if not absorb(plans, p, total):
+            plans.gain[h] = draw(reality, plans.arcs[p, h], rng)
+        if not absorb(plans, p):
             continue
         while tally[SETTLED] < len(epsilons):
             reason = verdict(plans, epsilons[tally[SETTLED]])

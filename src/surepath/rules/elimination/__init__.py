@@ -16,6 +16,7 @@ from surepath.engine.state import (
     NEXT_TIME,
     PATH,
     PERIOD,
+    PLAYED,
     RETURN_SLACK,
     UNSEEN_ACTIVE,
     VISITS,
@@ -37,7 +38,7 @@ _mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.e
 def ends_period(state: State) -> bool:
     """Whether the path about to be taken in brings the last active arc to k visits."""
     low = state.tally[LOW]
-    for h in range(state.path.shape[1]):
+    for h in range(state.tally[PLAYED]):
         e = state.path[PATH, h]
         reaches = state.number[VISITS, e] + 1 == state.tally[PERIOD]
         if reaches and state.flag[ACTIVE, e] and not state.flag[KNOWN, e]:

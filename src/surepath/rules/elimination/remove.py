@@ -8,6 +8,7 @@ from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import (
     ACTIVE,
+    CLOSED,
     CROWDED,
     FRESH_BEST,
     FRESH_CLEAR,
@@ -63,7 +64,7 @@ def refresh_passable(graph: Layers, plan: Plan, state: State) -> None:
     reached[0] = 1.0
     for i in range(nodes):
         for e in range(first[i], first[i + 1]):
-            ok = reached[i] == 1.0 and (state.flag[ACTIVE, e] or state.degree[i] == 0)
+            ok = reached[i] == 1.0 and (state.flag[ACTIVE, e] or state.degree[i] == 0) and not state.flag[CLOSED, e]
             if ok:
                 reached[target[e]] = 1.0
             if state.flag[PASSABLE, e] and not ok:

@@ -5,7 +5,8 @@ any policy,
 
     max over Pi_{s,a,h} and Pi^{t-1} of Vbar_1^{t,pi}  >=  max over Pi of Vlow_1^{t,pi};
 
-a tie stays, a difference that rounding can make counts as a tie, and where no active policy passes the arc goes. All
+a tie stays, a difference that rounding can make counts as a tie (engine/rounding.py), and where no active policy
+passes the arc goes. All
 arcs are judged on Pi^{t-1} at once. The paper does one dynamic program per arc, O(N^2); here best-to-come and
 best-so-far come from one backward and one forward pass and the value through arc e is
 reach[source] + upper[e] + best[target], O(N) for all arcs. While all widths hold, no arc of an optimal path goes.
@@ -17,18 +18,17 @@ import numpy as np
 
 from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
+from surepath.engine.rounding import safe_best, safe_floor, safe_upper
 from surepath.engine.state import (
     ACTIVE,
     BEST,
     FLOOR,
     FRESH_BEST,
-    HALF_BIG,
     HIGHEST,
-    LOWER,
     N_ACTIVE,
     REACH,
     RETURN_SLACK,
-    TOP,
+    SCRATCH,
     UPPER,
     Plan,
     State,
@@ -40,19 +40,32 @@ from surepath.rules.elimination.value_gap import survey
 
 
 @inner_kernel
-def rounding(state: State) -> float:
-    """More than two sums of H bounds can differ when they add the same numbers in another order.
+def judge(graph: Layers, plan: Plan, state: State) -> tuple[int, float]:
+    """Take out what the rule rules out with rounding allowed for; how many arcs went, and the least slack of the rest.
 
-    Where a best path has no width (known rewards, sigma 0), its upper and its lower value are such sums.
+    The same passes again, with safe bounds.
     """
-    largest = 0.0
-    for e in range(state.arc.shape[1]):
-        top, lower = abs(state.arc[TOP, e]), abs(state.arc[LOWER, e])
-        if top < HALF_BIG:
-            largest = max(largest, top)
-        if lower < HALF_BIG:
-            largest = max(largest, lower)
-    return float(1e-12 * largest * state.path.shape[1])
+    upper, active, reach, best = state.arc[UPPER], state.flag[ACTIVE], state.node[REACH], state.node[SCRATCH]
+    first, target = graph.first, graph.target
+    safe_floor(graph, state, best)
+    floor = best[0]
+    safe_best(graph, state, upper, best)
+    for i in range(1, len(first)):
+        reach[i] = -np.inf
+    reach[0] = 0.0
+    gone, slack = 0, np.inf
+    for i in range(len(first) - 1):
+        for e in range(first[i], first[i + 1]):
+            j = target[e]
+            so_far = reach[i] + safe_upper(state, e, upper[e])
+            reach[j] = max(reach[j], so_far)
+            if active[e]:
+                through = so_far + best[j]
+                if through < floor or through == -np.inf:
+                    gone += remove(plan, state, i, e)
+                else:
+                    slack = min(slack, through - floor)
+    return gone, slack
 
 
 @inner_kernel
@@ -83,16 +96,7 @@ def eliminate(graph: Layers, plan: Plan, state: State) -> int:
     floor, gone = state.node[FLOOR, 0], 0
     slack = least - floor
     if least < floor or least == -np.inf:
-        bar = floor - rounding(state)
-        slack = np.inf
-        for i in range(len(first) - 1):
-            for a in range(first[i], first[i + 1]):
-                if active[a]:
-                    through = reach[i] + upper[a] + best[target[a]]
-                    if through < bar or through == -np.inf:
-                        gone += remove(plan, state, i, a)
-                    else:
-                        slack = min(slack, through - floor)
+        gone, slack = judge(graph, plan, state)
     measured = measure(state)
     state.real[RETURN_SLACK] = slack if measured and gone == 0 else -1.0
     return gone

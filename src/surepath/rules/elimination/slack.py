@@ -106,7 +106,7 @@ def start_over(state: State) -> None:
     for e in range(arc.shape[1]):
         arc[TOP_SEEN, e] = arc[TOP, e]
         arc[LOWER_SEEN, e] = arc[LOWER, e]
-        if arc[TOP, e] < HALF_BIG:
+        if abs(arc[TOP, e]) < HALF_BIG:
             largest = max(largest, abs(arc[TOP, e]), abs(arc[LOWER, e]))
     since = 0.0
     for h in range(stage.shape[1] - 1, -1, -1):
@@ -115,4 +115,4 @@ def start_over(state: State) -> None:
             stage[CLEAR_SEEN, h] -= since
         stage[FALLEN, h] = 0.0
         stage[RISEN, h] = 0.0
-    real[GUARD] = 1e-12 * largest * stage.shape[1]
+    real[GUARD] = (1e-12 + 2.0**-48 * stage.shape[1]) * largest * stage.shape[1]

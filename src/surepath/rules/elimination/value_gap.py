@@ -5,7 +5,8 @@ An arc (s, a) goes when its optimal upper value is below the optimal lower value
     Qbar_h^{t-1,*}(s, a)  <  Vlow_h^{t-1,*}(s),
 
 both over ALL actions and with the quantities of the previous episode: `mark` is called before the statistics of
-episode t come in, `eliminate` after. A tie stays. While all widths hold, no arc of an optimal path goes.
+episode t come in, `eliminate` after. A tie stays, and a difference that rounding can make counts as a tie
+(engine/rounding.py). While all widths hold, no arc of an optimal path goes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
+from surepath.engine.rounding import safe_best, safe_floor, safe_upper
 from surepath.engine.state import (
     ACTIVE,
     CLEAR,
@@ -24,6 +26,8 @@ from surepath.engine.state import (
     HIGHEST,
     LOWER,
     MARKED,
+    SCRATCH,
+    SCRATCH_TIE,
     TOP,
     VALUE_SLACK,
     Plan,
@@ -41,10 +45,13 @@ def mark(graph: Layers, state: State) -> bool:
     for h in range(stage.shape[1]):
         slack = min(slack, stage[CLEAR, h])
     if slack < 0.0:
+        best, floor, top = state.node[SCRATCH], state.node[SCRATCH_TIE], state.arc[TOP]
+        safe_best(graph, state, top, best)
+        safe_floor(graph, state, floor)
         for i in range(len(graph.first) - 1):
             for e in range(graph.first[i], graph.first[i + 1]):
-                value = state.arc[TOP, e] + state.node[HIGHEST, graph.target[e]]
-                state.flag[MARKED, e] = state.flag[ACTIVE, e] and value < state.node[FLOOR, i]
+                value = safe_upper(state, e, top[e]) + best[graph.target[e]]
+                state.flag[MARKED, e] = state.flag[ACTIVE, e] and value < floor[i]
     if measure(state):
         for h in range(stage.shape[1]):
             stage[CLEAR_SEEN, h] = stage[CLEAR, h]

@@ -6,8 +6,8 @@ import numpy as np
 
 from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
-from surepath.engine.state import ADVICE, BEST, CROWDED, HALF_BIG, INFINITE, LOWER, Plan, State
-from surepath.engine.views import best_values
+from surepath.engine.rounding import safe_best, safe_lower
+from surepath.engine.state import ADVICE, CROWDED, HALF_BIG, SCRATCH, UPPER, Plan, State
 from surepath.rules.recommendation import cautious, optimistic
 
 RECOMMENDATION = ("optimistic", "cautious")
@@ -21,9 +21,9 @@ def certified_gap(graph: Layers, plan: Plan, state: State) -> float:
     """Largest upper value over active policies minus the lower value of the recommended path, left in ADVICE.
 
     While all widths hold the best path is active, so its value is at most the first and the recommended one's at
-    least the second: the bound is valid at all times at once. Where every state has at most one active action, what
-    they make is the best path and the gap is 0; the cautious rule, which looks at all policies, then gives way (but
-    for the authors' settings, in which the last action of a state stays and proves nothing).
+    least the second: the bound is valid at all times at once, rounding included. Where every state has at most one
+    active action, what they make is the best path and the gap is 0; the cautious rule, which looks at all policies,
+    then gives way (but for the authors' settings, in which the last action of a state stays and proves nothing).
     """
     single = plan.single == 1 and state.tally[CROWDED] == 0
     if plan.recommendation == OPTIMISTIC or (single and plan.keep_last == 0):
@@ -32,13 +32,14 @@ def certified_gap(graph: Layers, plan: Plan, state: State) -> float:
             return 0.0
     else:
         _cautious(graph, plan, state)
-    best_values(graph, state)
-    if state.node[BEST, 0] > HALF_BIG:
+    best = state.node[SCRATCH]
+    safe_best(graph, state, state.arc[UPPER], best)
+    if best[0] > HALF_BIG:
         return np.inf
     floor = 0.0
     for h in range(state.path.shape[1]):
-        e = state.path[ADVICE, h]
-        if state.number[INFINITE, e] > 0:
-            return np.inf
-        floor += state.arc[LOWER, e]
-    return float(max(0.0, state.node[BEST, 0] - floor))
+        floor += safe_lower(state, state.path[ADVICE, h])
+    gap = best[0] - floor
+    if gap <= 0.0:
+        return 0.0
+    return float(gap) if gap > 0.0 else np.inf  # what is no number proves nothing

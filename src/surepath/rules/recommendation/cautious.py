@@ -9,13 +9,14 @@ from __future__ import annotations
 from surepath.engine._jit import inner_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.lexicographic import backward_counted, walk_counted
-from surepath.engine.state import ADVICE, INFINITE, LOWER, SCRATCH, SCRATCH_TIE, VISITS, Plan, State
+from surepath.engine.state import ADVICE, BASE, INFINITE, LOWER, SCRATCH, SCRATCH_TIE, VISITS, Plan, State
 
 
 @inner_kernel
 def recommend(graph: Layers, plan: Plan, state: State) -> None:
     """Write the recommended path into the row ADVICE."""
-    lower, infinite, visits = state.arc[LOWER], state.number[INFINITE], state.number[VISITS]
+    lower, rest = state.arc[LOWER], state.arc[BASE]
+    infinite, visits = state.number[INFINITE], state.number[VISITS]
     value, count = state.node[SCRATCH], state.node[SCRATCH_TIE]
-    backward_counted(graph, lower, infinite, -1.0, value, count)
-    walk_counted(graph, lower, infinite, -1.0, value, count, visits, plan.least_played, state.path[ADVICE])
+    backward_counted(graph, lower, infinite, rest, -1.0, value, count)
+    walk_counted(graph, lower, infinite, rest, -1.0, value, count, visits, plan.least_played, state.path[ADVICE])

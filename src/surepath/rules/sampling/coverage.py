@@ -14,12 +14,14 @@ import numpy as np
 from surepath._checks import BoolArray
 from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Layers
-from surepath.engine.state import ACTIVE, KNOWN, PATH, PERIOD, SCRATCH, VISITS, Plan, State
+from surepath.engine.state import ACTIVE, BIG, CLOSED, KNOWN, N_CLOSED, PATH, PERIOD, SCRATCH, VISITS, Plan, State
 
 
 @hot_kernel
 def lacks(state: State, judged: BoolArray, e: int) -> float:
-    """1 where arc e is undersampled, judged on these active sets."""
+    """1 where arc e is undersampled, judged on these active sets; far below 0 where it has left the graph."""
+    if state.tally[N_CLOSED] > 0 and state.flag[CLOSED, e]:
+        return -BIG
     low = state.number[VISITS, e] < state.tally[PERIOD]
     return 1.0 if low and judged[e] and not state.flag[KNOWN, e] else 0.0
 
@@ -31,13 +33,13 @@ def cover(graph: Layers, state: State, judged: BoolArray) -> None:
     sink = len(first) - 1
     value[sink] = 0.0
     for i in range(sink - 1, -1, -1):
-        best = -1.0
+        best = -np.inf
         for e in range(first[i], first[i + 1]):
             best = max(best, lacks(state, judged, e) + value[target[e]])
         value[i] = best
     node = np.uint32(0)
     for h in range(state.path.shape[1]):
-        best, chosen = -1.0, first[node]
+        best, chosen = -np.inf, first[node]
         for e in range(first[node], first[node + 1]):
             x = lacks(state, judged, e) + value[target[e]]
             if x > best:

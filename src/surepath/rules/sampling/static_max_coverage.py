@@ -2,8 +2,9 @@
 
 When the period changes, every arc active then with fewer than k visits demands one visit, an integer minimum flow
 over the FULL graph meets the demands, and its paths, a smallest set of policies that visits them all, are played one by
-one on odd episodes. Even episodes play max-diameter. If the cover runs out while the period lasts, the greedy rule of
-max-coverage takes over. Each path follows the arc with most flow left; ties: lowest arc.
+one on odd episodes. Even episodes play max-diameter. If the cover runs out while the period lasts, or once options
+were excluded, the greedy rule of max-coverage takes over. Each path follows the arc with most flow left; ties: lowest
+arc.
 
 The flow is found by `renew`, outside the loop of episodes: `play` stops and asks for it.
 """
@@ -21,6 +22,7 @@ from surepath.engine.state import (
     EPISODES,
     KNOWN,
     LEFT,
+    N_CLOSED,
     PATH,
     PERIOD,
     STARTED,
@@ -35,7 +37,11 @@ _cover = coverage.cover
 
 @kernel
 def renew(graph: Graph, state: State) -> None:
-    """Find the cover of the period that has just begun."""
+    """Find the cover of the period that has just begun; none where options were excluded, as it might use them."""
+    state.tally[COVER_STALE] = 0
+    if state.tally[N_CLOSED] > 0:
+        state.tally[COVER_LEFT] = 0
+        return
     n = len(graph.target)
     demand, cut = np.zeros(n, dtype=np.int64), np.zeros(len(graph.first) - 1, dtype=np.bool_)
     for e in range(n):
@@ -43,7 +49,6 @@ def renew(graph: Graph, state: State) -> None:
         if low and state.flag[STARTED, e] and not state.flag[KNOWN, e]:
             demand[e] = 1
     state.tally[COVER_LEFT] = minimum_flow(graph, demand, state.number[LEFT], cut)
-    state.tally[COVER_STALE] = 0
 
 
 @inner_kernel

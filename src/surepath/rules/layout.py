@@ -1,0 +1,126 @@
+"""A state made ready: before the first episode, after a snapshot was loaded, after options were excluded.
+
+All that follows from what was seen (visits, sums, bases) and from what was decided (active arcs, the period) is worked
+out here, by the same formulas as along the way, so a learner that is woken goes on bit for bit. What `slack.py` has
+measured is forgotten: it saves work and decides nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.engine._jit import inner_kernel
+from surepath.engine.arrays import Layers
+from surepath.engine.reference import forget_measures, refer, write_bounds
+from surepath.engine.state import (
+    ACTIVE,
+    BASE,
+    BIG,
+    CHECKED,
+    CLOSED,
+    COVER_LEFT,
+    COVER_STALE,
+    CROWDED,
+    INFINITE,
+    KNOWN,
+    LOW,
+    LOWER,
+    N_ACTIVE,
+    N_CLOSED,
+    NEXT_TIME,
+    NO_PERIODS,
+    ORIGIN,
+    PASSABLE,
+    PERIOD,
+    PLAYED,
+    SHIFTED,
+    STARTED,
+    TOP,
+    UNSEEN,
+    UNSEEN_ACTIVE,
+    UPPER,
+    VISITS,
+    WIDTH,
+    Plan,
+    State,
+)
+from surepath.rules.elimination import eliminate, mark
+from surepath.rules.elimination.remove import refresh_passable
+from surepath.rules.steps import roll_period
+
+
+@inner_kernel
+def lay_out(graph: Layers, plan: Plan, state: State) -> None:
+    """Everything that follows from visits, sums, bases, closed and active arcs and the period."""
+    arc, flag, number, tally, horizon = state.arc, state.flag, state.number, state.tally, state.path.shape[1]
+    unseen, unseen_active, low, active, closed, crowded = 0, 0, 0, 0, 0, 0
+    for i in range(len(graph.first) - 1):
+        degree = 0
+        for e in range(graph.first[i], graph.first[i + 1]):
+            flag[PASSABLE, e] = False
+            arc[WIDTH, e] = -np.inf
+            arc[UPPER, e] = -np.inf
+            arc[TOP, e] = -np.inf
+            arc[LOWER, e] = -np.inf
+            number[INFINITE, e] = 0
+            if arc[ORIGIN, e] != 0.0 or arc[BASE, e] != 0.0:
+                tally[SHIFTED] = 1
+            if flag[CLOSED, e]:
+                closed += 1
+                continue
+            degree += 1 if flag[ACTIVE, e] else 0
+            if flag[KNOWN, e] or number[VISITS, e] > 0:
+                write_bounds(plan, state, e)
+            else:
+                unseen += 1
+                unseen_active += 1 if flag[ACTIVE, e] else 0
+                arc[TOP, e] = min(BIG, plan.cap)
+                if plan.cap < np.inf:
+                    arc[LOWER, e] = -plan.cap
+                else:
+                    number[INFINITE, e] = horizon + 1 if flag[ACTIVE, e] else 1
+            if flag[ACTIVE, e] and not flag[KNOWN, e] and number[VISITS, e] < tally[PERIOD]:
+                low += 1
+        state.degree[i] = degree
+        active += degree
+        crowded += 1 if degree > 1 else 0
+    tally[UNSEEN] = unseen
+    tally[UNSEEN_ACTIVE] = unseen_active
+    tally[N_ACTIVE] = active
+    tally[N_CLOSED] = closed
+    tally[CROWDED] = crowded
+    tally[LOW] = low if plan.periods != NO_PERIODS else 1  # then no period ever ends
+    refresh_passable(graph, plan, state)
+    forget_measures(state)
+
+
+@inner_kernel
+def set_up(graph: Layers, plan: Plan, state: State) -> None:
+    """Before the first episode; CENTRE already holds the gains of known arcs."""
+    tally = state.tally
+    for e in range(len(graph.target)):
+        state.flag[ACTIVE, e] = True
+        state.flag[STARTED, e] = True
+    tally[PERIOD] = 1 if plan.periods != NO_PERIODS else -1  # nothing is below -1 visits
+    tally[NEXT_TIME] = 1
+    tally[COVER_STALE] = 1
+    tally[PLAYED] = state.path.shape[1]
+    for h in range(state.path.shape[1]):
+        refer(graph, plan, state, h)
+    lay_out(graph, plan, state)
+
+
+@inner_kernel
+def revive(graph: Layers, plan: Plan, state: State) -> None:
+    """The arcs marked CLOSED leave the graph; all others are active again and judged anew by what has been seen."""
+    tally = state.tally
+    for e in range(len(graph.target)):
+        state.flag[ACTIVE, e] = not state.flag[CLOSED, e]
+    tally[COVER_LEFT] = 0
+    lay_out(graph, plan, state)
+    if plan.periods != NO_PERIODS:
+        roll_period(state)
+    eliminate(graph, plan, state, np.bool_(mark(graph, plan, state)))
+    if tally[LOW] == 0:
+        roll_period(state)
+    tally[CHECKED] = 1
