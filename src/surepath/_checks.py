@@ -65,13 +65,13 @@ def whole(what: str, value: Any, *, low: int, high: int = MOST, error: type[Sure
     if not is_whole(value):
         raise error(f"{what} must be a whole number, not {value!r}")
     if value < low:
-        raise error(f"{what} must be at least {low}, not {_in_words(int(value))}")
+        raise error(f"{what} must be at least {low}, not {in_words(int(value))}")
     if value > high:
-        raise error(f"{what} must be at most {high:,}, not {_in_words(int(value))}")
+        raise error(f"{what} must be at most {high:,}, not {in_words(int(value))}")
     return int(value)
 
 
-def _in_words(value: int) -> str:
+def in_words(value: int) -> str:
     """A whole number; of one that fills the screen, how long it is. (Python refuses to write the longest at all.)"""
     if abs(value) < 10**40:
         return f"{value:,}"

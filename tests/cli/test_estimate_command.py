@@ -41,6 +41,16 @@ def test_text_is_a_guess_and_says_so() -> None:
     assert "over 50" in text
 
 
+def test_a_large_graph_is_answered_in_the_time_given() -> None:
+    options = ["--epsilon", "0.01", "--delta", "0.1", "--seconds", "1"]
+    text = " ".join(run("layered-v1/s1000a10h10/seed0", *options).split())
+    assert "over" in text
+    assert "In 1 seconds 1 of 20 worlds were played, the last in part; give more time with --seconds." in text
+    answer = json.loads(run(NAME, "--epsilon", "0.3", "--delta", "0.1", "--worlds", "2", "--seconds", "0", "--json"))
+    assert answer["seconds"] is None
+    assert answer["out_of_time"] is False
+
+
 def test_a_csv_of_costs_takes_a_direction(tmp_path: Path) -> None:
     file = tmp_path / "costs.csv"
     file.write_text("state,action,next_state,known,sigma\na,x,b,,0.1\na,y,b,0.1,\na,z,b,,0.1\n")

@@ -82,3 +82,12 @@ def test_a_study_survives_the_loss_of_a_node(cluster: Any, tmp_path: Path) -> No
     assert len(ranges) == 2 * 12
     run(spec, tmp_path / "threads", workers=2)
     assert read(tmp_path / "threads").equals(frame)
+
+
+def test_workers_import_nothing_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scipy.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nraise ImportError('planted')\n")
+    monkeypatch.chdir(tmp_path)
+    spec = Spec.from_dict(small(runs=2))
+    run(spec, "out", on=RayBackend(workers=1))
+    assert not (tmp_path / "ran").exists()
+    assert read("out").height == 16

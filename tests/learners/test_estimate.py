@@ -62,7 +62,41 @@ def test_cut_runs_make_quantiles_infinite() -> None:
     assert mixed.quantile("EPRL", 0.5) == np.inf
 
 
+def test_enough_time_changes_nothing() -> None:
+    free, timed = (estimate(GRAPH, 0.3, 0.1, 0.2, worlds=4, seconds=seconds) for seconds in (None, 600.0))
+    for name in ("Challenger", "EPRL"):
+        assert free.trials[name].tolist() == timed.trials[name].tolist()
+        assert free.censored[name].tolist() == timed.censored[name].tolist()
+    assert not timed.settings["out_of_time"]
+    cut, timed_cut = (estimate(GRAPH, 0.3, 0.1, 1.0, worlds=2, budget=20, seconds=s) for s in (None, 600.0))
+    assert cut.trials["EPRL"].tolist() == timed_cut.trials["EPRL"].tolist() == [20, 20]
+
+
+def test_time_that_runs_out_is_said_and_bounds_what_was_seen() -> None:
+    """A hundred thousand arcs, of which a hundred trials do not see a tenth: nobody is done in two seconds."""
+    mdp = families.layered(1000, 10, 10).mdp
+    seen: list[tuple[int, int]] = []
+    guess = estimate(mdp, 0.01, 0.1, 1.0, worlds=3, seconds=2.0, progress=lambda done, all: seen.append((done, all)))
+    assert guess.settings["out_of_time"]
+    assert list(guess.trials) == ["Challenger"]  # no time for the other
+    assert guess.censored["Challenger"].tolist() == [True]
+    assert guess.quantile("Challenger", 0.5) == np.inf
+    assert guess.at_least("Challenger", 0.5) == guess.trials["Challenger"][0] >= 1
+    assert seen == []
+    assert estimate(mdp, 0.01, 0.1, 1.0, worlds=3, seconds=0.0).trials["Challenger"].tolist() == [0]
+
+
+def test_progress_counts_the_worlds() -> None:
+    seen: list[tuple[int, int]] = []
+    estimate(GRAPH, 0.3, 0.1, 0.2, worlds=3, progress=lambda done, all: seen.append((done, all)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
 def test_refusals() -> None:
+    with pytest.raises(SettingError, match="worlds must be at most 1,000,000, not 1,000,000,000,000"):
+        estimate(GRAPH, 0.3, 0.1, 1.0, worlds=10**12)
+    with pytest.raises(SettingError, match="seconds must be finite, not nan"):
+        estimate(GRAPH, 0.3, 0.1, 1.0, seconds=float("nan"))
     with pytest.raises(SettingError, match="spread goes from the least mean to the largest, not from 1 to 1"):
         estimate(GRAPH, 0.3, 0.1, spread=(1.0, 1.0))
     with pytest.raises(SettingError, match="an estimate needs an MDP, not Instance; take"):

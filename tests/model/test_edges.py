@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -209,9 +210,26 @@ def test_bad_tables_are_refused_in_words(rows: Any, options: dict[str, Any], mes
 
 def test_too_much_padding_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("surepath.model.padding.MAX_PADDING", 3)
-    rows = [("s", "jump", None), *((f"n{i}" if i else "s", "on", f"n{i + 1}") for i in range(9))]
-    with pytest.raises(ProblemError, match="more than 3 pass-through arcs would be needed"):
+    rows = [("n0", f"jump {i}", f"n{i}") for i in range(2, 9)]
+    rows += [(f"n{i}", "on", f"n{i + 1}") for i in range(9)]
+    message = "unequal length: 16 rows would need 28 pass-through arcs, and at most 16 are added; give the rows stages"
+    with pytest.raises(ProblemError, match=message):
         MDP.from_edges(rows)
+    monkeypatch.setattr("surepath.model.padding.MAX_PADDING", 28)  # exactly what is needed
+    assert MDP.from_edges(rows).n_arcs == 16 + 28
+
+
+def test_a_small_table_never_takes_gigabytes() -> None:
+    """A hundred kilobytes of rows whose padding would be four million arcs: refused before one of them is made."""
+    rows = [("n0", f"j{i}", f"n{i}") for i in range(2, 3000)]
+    rows += [(f"n{i}", "on", f"n{i + 1}") for i in range(2999)]
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProblemError, match="5,997 rows would need 4,495,501 pass-through arcs, and at most 1,000,"):
+            MDP.from_edges(rows)
+        assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_number_and_its_text_are_not_one_state() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import Bounded, Gaussian, Instance, families
+from surepath import Bounded, Gaussian, Instance, families, theory
 from surepath._checks import check_sigma, noise_missing_message
 from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.learners.estimate import estimate
@@ -165,12 +165,20 @@ def test_what_is_no_number_is_refused_for_sigma_means_and_ranges(value: Any, fou
     mdp = MDP.from_arrays([[[0, 0]]])
     with pytest.raises(SettingError, match=re.escape(f"sigma must be a number or 2 numbers, one per arc, not {found}")):
         check_sigma(value, 2)
+    with pytest.raises(ProblemError, match="reward_range must be a number or 2 numbers, one per arc, not"):
+        MDP.from_arrays([[[0, 0]]], reward_range=(value, 1.0))
+    if "True" in found:  # a mean, or a demand, may be given as pass or fail
+        assert Instance(mdp, Gaussian(value, 1.0)).means.tolist() == [float(x) for x in value]
+        return
     with pytest.raises(ProblemError, match=re.escape(f"means must be numbers, not {found}")):
         Instance(mdp, Gaussian(value, 1.0))
     with pytest.raises(ProblemError, match=re.escape(f"low must be numbers, not {found}")):
         Instance(mdp, Bounded(value, 1.0))
-    with pytest.raises(ProblemError, match=re.escape("reward_range must be a number or 2 numbers, one per arc, not")):
-        MDP.from_arrays([[[0, 0]]], reward_range=(value, 1.0))
+    with pytest.raises(ProblemError, match=re.escape(f"demand must be numbers, not {found}")):
+        theory.minimum_flow(mdp, value)
+    if value is not None:
+        with pytest.raises(ProblemError, match=re.escape(f"capacity must be numbers, not {found}")):
+            theory.minimum_flow(mdp, 1.0, capacity=value)
 
 
 def test_hidden_entries_of_tables_and_paths_are_not_used() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from surepath._checks import WAYS_OUT
 from surepath._text import shown
+from surepath.model.plans import step_in_words
 
 if TYPE_CHECKING:
     from surepath.model.files import Problem
@@ -33,6 +34,7 @@ def summary(problem: Problem) -> dict[str, Any]:
         "known_arcs": int(mdp.is_known.sum()),
         "plans": mdp.n_paths if mdp.log_paths < 60 else None,
         "log10_plans": mdp.log_paths / 2.302585092994046,
+        "step_names": None if mdp.step_labels is None else list(mdp.step_labels),
         "sigma": None if missing is not None else [float(own.min()), float(own.max())],
         "noise_missing": missing,
         "epsilon": problem.epsilon,
@@ -96,7 +98,7 @@ def drawing(mdp: MDP) -> list[str]:
     """The graph in text: stage by stage, each state with its actions and where they lead."""
     out = []
     for h in range(mdp.horizon):
-        out.append(f"stage {h}")
+        out.append(step_in_words(mdp, h))
         for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
             out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))

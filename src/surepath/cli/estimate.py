@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +31,9 @@ def estimate(
     worlds: Annotated[int, typer.Option(min=1, help="How many worlds are drawn.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the worlds.")] = 0,
     budget: Annotated[int, typer.Option(min=1, help="Trials after which a run is cut.")] = 2_000_000,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Seconds after which the answer is given from what was played; 0 for no limit.")
+    ] = 20.0,
     as_json: AsJson = False,
 ) -> None:
     """Guess how many trials a problem will need, from simulated worlds on its graph."""
@@ -36,24 +41,43 @@ def estimate(
     from surepath.learners.estimate import estimate as guess
 
     found = open_noisy(problem, direction, sigma)
-    answer = guess(
-        found.mdp,
-        asked("epsilon", epsilon, found.epsilon),
-        asked("delta", delta, found.delta),
-        sigma if sigma is not None or found.instance is None else found.instance.sigma,
-        spread=spread,
-        worlds=worlds,
-        seed=seed,
-        budget=budget,
-    )
+    with _bar(as_json, worlds) as report:
+        answer = guess(
+            found.mdp,
+            asked("epsilon", epsilon, found.epsilon),
+            asked("delta", delta, found.delta),
+            sigma if sigma is not None or found.instance is None else found.instance.sigma,
+            spread=spread,
+            worlds=worlds,
+            seed=seed,
+            budget=budget,
+            seconds=seconds or None,
+            progress=report,
+        )
     if as_json:
         print_json({"problem": problem, "simulated": True, **as_data(answer)})
     else:
         print_text(answer, problem)
 
 
+@contextlib.contextmanager
+def _bar(quiet: bool, worlds: int) -> Iterator[Callable[[int, int], None]]:
+    """Worlds done and the time that went by, on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, quiet=quiet)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("worlds"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        line = bar.add_task("worlds", total=worlds)
+        yield lambda done, total: bar.update(line, completed=done)
+
+
 def as_data(answer: Estimate) -> dict[str, Any]:
-    """The estimate as plain values; null where most runs met the budget."""
+    """The estimate as plain values; null where most runs were cut."""
     return {
         **answer.settings,
         "means_drawn_from": [float(answer.low.min()), float(answer.high.max())],
@@ -62,7 +86,8 @@ def as_data(answer: Estimate) -> dict[str, Any]:
                 "median": answer.quantile(name, 0.5),
                 "low": answer.quantile(name, 0.1),
                 "high": answer.quantile(name, 0.9),
-                "cut_by_the_budget": int(answer.censored[name].sum()),
+                "worlds": len(answer.trials[name]),
+                "cut": int(answer.censored[name].sum()),
                 "trials": answer.trials[name],
             }
             for name in answer.trials
@@ -75,10 +100,11 @@ def print_text(answer: Estimate, problem: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    about, budget = answer.settings, answer.settings["budget"]
+    about = answer.settings
 
-    def trials(value: float) -> str:
-        return f"{value:,.0f}" if value < float("inf") else f"over {budget:,}"
+    def trials(name: str, share: float) -> str:
+        value = answer.quantile(name, share)
+        return f"{value:,.0f}" if value < float("inf") else f"over {answer.at_least(name, share):,}"
 
     console = Console(highlight=False)
     low, high = about["sigma"]
@@ -87,13 +113,19 @@ def print_text(answer: Estimate, problem: str) -> None:
     console.print(f"{shown(problem)}: {asks}", markup=False)
     table = Table("trials to expect", "median", "10 %", "90 %", "worlds", box=None, pad_edge=False)
     for name in answer.trials:
-        cells = [trials(answer.quantile(name, share)) for share in (0.5, 0.1, 0.9)]
+        cells = [trials(name, share) for share in (0.5, 0.1, 0.9)]
         table.add_row(name, *cells, str(len(answer.trials[name])), style="bold" if name == "Challenger" else None)
     for column in table.columns[1:]:
         column.justify = "right"
     console.print(table)
+    played = max(len(found) for found in answer.trials.values())
+    if about["out_of_time"]:
+        console.print(
+            f"In {about['seconds']:g} seconds {played} of {about['worlds']} worlds were played, the last in part; "
+            "give more time with --seconds."
+        )
     console.print(
-        f"A guess from {about['worlds']} simulated worlds on this graph, with means drawn evenly from "
+        f"A guess from {played} simulated worlds on this graph, with means drawn evenly from "
         f"{answer.low.min():g} to {answer.high.max():g} and Gaussian noise. If your true means lie closer together or "
         "further apart, say so with --spread. In 10 % and 90 % of the worlds it took no more than shown; the "
         "certificate you will get does not depend on this guess."

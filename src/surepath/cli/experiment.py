@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from surepath._text import shown
+from surepath.cli._interrupt import INTERRUPTED, last_words
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.main import app
 
@@ -36,6 +37,7 @@ def run_command(
     from surepath.experiments.spec import Spec
 
     study = Spec.load(spec)
+    words = last_words(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume")
     try:
         summary = run(
             study,
@@ -47,8 +49,8 @@ def run_command(
             progress=not quiet and not as_json,
         )
     except KeyboardInterrupt:
-        typer.secho(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume", fg="yellow", err=True)
-        raise typer.Exit(130) from None
+        typer.secho(words, fg="yellow", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print_json({**summary._asdict(), "study": study.name, "out": str(out)})
         return

@@ -16,6 +16,7 @@ import typer
 
 from surepath._text import shown
 from surepath._version import __version__
+from surepath.cli._interrupt import INTERRUPTED, watch
 
 app = typer.Typer(
     name="surepath",
@@ -44,7 +45,8 @@ def main(
 
 
 def run() -> None:
-    """Entry point: errors become one line and an exit code."""
+    """Entry point: errors become one line and an exit code, and Ctrl-C is always heard."""
+    watch()
     code = _code()
     try:
         sys.stdout.flush()
@@ -70,12 +72,10 @@ def _code() -> int:
     except MemoryError:
         return _told("there is not enough memory for a problem of this size", 5)
     except OSError as error:
-        place = "" if error.filename is None else f"{error.filename}: "
-        return _told(f"{place}{error.strerror or error}", 5)
-    except KeyboardInterrupt:
-        return 130
-    except typer.Abort:
-        return 130
+        what = "cannot go on" if error.filename is None else error.filename
+        return _told(f"{what}: {error.strerror or error}", 5)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
     except Exception as error:
         if not hasattr(error, "format_message"):  # no mistake in the words of the command line, so one of ours
             raise

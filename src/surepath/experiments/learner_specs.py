@@ -10,7 +10,7 @@ from surepath._checks import suggest
 from surepath.errors import SettingError
 from surepath.experiments.places import Places
 from surepath.learners.registry import LEARNERS, build, setting_names
-from surepath.model.mdp import MDP
+from surepath.model.instance import Instance
 
 OWN_FIELDS = ("name", "label", "share")
 GRID_FIELDS = ("epsilon", "delta")
@@ -67,10 +67,11 @@ def read_learner(entry: Any, index: int, place: Places) -> LearnerSpec:
     return LearnerSpec(name, label, share, settings)
 
 
-def check_on(learner: LearnerSpec, mdp: MDP, index: int, place: Places) -> None:
-    """Build the learner on a graph, so that a bad value is found before anything runs."""
+def check_on(learner: LearnerSpec, instance: Instance, index: int, place: Places) -> None:
+    """Build the learner on an instance, as `simulate` will, so that a bad value is found before anything runs."""
+    settings = {"sigma": instance.sigma, **learner.settings}
     try:
-        build({"name": learner.name, **learner.settings, "epsilon": 1.0, "delta": 0.1}, mdp)
+        build({"name": learner.name, **settings, "epsilon": 1.0, "delta": 0.1}, instance.mdp)
     except SettingError as error:
         first = str(error).split(" ", 1)[0]
         field = (first,) if first in learner.settings else ()

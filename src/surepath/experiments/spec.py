@@ -155,14 +155,14 @@ def _read(values: dict[str, Any], place: Places, folder: Path | None) -> Spec:
 def _try(spec: Spec, place: Places) -> None:
     """Build every learner once on every instance, so that nothing fails after hours of work."""
     for source in spec.instances:
-        mdp = instance_of(source).mdp
+        instance = instance_of(source)
         if spec.per_gap:
             try:
                 min_gap_of(source)
             except ProblemError as error:
                 raise SettingError(f"{place('epsilons_per_gap')}: {error}") from None
         for index, learner in enumerate(spec.learners):
-            check_on(learner, mdp, index, place)
+            check_on(learner, instance, index, place)
 
 
 def _whole(

@@ -7,7 +7,11 @@ more trials when epsilon is small, worlds with one outstanding plan fewer.
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,9 @@ from numpy.typing import ArrayLike
 from surepath._checks import BoolArray, FloatArray, IntArray, check_sigma, real, seed_number, whole
 from surepath.errors import SettingError
 from surepath.learners.noise import declared_sigma
+from surepath.learners.results import Results
 from surepath.learners.simulate import simulate
+from surepath.learners.workers import Halted, called_off_by
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -33,8 +39,9 @@ class Estimate:
     """Trials to stop in each simulated world.
 
     Attributes:
-        trials: Of each learner, int [worlds], of EPRL in the first few only; where `censored`, the budget.
-        censored: Of each learner, bool of the same shape: the budget ended the run.
+        trials: Of each learner, int [worlds played], of EPRL in the first few only; where `censored`, how many it
+            was seen to take at least. A learner that had no time for any world is left out.
+        censored: Of each learner, bool of the same shape: the budget or the time ended the run.
         low, high: Range of each arc's means, float [N].
         settings: Everything that makes the same estimate again.
     """
@@ -46,9 +53,13 @@ class Estimate:
     settings: dict[str, Any]
 
     def quantile(self, learner: str, share: float) -> float:
-        """Trials that this share of the worlds does not exceed; infinite where the budget hides it."""
+        """Trials that this share of the worlds does not exceed; infinite where a cut hides it."""
         found = np.where(self.censored[learner], np.inf, self.trials[learner].astype(np.float64))
         return float(np.quantile(found, share, method="higher"))
+
+    def at_least(self, learner: str, share: float) -> int:
+        """A lower bound on `quantile` where that is hidden."""
+        return int(np.quantile(self.trials[learner], share, method="higher"))
 
 
 def estimate(
@@ -61,6 +72,8 @@ def estimate(
     worlds: int = 20,
     seed: int = 0,
     budget: int = 2_000_000,
+    seconds: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Estimate:
     """Simulate Challenger once in each of several drawn worlds, and EPRL in the first few.
 
@@ -75,6 +88,9 @@ def estimate(
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
         budget: Trials after which a run is cut.
+        seconds: Time after which no further world is played, compilation not counted, and the one in hand is cut; then
+            the answer depends on the machine. By default there is no limit.
+        progress: Called with (worlds done, worlds) after each.
 
     Example:
         >>> from surepath import families
@@ -89,16 +105,36 @@ def estimate(
     if sigma is None:
         sigma = declared_sigma(mdp, "an estimate")
     noise = check_sigma(sigma, mdp.n_arcs)
-    played = {"Challenger": worlds, "EPRL": min(worlds, EPRL_WORLDS)}
-    trials = {name: np.zeros(count, dtype=np.int64) for name, count in played.items()}
-    censored = {name: np.zeros(count, dtype=np.bool_) for name, count in played.items()}
-    for i in range(worlds):
+    budget = whole("budget", budget, low=1)
+    trials: dict[str, list[int]] = {name: [] for name in SPECS}
+    censored: dict[str, list[bool]] = {name: [] for name in SPECS}
+
+    def world(i: int) -> Instance:
         rng = np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(i,)))
-        world = Instance(mdp, Gaussian(rng.uniform(low, high), noise))
-        for name in (name for name, count in played.items() if i < count):
-            settings = {**SPECS[name], "delta": delta, "sigma": noise}
-            result = simulate(settings, world, 1, seed, [epsilon], workers=1, budget=budget, first_run=i)
-            trials[name][i], censored[name][i] = result.tau[0], result.censored[0]
+        return Instance(mdp, Gaussian(rng.uniform(low, high), noise))
+
+    def play(name: str, where: Instance, i: int, most: int) -> Results:
+        spec = {**SPECS[name], "delta": delta, "sigma": noise}
+        return simulate(spec, where, 1, seed, [epsilon], workers=1, budget=most, first_run=i)
+
+    if seconds is not None:
+        seconds = real("seconds", seconds)
+        for name in SPECS:
+            play(name, world(0), 0, 1)  # compiled before the clock starts
+    halt = threading.Event()
+    with _time_limit(halt, seconds):
+        for i in range(worlds):
+            here = world(i)
+            for name in SPECS if i < EPRL_WORLDS else ("Challenger",):
+                if halt.is_set() and trials["Challenger"]:
+                    break
+                tau, cut = _by_and_by(partial(play, name, here, i), budget if seconds is None else 1, budget)
+                trials[name].append(tau)
+                censored[name].append(cut)
+            if halt.is_set():
+                break
+            if progress is not None:
+                progress(i + 1, worlds)
     about = {
         "epsilon": float(epsilon),
         "delta": float(delta),
@@ -106,9 +142,50 @@ def estimate(
         "worlds": worlds,
         "seed": seed,
         "budget": budget,
+        "seconds": seconds,
+        "out_of_time": halt.is_set(),
         "learners": SPECS,
     }
-    return Estimate(trials, censored, low, high, about)
+    played = [name for name in SPECS if trials[name]]
+    return Estimate(
+        {name: np.array(trials[name], dtype=np.int64) for name in played},
+        {name: np.array(censored[name], dtype=np.bool_) for name in played},
+        low,
+        high,
+        about,
+    )
+
+
+@contextlib.contextmanager
+def _time_limit(halt: threading.Event, seconds: float | None) -> Iterator[None]:
+    """Call off what this thread simulates once the time is over."""
+    if seconds is None:
+        yield
+        return
+    timer = threading.Timer(max(0.0, seconds), halt.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        with called_off_by(halt):
+            yield
+    finally:
+        timer.cancel()
+
+
+def _by_and_by(play: Callable[[int], Results], most: int, budget: int) -> tuple[int, bool]:
+    """Trials of a run, and whether it was cut by the budget or called off.
+
+    A run that is called off leaves no record, so where that may happen it starts with a single trial and is played
+    again four times as far, and so on: what the last whole one saw is then known.
+    """
+    seen = 0
+    with contextlib.suppress(Halted):
+        while seen < budget:
+            found = play(most)
+            if not found.censored[0]:
+                return int(found.tau[0]), False
+            seen, most = most, min(4 * most, budget)
+    return seen, True
 
 
 def _range(mdp: MDP, spread: tuple[float, float] | None) -> tuple[FloatArray, FloatArray]:

@@ -39,7 +39,7 @@ def build(spec: Mapping[str, Any], mdp: MDP) -> Learner:
 
     Example:
         >>> from surepath import MDP
-        >>> build({"name": "BPIUCRL", "epsilon": 0.1, "delta": 0.05}, MDP.from_arrays([[[0, 0]]])).name
+        >>> build({"name": "BPIUCRL", "epsilon": 0.1, "delta": 0.05, "sigma": 1.0}, MDP.from_arrays([[[0, 0]]])).name
         'BPIUCRL'
     """
     if not isinstance(spec, Mapping):

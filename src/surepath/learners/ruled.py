@@ -75,6 +75,7 @@ from surepath.rules.stopping import GO_ON
 
 # About this much work (arcs times episodes) is done between two looks at the outside world.
 _CHUNK = 50_000_000
+_LEAST = 16  # episodes, however many arcs there are
 
 # Where the sampling, the schedules and the stopping rule stand: the places of the tally that a snapshot keeps.
 _SAVED = (EPISODES, PERIOD, NEXT_TIME, CHECKED, COVER_LEFT, COVER_STALE)
@@ -315,7 +316,7 @@ class RuleLearner(Learner):
         falling = np.ascontiguousarray(epsilons[order])
         graph, plan, state = self.layers, self._plan_for(rng), self._new_state()
         record = new_record(len(falling), self.mdp.horizon)
-        step = max(1000, _CHUNK // self.mdp.n_arcs)
+        step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
         limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table lies ready
         while True:
             state = state._replace(table=self._table_for(limit))

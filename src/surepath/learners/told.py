@@ -42,27 +42,33 @@ def told_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
         array = _numbers(mdp, _in_order(mdp, path, rewards))
     else:
         array = _numbers(mdp, rewards)
-    known = mdp.is_known[path[: len(array)]]
-    learned = np.where(known, 0.0, array)
-    for h in np.flatnonzero(~np.isfinite(learned)).tolist():
+    arcs = path[: len(array)]
+    if mdp.known is not None:
+        known = mdp.is_known[arcs]
+        array[known] = mdp.known[arcs][known]
+    if not (np.abs(array) <= LARGEST).all():  # false for NaN too
+        _refuse_size(mdp, array)
+    if mdp.reward_range is not None:
+        low, high = (side[arcs] for side in mdp.reward_range)
+        outside = (array < low) | (array > high)
+        for h in np.flatnonzero(outside & ~mdp.is_known[arcs]).tolist():
+            raise RewardError(
+                f"the reward {float(array[h])!r} at {step_in_words(mdp, h)} lies outside the declared range "
+                f"[{low[h]:g}, {high[h]:g}] of {mdp.describe_arc(int(arcs[h]))}"
+            )
+    return array
+
+
+def _refuse_size(mdp: MDP, array: FloatArray) -> None:
+    h = int(np.flatnonzero(~(np.abs(array) <= LARGEST))[0])
+    if not np.isfinite(array[h]):
         raise RewardError(
-            f"the reward at {step_in_words(mdp, h)} is {learned[h]}; rewards must be finite. "
+            f"the reward at {step_in_words(mdp, h)} is {array[h]}; rewards must be finite. "
             f"A failed step is not a reward: tell only the rewards before it"
         )
-    for h in np.flatnonzero(np.abs(learned) > LARGEST).tolist():
-        raise RewardError(
-            f"the reward at {step_in_words(mdp, h)} is {learned[h]:g}; rewards must lie within {LARGEST:g} of 0"
-        )
-    if mdp.reward_range is not None:
-        low, high = (side[path[: len(array)]] for side in mdp.reward_range)
-        for h in np.flatnonzero(((learned < low) | (learned > high)) & ~known).tolist():
-            raise RewardError(
-                f"the reward {float(learned[h])!r} at {step_in_words(mdp, h)} lies outside the declared range "
-                f"[{low[h]:g}, {high[h]:g}] of {mdp.describe_arc(int(path[h]))}"
-            )
-    if mdp.known is not None:
-        learned[known] = mdp.known[path[: len(array)]][known]
-    return learned
+    raise RewardError(
+        f"the reward at {step_in_words(mdp, h)} is {array[h]:g}; rewards must lie within {LARGEST:g} of 0"
+    )
 
 
 def _numbers(mdp: MDP, rewards: Any) -> FloatArray:

@@ -23,9 +23,9 @@ GAUSSIAN, BERNOULLI, UNIFORM, BETA, TABLE, KNOWN, CALLABLE = range(7)
 
 
 def on_arcs(what: str, value: ArrayLike, mdp: MDP) -> FloatArray:
-    """One number per arc from a scalar, [N] or [H, S, A]."""
+    """One number per arc from a scalar, [N] or [H, S, A]; True and False are 1 and 0, as in a mask of demands."""
     try:
-        array = read_numbers(value)
+        array = read_numbers(value, booleans=True)
     except NotNumbersError as cause:
         raise ProblemError(f"{what} must be numbers, not {cause}; got {shortened(value)}") from None
     if array.ndim == 3:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surepath._checks import BoolArray, FloatArray, IntArray, one_of
-from surepath.errors import InfeasibleError, SettingError, SurepathError
+from surepath._numbers import NotNumbersError, read_numbers
+from surepath.errors import InfeasibleError, ProblemError, SettingError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.rewards import on_arcs
 
@@ -155,7 +156,10 @@ def _problem(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, integer: b
 
 
 def _capacity(mdp: MDP, capacity: ArrayLike) -> FloatArray:
-    values = np.asarray(capacity, dtype=np.float64)
+    try:
+        values = read_numbers(capacity, booleans=True)
+    except NotNumbersError as cause:
+        raise ProblemError(f"capacity must be numbers, not {cause}") from None
     unlimited = on_arcs("capacity", np.where(np.isposinf(values), 1.0, 0.0), mdp) > 0
     return np.where(unlimited, np.inf, on_arcs("capacity", np.where(np.isposinf(values), 0.0, values), mdp))
 

@@ -69,7 +69,7 @@ def take_in(seen: Evidence, e: int, gain: float) -> None:
 
 
 @hot_kernel
-def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: float, e: int) -> float:
+def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: float, e: int | np.uint64) -> float:
     """w_e for grid entry j and slope k; 0 on arcs without noise. The arc must be known or visited."""
     a = work.a[side, j, e]
     if a == 0.0:
@@ -132,6 +132,35 @@ def set_incumbent(graph: Graph, seen: Evidence, work: Scratch) -> None:
     work.slack[0] = 2.0 * ROUNDING * (horizon + 4) * total
 
 
+@hot_kernel
+def passes(graph: Graph, work: Scratch) -> None:
+    """Both passes over work.weight, where an arc that does not count has -inf; no weight may be NaN."""
+    first, target, weight, ahead, behind = graph.first, graph.target, work.weight, work.ahead, work.behind
+    sink, zero, one = np.uint64(len(first) - 1), np.uint64(0), np.uint64(1)
+    ahead[sink] = 0.0
+    i, stop = sink, np.uint64(first[sink])
+    while i > zero:
+        behind[i] = -np.inf
+        i -= one
+        start = np.uint64(first[i])
+        best = -np.inf
+        for e in range(start, stop):
+            x = weight[e] + ahead[np.uint64(target[e])]
+            if x > best:
+                best = x
+        ahead[i] = best
+        stop = start
+    behind[zero] = 0.0
+    start = zero
+    for node in range(sink):
+        here, stop = behind[node], np.uint64(first[np.uint64(node) + one])
+        for e in range(start, stop):
+            x, j = here + weight[e], np.uint64(target[e])
+            if x > behind[j]:
+                behind[j] = x
+        start = stop
+
+
 @inner_kernel
 def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole) -> float:
     """Weights and both passes for one row of the grid; returns the constant that turns path weights into G.
@@ -139,8 +168,7 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
     Only live arcs and the incumbent's own count. The largest G through arc e is then
     behind[source] + weight[e] + ahead[target] + constant.
     """
-    first, target, stage_node = graph.first, graph.target, graph.stage_node
-    sink = len(first) - 1
+    first, stage_node = graph.first, graph.stage_node
     j, k = int(work.grid[row, 0]), work.grid[row, 1]
     quiet = k < 0.0
     log_k = 0.0 if quiet else np.log(k)
@@ -150,9 +178,7 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
         constant = k * pairs.cost[j]
         if not detour:
             constant += k * pairs.log_paths
-    ahead, behind = work.ahead, work.behind
-    ahead[sink] = 0.0
-    for h in range(len(work.incumbent) - 1, -1, -1):
+    for h in range(len(work.incumbent)):
         own = work.incumbent[h]
         home = graph.source[own]
         stay = leave = elsewhere = 0.0
@@ -161,35 +187,17 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
             stay = -k * np.log1p(-pairs.rho)
             leave = k * np.log((degree - 1) / pairs.rho)
             elsewhere = k * np.log(degree)
-        margin = width(pairs, work, np.int64(OWN), j, k, log_k, own)
+        margin = width(pairs, work, np.int64(OWN), j, k, log_k, np.uint64(own))
         low = work.mean[own] - (work.top[own] - work.mean[own])
-        for i in range(stage_node[h + 1] - 1, stage_node[h] - 1, -1):
-            best = -np.inf
-            toll = leave if i == home else elsewhere
-            for e in range(first[i], first[i + 1]):
-                if e == own:
-                    work.weight[e] = stay
-                elif work.live[e]:
-                    w = margin + width(pairs, work, np.int64(RIVAL), j, k, log_k, e)
-                    x = (work.top[e] - low) + w + toll
-                    work.weight[e] = x if x == x else np.inf  # what is no number proves nothing
-                else:
-                    continue
-                x = work.weight[e] + ahead[target[e]]
-                if x > best:
-                    best = x
-            ahead[i] = best
-    for i in range(sink + 1):
-        behind[i] = -np.inf
-    behind[0] = 0.0
-    for i in range(sink):
-        here = behind[i]
-        if here > -np.inf:
-            for e in range(first[i], first[i + 1]):
-                if work.live[e] or work.on[e]:
-                    x = here + work.weight[e]
-                    if x > behind[target[e]]:
-                        behind[target[e]] = x
+        for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
+            if work.live[e]:
+                toll = leave if graph.source[e] == home else elsewhere
+                x = (work.top[e] - low) + (margin + width(pairs, work, np.int64(RIVAL), j, k, log_k, e)) + toll
+                work.weight[e] = x if x == x else np.inf  # what is no number proves nothing
+            else:
+                work.weight[e] = -np.inf
+        work.weight[own] = stay
+    passes(graph, work)
     return constant
 
 

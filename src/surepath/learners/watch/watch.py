@@ -17,6 +17,7 @@ from surepath.learners.watch.contexts import ANY, Cells, Contexts
 from surepath.learners.watch.findings import KINDS, SPEAKS, Finding, finding
 from surepath.learners.watch.judge import Counts, Judged, differing, judge
 from surepath.model.mdp import MDP
+from surepath.model.plans import step_in_words
 
 MOST_CELLS = 50_000
 MOST_FINDINGS = 20
@@ -126,11 +127,13 @@ class Watch:
     def _finding(
         self, log_p: float, stage: int, arc: int, earlier: int, kind: int, declared: float, seen: float
     ) -> Finding:
-        where = "over all steps" if stage == ANY else f"at stage {stage}"
+        where = "over all steps" if stage == ANY else f"at {step_in_words(self.mdp, stage)}"
         if arc != ANY:
             state = self.mdp.state_label(int(self.mdp.source[arc]))
-            where = f"on {self.mdp.action_label(arc)!r} in state {state!r} at stage {stage}"
-        before = "the step before it" if earlier == stage - 1 else f"what was chosen at stage {earlier}"
+            where = f"on {self.mdp.action_label(arc)!r} in state {state!r} at {step_in_words(self.mdp, stage)}"
+        before = (
+            "the step before it" if earlier == stage - 1 else f"what was chosen at {step_in_words(self.mdp, earlier)}"
+        )
         p_value = 0.0 if log_p == -np.inf else max(float(np.exp(log_p)), 5e-324)
         return finding(KINDS[kind], where, before, declared, seen, p_value)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from surepath._checks import real, seed_number, suggest, whole
+from surepath._checks import in_words, real, seed_number, suggest, whole
 from surepath.errors import ProblemError
 from surepath.model.instance import Instance
 
@@ -101,6 +101,8 @@ def from_id(id: str) -> Instance:
     """
     if not isinstance(id, str):
         raise ProblemError(f"an id is text such as 'chain-v1/n8k4/seed7', not {id!r}")
+    if len(id) > MAX_LETTERS:
+        raise ProblemError(f"an id has at most {MAX_LETTERS} letters; the one that begins {id[:40]!r} has {len(id):,}")
     head, _, rest = id.partition("/")
     name, _, version = head.rpartition("-v")
     if not name:
@@ -128,12 +130,13 @@ def counts(**values: Any) -> None:
 
 
 MAX_ARCS = 100_000_000
+MAX_LETTERS = 300
 
 
 def check_size(arcs: int) -> None:
     """Refuse an instance whose tables would not fit into memory, before they are made."""
     if arcs > MAX_ARCS:
-        raise ProblemError(f"this instance would have {arcs:,} arcs; at most {MAX_ARCS:,} are built")
+        raise ProblemError(f"this instance would have {in_words(arcs)} arcs; at most {MAX_ARCS:,} are built")
 
 
 def check_noise(sigma: Any) -> float:

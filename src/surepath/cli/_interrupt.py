@@ -1,0 +1,49 @@
+"""Ctrl-C that is always heard: a command ends within seconds, whatever it is computing.
+
+Python looks at signals between its own steps, and one call of a kernel or of the compiler is one step. So a thread of
+its own hears of the signal at once; if the command has not come to its end a little later, the thread ends the process.
+Nothing is lost by that: files are written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+
+INTERRUPTED = 130
+GRACE = 1.5  # seconds that a command has to end by itself
+
+
+_last_words = ["interrupted; what was finished is kept"]
+
+
+def last_words(text: str) -> str:
+    """Say this when the command is interrupted, however it then ends."""
+    _last_words[0] = text
+    return text
+
+
+def watch(grace: float = GRACE) -> None:
+    """From now on; for the main thread of a command."""
+    heard, ear = socket.socketpair()
+    ear.setblocking(False)
+    signal.set_wakeup_fd(ear.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(heard, ear, grace), daemon=True, name="surepath-interrupt").start()
+
+
+def _listen(heard: socket.socket, ear: socket.socket, grace: float) -> None:
+    """Wait for a first SIGINT, then for a second one or for the time to pass; `ear` is held open meanwhile."""
+    while signal.SIGINT not in heard.recv(64):
+        pass
+    heard.settimeout(grace)
+    try:
+        while signal.SIGINT not in heard.recv(64):
+            pass
+    except TimeoutError:
+        pass
+    shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar may have hidden the cursor
+    os.write(2, f"{shown}\n{_last_words[0]}\n".encode())
+    os._exit(INTERRUPTED)

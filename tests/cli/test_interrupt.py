@@ -1,0 +1,63 @@
+"""Ctrl-C ends every command soon, with exit code 130 and no traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import SOURCE
+
+LARGE = "layered-v1/s1000a10h100/seed0"  # a million arcs
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["estimate", LARGE, "--epsilon", "0.1", "--delta", "0.1", "--seconds", "0"],
+        ["simulate", LARGE, "--epsilon", "0.1", "--learner", "BPIUCRL", "--workers", "2", "--no-progress"],
+        ["bound", LARGE, "--epsilon", "0.1", "--delta", "0.1", "--time"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_ctrl_c_is_heard_at_a_million_arcs(tmp_path: Path, words: list[str]) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surepath", *words], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(6.0)
+    assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)  # it takes two seconds; a machine may be busy
+    assert process.returncode == 130
+    assert "Traceback" not in said
+
+
+DEAF = """
+import hashlib
+from surepath.cli._interrupt import last_words, watch
+watch(grace=0.2)
+last_words("so long")
+print("ready", flush=True)
+hashlib.pbkdf2_hmac("sha256", b"", b"", 200_000_000)  # one long step in C, as a kernel is
+"""
+
+
+def test_a_step_that_never_looks_up_is_ended() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", DEAF], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert said.strip() == "so long"
+    assert time.monotonic() - begun < 30

@@ -1,0 +1,150 @@
+"""What the machine refuses and what nobody can mean: an error in words with the exit code of the documents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from surepath import MDP, families
+from surepath.cli.main import app
+from surepath.errors import ProblemError, SettingError, SurepathError
+from surepath.experiments.spec import Spec
+from tests.cli.shell import shell
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = shell("show", "chain-v1/n3k2/seed7", folder=tmp_path, capture_output=False, stdout=full, stderr=-1)
+    assert done.returncode == 5
+    assert re.fullmatch("error: cannot .*: No space left on device\n", done.stderr)
+
+
+def test_too_little_memory_is_said(tmp_path: Path) -> None:
+    program = (
+        "import resource, sys; import numpy, surepath.model.families; "
+        "resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30)); "
+        "sys.argv = ['surepath', 'show', 'bandit-v1/k100000000/seed0']; from surepath.cli.main import run; run()"
+    )
+    done = shell(folder=tmp_path, way_in=("-c", program))
+    assert done.returncode == 5
+    assert done.stderr == "error: there is not enough memory for a problem of this size\n"
+
+
+def test_pictures_and_reports_go_through_no_link(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "g.svg").symlink_to(victim)
+    assert shell("show", "chain-v1/n3k2/seed7", "--draw", "g.svg", folder=tmp_path).returncode == 0
+    out = tmp_path / "out"
+    out.mkdir()
+    names = ["report.html", "figure-cover.png", "figure-cover.svg", "figure-cover.json", "figure-cover-covers.parquet"]
+    for name in names:
+        (out / name).symlink_to(victim)
+    done = shell("reproduce", "figure-cover", "--out", "out", "--quiet", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert victim.read_text() == "precious"
+    assert (out / "report.html").read_text("utf-8").startswith("<!doctype html>")
+    shell("new", "n.json", folder=tmp_path)
+    (tmp_path / "n.json").unlink()
+    (tmp_path / "n.json").symlink_to(victim)
+    assert shell("new", "n.json", "--force", folder=tmp_path).returncode == 0
+    assert victim.read_text() == "precious"
+
+
+def test_labels_are_no_formulas(tmp_path: Path) -> None:
+    MDP.from_edges([("$x^$", "$\\frac{", "b"), ("b", "x", None)], sigma=1.0).save(tmp_path / "p.json")
+    done = shell("show", "p.json", "--draw", "g.svg", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_long_graph_makes_a_picture_of_bounded_size(tmp_path: Path) -> None:
+    done = shell("show", "chain-v1/n1500k1/seed0", "--draw", "g.png", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = (tmp_path / "g.png").read_bytes()
+    width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+    assert 1000 < max(width, height) <= 60_000
+    assert width * height <= 41_000_000
+
+
+LONG, LONGEST = "9" * 401, "9" * 5001
+HUGE = "999999999"
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        f"chain-v1/n{HUGE}k{HUGE}/seed0",
+        f"chain-v1/n{HUGE}k1/seed0",
+        f"bandit-v1/k{HUGE}/seed0",
+        f"tree-v1/a1h{HUGE}/seed0",
+        f"tree-v1/a{HUGE}h{HUGE}/seed0",
+        f"grid-v1/r{HUGE}c{HUGE}/seed0",
+        "grid-v1/r100000c2/seed0",
+        f"layered-v1/s{HUGE}a1h1/seed0",
+        "minimax_hard-v1/s536870912a2h90",
+        f"cover_gap-v1/m{HUGE}",
+        f"twin_optimal-v1/h{HUGE}",
+        f"paper_random-v1/s{HUGE}a2h3/seed0",
+        f"paper_random-v1/s2a2h3/max_tries{HUGE}/min_gap5.0/seed0",
+        "chain-v1/n1000000000000k2/seed0",
+        "chain-v1/n-3k2/seed0",
+        "chain-v1/n0k2/seed0",
+        "chain-v1/n3k2/sigma1e999/seed0",
+        "chain-v1/n3k2/sigmanan/seed0",
+        f"chain-v1/n3k2/seed{LONG}",
+        f"chain-v1/n3k2/seed{LONGEST}",
+    ],
+    ids=lambda id: id[:40],
+)
+def test_absurd_ids_are_refused_before_anything_is_made(id: str) -> None:
+    with pytest.raises(ProblemError) as caught:
+        families.from_id(id)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--set", f"prior={LONG}"], 3),
+        (["--set", f"prior={LONGEST}"], 3),
+        (["--set", "prior=1e999"], 3),
+        (["--set", "prior=NaN"], 3),
+        (["--set", "prior=-Infinity"], 3),
+        (["--set", "prior=" + "[" * 100_000], 3),
+        (["--set", "prior"], 3),
+        (["--set", "=3"], 3),
+        (["--epsilon", "nan"], 3),
+        (["--epsilon", "1e999"], 3),
+        (["--epsilon", "-1"], 3),
+        (["--delta", "1e-320"], 3),
+        (["--sigma", "inf"], 3),
+        (["--runs", "0"], 3),
+        (["--runs", LONG], 3),
+        (["--seed", "-1"], 3),
+        (["--seed", LONG], 3),
+        (["--seed", LONGEST], 2),
+        (["--budget", LONG], 3),
+        (["--workers", LONG], 2),
+        (["--workers", "0"], 2),
+    ],
+    ids=lambda words: " ".join(words)[:30] if isinstance(words, list) else str(words),
+)
+def test_absurd_settings_end_in_words(words: list[str], code: int) -> None:
+    command = ["simulate", "chain-v1/n3k2/seed7", "--runs", "2", "--learner", "WholePlan"]
+    result = CliRunner().invoke(app, [*command, *words])
+    if code == 2:
+        assert result.exit_code == 2
+    else:
+        assert isinstance(result.exception, SurepathError), result.exception
+        assert len(str(result.exception)) < 700
+
+
+@pytest.mark.parametrize("line", [f"runs = {LONGEST}", "runs = " + "[" * 50_000, "runs = nan", f"seed = {LONG}"])
+def test_absurd_specs_end_in_words(tmp_path: Path, line: str) -> None:
+    rest = 'deltas = [0.1]\nepsilons = [2.0]\ninstances = ["chain-v1/n3k2/seed7"]\nlearners = ["BPIUCRL"]\n'
+    (tmp_path / "s.toml").write_text(f"{line}\n{rest}" + ("runs = 2\n" if line.startswith("seed") else ""))
+    with pytest.raises(SettingError, match=re.escape("s.toml")):
+        Spec.load(tmp_path / "s.toml")

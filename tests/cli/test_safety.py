@@ -1,0 +1,157 @@
+"""Commands among hostile files: nothing is imported from the folder one stands in, nothing in a name is obeyed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import SOURCE, shell
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = "import sys; sys.path.pop(0); from surepath.cli.main import run; sys.argv[0] = 'surepath'; run()"
+
+
+# The working directory ---------------------------------------------------------------------------------------------
+
+PLANTED = ("numpy", "rich", "typer", "json", "numba", "pydantic", "scipy", "csv", "socket", "polars", "llvmlite")
+
+
+@pytest.mark.parametrize("way_in", [("-m", "surepath"), ("-c", SCRIPT)], ids=["module", "script"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--version",),
+        ("show", "chain-v1/n3k2/seed7", "--json"),
+        ("simulate", "chain-v1/n3k2/seed7", "--epsilon", "2", "--runs", "2"),
+        ("demo", "--fast", "--json"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_nothing_is_imported_from_the_working_directory(
+    tmp_path: Path, way_in: tuple[str, ...], arguments: tuple[str, ...]
+) -> None:
+    for name in PLANTED:
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r} + chr(10))\n")
+    done = shell(*arguments, folder=tmp_path, way_in=way_in)
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "__pycache__").exists()
+
+
+def test_a_checkout_without_an_install_works_from_its_own_folder() -> None:
+    """There the package is found through the working directory alone, and the demo's helpers need it too."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-m", "surepath", "demo", "--fast", "--json"],
+        cwd=SOURCE, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["trials"]["eprl"] > 0
+
+
+def test_the_demo_of_the_makefile_is_safe_too() -> None:
+    lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
+    assert "demo: export PYTHONSAFEPATH = 1" in lines
+
+
+# Names -------------------------------------------------------------------------------------------------------------
+
+ESC = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+
+
+def hostile(folder: Path) -> Path:
+    """A problem all of whose names would be obeyed by a terminal, in a file with such a name."""
+    file = folder / f"p{ESC}.json"
+    edges = [
+        {"state": f"a{ESC}", "action": f"x{ESC}{i}", "next_state": f"b{ESC}", "mean": float(i), "sigma": 0.5}
+        for i in range(2)
+    ]
+    edges.append({"state": f"b{ESC}", "action": f"y{ESC}", "next_state": None, "known": 1.0})  # type: ignore[dict-item]
+    head = {"format": "surepath-problem", "version": 1, "name": f"n{ESC}", "about": [f"r{ESC}\nforged line"]}
+    file.write_text(json.dumps({**head, "epsilon": 0.5, "delta": 0.1, "edges": edges}))
+    return file
+
+
+def harmless(text: str) -> bool:
+    return all(c == "\n" or not (ord(c) < 32 or 127 <= ord(c) < 160 or c == "\u202e") for c in text)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show"],
+        ["show", "--draw", f"picture{ESC}.svg"],
+        ["bound"],
+        ["estimate", "--worlds", "2"],
+        ["simulate", "--runs", "2", "--no-progress"],
+        ["simulate", "--runs", "2", "--set", f"sampling=x{ESC}"],
+        ["simulate", "--runs", "2", "--learner", f"x{ESC}"],
+        ["show", "--direction", f"x{ESC}"],
+        ["show", "extra", f"more{ESC}"],
+        ["show", f"--option{ESC}"],
+    ],
+    ids=lambda words: " ".join(words).split("\x1b")[0],
+)
+def test_names_are_shown_and_not_obeyed(tmp_path: Path, arguments: list[str]) -> None:
+    file = hostile(tmp_path)
+    command, *options = arguments
+    done = shell(command, file.name, *options, folder=tmp_path)
+    assert harmless(done.stdout), done.stdout
+    assert harmless(done.stderr), done.stderr
+    assert "\nforged line" not in done.stdout
+    assert "\\x1b" in done.stdout + done.stderr or "--no-progress" in arguments  # which has no name to show
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", [f"absent{ESC}.json", f"absent{ESC}.csv", f"chain-v1/{ESC}", f"chain/{ESC}"])
+def test_errors_show_names_too(tmp_path: Path, name: str) -> None:
+    done = shell("show", name, folder=tmp_path)
+    assert done.returncode == 3
+    assert harmless(done.stderr), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_json_is_exact_and_harmless(tmp_path: Path) -> None:
+    done = shell("show", hostile(tmp_path).name, "--json", folder=tmp_path)
+    assert harmless(done.stdout)
+    facts = json.loads(done.stdout)
+    assert facts["name"] == f"n{ESC}"
+    assert facts["best"]["plan"][0] == {"state": f"a{ESC}", "action": f"x{ESC}1"}
+
+
+def test_half_a_character_is_no_traceback(tmp_path: Path) -> None:
+    edges = '[{"state": "a\\ud800", "action": "x", "next_state": null, "mean": 1.0, "sigma": 1.0}]'
+    (tmp_path / "p.json").write_text(f'{{"format": "surepath-problem", "version": 1, "edges": {edges}}}')
+    done = shell("show", "p.json", folder=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) in ((0, False), (3, False))
+    odd = os.fsdecode(b"p\xff.json")
+    done = shell("show", odd, folder=tmp_path)
+    assert done.returncode == 3
+    assert r"there is no file p\udcff.json" in done.stderr
+
+
+def test_a_study_with_hostile_names(tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    label = json.dumps(f"l{ESC}")
+    spec = f"name = {json.dumps('s' + ESC)}\nruns = 2\ndeltas = [0.1]\nepsilons = [0.5]\n"
+    spec += f"instances = [{{file = {json.dumps(hostile(tmp_path).name)}}}]\n"
+    spec += f'learners = [{{name = "BPIUCRL", label = {label}}}]\n'
+    (tmp_path / "spec.toml").write_text(spec.replace("\x7f", "\\u007f"))
+    for words in (
+        ["check", "spec.toml"],
+        ["run", "spec.toml", "--out", f"o{ESC}", "--quiet"],
+        ["table", f"o{ESC}"],
+        ["table", f"o{ESC}", "--format", "latex"],
+        ["table", f"o{ESC}", "--baseline", f"b{ESC}"],
+        ["table", f"absent{ESC}"],
+    ):
+        done = shell("experiment", *words, folder=tmp_path)
+        assert harmless(done.stdout), done.stdout
+        assert harmless(done.stderr), done.stderr
+        assert "Traceback" not in done.stderr
+        assert "\\x1b" in done.stdout + done.stderr

@@ -1,0 +1,191 @@
+"""A study on a bad disk: pieces cut short, a manifest with holes, links in the way, no room, no permission."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surepath.errors import FileError, SettingError
+from surepath.experiments.damage import is_whole
+from surepath.experiments.results import Store, read, scan
+from surepath.experiments.runner import run
+from surepath.experiments.spec import Spec
+from tests.experiments.specs import small
+
+pytest.importorskip("polars")
+
+SPEC = Spec.from_dict(small())
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """The folder of a finished study."""
+    run(SPEC, tmp_path / "study", workers=1)
+    return tmp_path / "study"
+
+
+def pieces(folder: Path) -> list[Path]:
+    return sorted(folder.glob("rows/*.parquet"))
+
+
+@pytest.mark.parametrize("left", [0, 3, 11, 0.5, 0.99])
+def test_a_piece_cut_short_is_played_again(study: Path, left: float) -> None:
+    before = read(study)
+    file = pieces(study)[3]
+    data = file.read_bytes()
+    file.write_bytes(data[: int(left * len(data)) if left < 1 else int(left)])
+    assert not is_whole(file)
+    message = f"{file} is damaged; play its runs again with surepath experiment run --resume"
+    for use in (read, scan):
+        with pytest.raises(SettingError, match=re.escape(message)):
+            use(study)
+    with pytest.raises(SettingError, match="already holds 18 runs of this study; add --resume"):
+        run(SPEC, study, workers=1)
+    assert run(SPEC, study, workers=1, resume=True).played == 2
+    assert read(study).equals(before)
+
+
+def test_a_piece_cut_short_is_replaced_whatever_the_pieces_are_now(study: Path) -> None:
+    before = read(study)
+    file = pieces(study)[0]
+    file.write_bytes(file.read_bytes()[:-5])
+    again = Spec.from_dict(small(chunk=1))
+    assert run(again, study, workers=1, resume=True).played == 2
+    assert not file.exists()
+    assert read(study).equals(before)
+
+
+def test_a_study_with_nothing_but_damage_asks_before_it_plays(study: Path) -> None:
+    files = pieces(study)
+    for file in files:
+        file.write_bytes(b"PAR1")
+    with pytest.raises(SettingError, match=re.escape(f"{files[0]} is damaged; add --resume to play its runs again")):
+        run(SPEC, study, workers=1)
+    assert run(SPEC, study, workers=1, resume=True).played == 20
+
+
+def test_a_damaged_middle_is_said(study: Path) -> None:
+    file = pieces(study)[0]
+    data = file.read_bytes()
+    file.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
+    with pytest.raises(SettingError, match=r"rows in .* cannot be read \(.*delete the damaged file and play its runs"):
+        read(study)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cells": None}, 'has no "cells"; play the study again with --resume'),
+        ({"cells": []}, 'has no "cells"'),
+        ({"spec": {}}, 'its spec has no number of "runs"'),
+        ({"spec": {"runs": 10**400}}, 'its spec has no number of "runs"'),
+        ({"spec": {"runs": "5"}}, 'its spec has no number of "runs"'),
+        ({"spec": None}, 'has no "spec"'),
+        ({"version": None}, 'has no "version"'),
+        ({"format": None}, 'has no "format"'),
+    ],
+)
+def test_a_manifest_with_holes(study: Path, change: dict[str, Any], message: str) -> None:
+    file = study / "experiment.json"
+    before, found = read(study), json.loads(file.read_text())
+    file.write_text(json.dumps({key: value for key, value in {**found, **change}.items() if value is not None}))
+    with pytest.raises(SettingError, match=re.escape(f"{file} is damaged") + ".*" + re.escape(message)):
+        read(study)
+    assert run(SPEC, study, workers=1, resume=True).played == 0  # and writes it anew
+    assert read(study).equals(before)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b'{"cells": NaN}'])
+def test_a_manifest_that_is_none(study: Path, content: bytes) -> None:
+    (study / "experiment.json").write_bytes(content)
+    with pytest.raises(SettingError, match=r"experiment\.json is damaged"):
+        read(study)
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    victim, out = tmp_path / "victim", tmp_path / "out"
+    victim.write_text("precious")
+    (out / "rows").mkdir(parents=True)
+    names = ["experiment.json", "experiment.json.partial"]
+    task = Store(out).missing(SPEC.cells(), SPEC.runs, SPEC.chunk)[0]
+    slug = re.sub(r"[^A-Za-z0-9.]+", "_", task.cell.id).strip("_")[:80]
+    names.append(f"rows/{slug}-{task.cell.key}-{0:09d}-{task.count:09d}.parquet.partial")
+    for name in names:
+        (out / name).symlink_to(victim)
+    run(SPEC, out, workers=1)
+    assert victim.read_text() == "precious"
+    assert read(out).height == 40
+
+
+def test_a_link_for_the_lock_or_the_rows_is_refused(tmp_path: Path) -> None:
+    victim, out = tmp_path / "victim", tmp_path / "out"
+    victim.write_text("precious")
+    out.mkdir()
+    (out / ".lock").symlink_to(victim)
+    with pytest.raises(FileError, match=re.escape(f"cannot write {out / '.lock'}: it is a link")):
+        run(SPEC, out, workers=1)
+    assert victim.read_text() == "precious"
+    (out / ".lock").unlink()
+    (tmp_path / "elsewhere").mkdir()
+    (out / "rows").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match=re.escape(f"{out / 'rows'} is a link, and rows are not written through one")):
+        run(SPEC, out, workers=1)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+FULL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+import surepath.experiments.paper, surepath.learners.eprl, surepath.learners.bpi_ucrl
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+sys.argv = ["surepath", *sys.argv[2:]]
+from surepath.cli.main import run
+run()
+"""
+
+TOML = """
+runs = 4
+deltas = [0.1]
+epsilons = [2.0]
+instances = ["chain-v1/n3k2/seed7"]
+learners = [{name = "BPIUCRL"}]
+"""
+
+
+@pytest.mark.parametrize(("room", "what"), [(100, "experiment.json"), (3000, ".parquet")])
+def test_a_full_disk_ends_in_words_and_is_resumed(tmp_path: Path, room: int, what: str) -> None:
+    spec, out = tmp_path / "spec.toml", tmp_path / "out"
+    spec.write_text(TOML)
+    words = ["experiment", "run", str(spec), "--out", str(out), "--workers", "1", "--quiet"]
+    done = subprocess.run([sys.executable, "-c", FULL, str(room), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 5, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"error: cannot write {out}")
+    assert last.endswith(f"{what}: File too large")
+    assert "Traceback" not in done.stderr
+    assert not [file for file in out.rglob("*") if file.name.endswith(".partial")]
+    assert run(Spec.load(spec), out, workers=1, resume=True).played == 4
+
+
+def forbidden(folder: Path) -> Path:
+    """A folder in which we cannot write, whoever we are."""
+    if os.geteuid() == 0:
+        return Path("/proc/self")  # no mode holds root back, but this file system does
+    folder.chmod(0o500)
+    return folder
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "shut").mkdir()
+    place = forbidden(tmp_path / "shut")
+    with pytest.raises(FileError, match=re.escape(f"cannot make the folder {place / 'out'}: ")):
+        run(SPEC, place / "out", workers=1)
+    with pytest.raises(FileError, match=re.escape(f"cannot write {place / '.lock'}: ")):
+        run(SPEC, place, workers=1)
