@@ -154,7 +154,7 @@ def test_only_rules_are_checked() -> None:
 
 
 def test_infinite_weights_are_refused() -> None:
-    learner = EPRL(families.paper_random().mdp, 0.1, 0.1, sigma=1.0)
+    learner = EPRL(families.paper_random().mdp, 0.1, 0.1, 1.0)
     with pytest.raises(SettingError, match=r"weights must be finite"):
         View(learner).best_path(View(learner).widths)
 

@@ -189,7 +189,7 @@ def test_uniform_draws_its_own_choices_in_stepped_runs() -> None:
         played.append([])
         simulate({"name": "Uniform", "epsilon": 0.1, "delta": 0.1}, instance, 1, 0, budget=30, first_run=run)
     assert played[0] != played[1] != played[2]
-    assert isinstance(Uniform(mdp, 0.1, 0.1, sigma=1.0).fresh(0.2), Uniform)
+    assert isinstance(Uniform(mdp, 0.1, 0.1, 1.0).fresh(0.2), Uniform)
 
 
 @pytest.mark.parametrize("scale", [1e-13, 1e6])
@@ -242,7 +242,7 @@ def test_dense_tables_can_declare_a_range() -> None:
 def test_states_out_of_reach_count_in_s_times_a() -> None:
     mdp = MDP.from_arrays(np.zeros((3, 2, 2), dtype=int))
     assert mdp.sizes == (2, 2)
-    assert EPRL(mdp, 0.1, 0.1, sigma=1.0, schedule="every-sa", sampling="max-diameter").plan.every == 4
+    assert EPRL(mdp, 0.1, 0.1, 1.0, schedule="every-sa", sampling="max-diameter").plan.every == 4
     assert pickle.loads(pickle.dumps(mdp)).sizes == (2, 2)
 
 

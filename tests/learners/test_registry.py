@@ -85,11 +85,12 @@ for instance in instances:
                  {"name": "Uniform"}, {"name": "WholePlan"}, {"name": "EPRL", "preset": "experiment"}):
         spec = {"epsilon": 3.0, "delta": 0.1, "sigma": 1.0, **spec}
         simulate(spec, instance, runs=2, seed=0, epsilons=[3.0, 4.0])
-        learner = build(spec, instance.mdp)
+        learner = build({**spec, "sigma": 1.0}, instance.mdp)
         path = learner.ask()
         learner.tell(path, np.ones(3, dtype=np.float32))
         learner.recommend(), learner.certified_gap()
-engine = ['surepath.engine.' + n for n in ('state', 'views', 'masked', 'lexicographic', 'widths', 'draw')]
+parts = ('state', 'views', 'masked', 'lexicographic', 'reference', 'rounding', 'widths', 'draw')
+engine = ['surepath.engine.' + n for n in parts]
 many = []
 for module in list(sys.modules.values()):
     if module.__name__.startswith("surepath.rules") or module.__name__ in engine:

@@ -53,7 +53,7 @@ def test_a_users_function_is_played_step_by_step_to_the_same_end() -> None:
 
 def test_the_learner_given_is_not_touched() -> None:
     instance = families.paper_random(seed=2)
-    learner = EPRL(instance.mdp, 2.0, 0.1, sigma=1.0, sampling="max-diameter")
+    learner = EPRL(instance.mdp, 2.0, 0.1, 1.0, sampling="max-diameter")
     simulate(learner, instance, runs=2, seed=0)
     assert learner.episodes == 0
     assert not learner.stopped

@@ -152,14 +152,12 @@ def sprint(
                 gain = draw_slowly(reality, chosen, rng)
             if known[chosen]:
                 continue
-            if shifted:
+            total = arc[SUMS, chosen] + gain
+            width, mean = visited_width(plan, state, chosen, n), total / n
+            if shifted:  # else the two are 0
                 total = arc[SUMS, chosen] + (gain - arc[ORIGIN, chosen])
                 mean = arc[BASE, chosen] + total / n
-            else:  # the same with zeros
-                total = arc[SUMS, chosen] + gain
-                mean = total / n
             arc[SUMS, chosen] = total
-            width = visited_width(plan, state, chosen, n)
             top, lower = mean + width, mean - width
             arc[TOP, chosen] = top
             arc[UPPER, chosen] = top

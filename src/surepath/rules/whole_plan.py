@@ -239,7 +239,7 @@ def settle(plans: Plans, record: Record, reason: np.int64) -> None:
     for h in range(plans.arcs.shape[1]):
         record.path[at, h] = plans.arcs[best, h]
     record.eliminated[at] = unused(plans)
-    record.gap[at] = 0.0 if reason == SINGLE else top - floor
+    record.gap[at] = 0.0 if plans.tally[N_ACTIVE] == 1 else top - floor
     plans.tally[SETTLED] += 1
 
 

@@ -18,9 +18,9 @@ from surepath.engine.state import ACTIVE, BIG, CLOSED, KNOWN, N_CLOSED, PATH, PE
 
 
 @hot_kernel
-def lacks(state: State, judged: BoolArray, e: int) -> float:
+def lacks(state: State, judged: BoolArray, closed: bool, e: int) -> float:
     """1 where arc e is undersampled, judged on these active sets; far below 0 where it has left the graph."""
-    if state.tally[N_CLOSED] > 0 and state.flag[CLOSED, e]:
+    if closed and state.flag[CLOSED, e]:
         return -BIG
     low = state.number[VISITS, e] < state.tally[PERIOD]
     return 1.0 if low and judged[e] and not state.flag[KNOWN, e] else 0.0
@@ -30,18 +30,18 @@ def lacks(state: State, judged: BoolArray, e: int) -> float:
 def cover(graph: Layers, state: State, judged: BoolArray) -> None:
     """Write a path with most undersampled arcs, judged on these active sets, into the row PATH."""
     first, target, value = graph.first, graph.target, state.node[SCRATCH]
-    sink = len(first) - 1
+    sink, closed = len(first) - 1, state.tally[N_CLOSED] > 0
     value[sink] = 0.0
     for i in range(sink - 1, -1, -1):
         best = -np.inf
         for e in range(first[i], first[i + 1]):
-            best = max(best, lacks(state, judged, e) + value[target[e]])
+            best = max(best, lacks(state, judged, closed, e) + value[target[e]])
         value[i] = best
     node = np.uint32(0)
     for h in range(state.path.shape[1]):
         best, chosen = -np.inf, first[node]
         for e in range(first[node], first[node + 1]):
-            x = lacks(state, judged, e) + value[target[e]]
+            x = lacks(state, judged, closed, e) + value[target[e]]
             if x > best:
                 best, chosen = x, e
         state.path[PATH, h] = chosen
