@@ -19,6 +19,7 @@ import numpy as np
 from surepath.engine._jit import hot_kernel, inner_kernel
 from surepath.engine.arrays import Layers
 from surepath.engine.state import (
+    APART,
     BASE,
     CENTRE,
     CLOSED,
@@ -33,7 +34,6 @@ from surepath.engine.state import (
     PASSABLE,
     REFERENCE,
     RETURN_SLACK,
-    SHIFTED,
     SIGMA,
     SUMS,
     TOP,
@@ -106,8 +106,7 @@ def refer(graph: Layers, plan: Plan, state: State, h: int) -> None:
         if known[e] or visits[e] > 0:
             arc[BASE, e] = arc[CENTRE, e] - reference
             write_bounds(plan, state, e)
-            if arc[BASE, e] != 0.0:
-                state.tally[SHIFTED] = 1
+            state.flag[APART, e] = known[e] or arc[ORIGIN, e] != 0.0 or arc[BASE, e] != 0.0
         elif reference < np.inf:
             arc[BASE, e] = 0.0 - reference
     forget_measures(state)
@@ -121,7 +120,6 @@ def find_origin(graph: Layers, plan: Plan, state: State, h: int, e: np.uint64, g
     arc[ORIGIN, e] = centre
     arc[CENTRE, e] = centre
     arc[BASE, e] = centre - state.stage[REFERENCE, h]
-    if centre != 0.0 or arc[BASE, e] != 0.0:
-        state.tally[SHIFTED] = 1
+    state.flag[APART, e] = centre != 0.0 or arc[BASE, e] != 0.0
     if abs(arc[BASE, e]) > abs(centre):
         refer(graph, plan, state, h)

@@ -32,10 +32,11 @@ N_ARC = 11
 VISITS, INFINITE, LEFT = range(3)
 # INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others.  LEFT: flow of the cover still to play.
 
-# Rows of State.flag, bool [6, N].
-KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, CLOSED = range(6)
+# Rows of State.flag, bool [7, N].
+KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, CLOSED, APART = range(7)
 # PASSABLE: on a path of an active policy.  STARTED: active when the period began.  MARKED: to go by the value rule.
-# CLOSED: left the graph, or on no path that is left; its bounds are -inf.
+# CLOSED: left the graph, or on no path that is left; its bounds are -inf.  APART: known, or with an origin or
+# a base that is not 0.
 
 # Rows of State.node, float [7, n_nodes + 1]: largest value from a node to the sink (REACH: from the start to it).
 BEST, REACH, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
@@ -71,10 +72,9 @@ MEASURED = 16  # episode after which slack was last measured
 EAGER = 17  # until this episode arcs are judged every time, without measuring
 LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
 FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
-SHIFTED = 20  # 1 when some origin or base is not 0
-PLAYED = 21  # how many steps of the trial in GAIN were played; all of them in a run
-N_CLOSED = 22  # closed arcs
-N_TALLY = 23
+PLAYED = 20  # how many steps of the trial in GAIN were played; all of them in a run
+N_CLOSED = 21  # closed arcs
+N_TALLY = 22
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -123,7 +123,7 @@ class State(NamedTuple):
 
     arc: FloatArray  # [N_ARC, N]
     number: IntArray  # [3, N]
-    flag: BoolArray  # [6, N]
+    flag: BoolArray  # [7, N]
     node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
     path: IntArray  # [2, H]
@@ -147,7 +147,7 @@ def new_state(
     state = State(
         arc=np.zeros((N_ARC, n)),
         number=np.zeros((3, n), dtype=np.int64),
-        flag=np.zeros((6, n), dtype=np.bool_),
+        flag=np.zeros((7, n), dtype=np.bool_),
         node=np.zeros((7, nodes + 1)),
         degree=np.zeros(nodes, dtype=np.int64),
         path=np.zeros((2, horizon), dtype=np.int64),

@@ -55,18 +55,16 @@ from surepath.learners.width_tables import new_table, table_of
 from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
+from surepath.rules.aside import PRETEND, REVIVE, WAKE, attend
 from surepath.rules.loop import (
     ADVISE,
     ASK,
     DROP,
     FINISH,
-    PRETEND,
-    REVIVE,
     RUN,
     SET_UP,
     TELL,
     TEST,
-    WAKE,
     new_record,
     play,
 )
@@ -206,14 +204,14 @@ class RuleLearner(Learner):
             self._imagined = copies(self._state._replace(table=self._table_for(self.episodes + 1)))
             for path in self._under_way:
                 self._imagined.path[PATH] = path
-                self._serve(PRETEND, self._imagined)
+                attend(self.layers, self.plan, self._imagined, PRETEND)
         self._serve(ASK, self._imagined)
         return cast(IntArray, self._imagined.path[PATH])
 
     def _set_under_way(self, path: IntArray, change: int) -> None:
         if change > 0 and self._imagined is not None:
             self._imagined.path[PATH] = path
-            self._serve(PRETEND, self._imagined)
+            attend(self.layers, self.plan, self._imagined, PRETEND)
         else:
             self._imagined = None
 
@@ -262,7 +260,7 @@ class RuleLearner(Learner):
     def _excluded_changed(self) -> None:
         self._imagined = None
         self._state.flag[CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
-        self._serve(REVIVE)
+        attend(self.layers, self.plan, self._state, REVIVE)
         reason = int(self._serve(TEST))
         self._stop(reason if self.compiled else self._own_rules(reason))
 
@@ -301,7 +299,7 @@ class RuleLearner(Learner):
         self.plan = self.plan._replace(seed=int(evidence["seed"]))
         self._epsilons[0] = self.epsilon
         self._state = state._replace(table=self._table_for(self.episodes + 1))
-        self._serve(WAKE)
+        attend(self.layers, self.plan, self._state, WAKE)
         self._connect()
 
     def __getstate__(self) -> dict[str, Any]:

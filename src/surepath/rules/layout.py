@@ -14,11 +14,10 @@ from surepath.engine.arrays import Layers
 from surepath.engine.reference import forget_measures, refer, write_bounds
 from surepath.engine.state import (
     ACTIVE,
+    APART,
     BASE,
     BIG,
-    CHECKED,
     CLOSED,
-    COVER_LEFT,
     COVER_STALE,
     CROWDED,
     INFINITE,
@@ -33,7 +32,6 @@ from surepath.engine.state import (
     PASSABLE,
     PERIOD,
     PLAYED,
-    SHIFTED,
     STARTED,
     TOP,
     UNSEEN,
@@ -44,9 +42,7 @@ from surepath.engine.state import (
     Plan,
     State,
 )
-from surepath.rules.elimination import eliminate, mark
 from surepath.rules.elimination.remove import refresh_passable
-from surepath.rules.steps import roll_period
 
 
 @inner_kernel
@@ -63,8 +59,7 @@ def lay_out(graph: Layers, plan: Plan, state: State) -> None:
             arc[TOP, e] = -np.inf
             arc[LOWER, e] = -np.inf
             number[INFINITE, e] = 0
-            if arc[ORIGIN, e] != 0.0 or arc[BASE, e] != 0.0:
-                tally[SHIFTED] = 1
+            flag[APART, e] = flag[KNOWN, e] or arc[ORIGIN, e] != 0.0 or arc[BASE, e] != 0.0
             if flag[CLOSED, e]:
                 closed += 1
                 continue
@@ -108,19 +103,3 @@ def set_up(graph: Layers, plan: Plan, state: State) -> None:
     for h in range(state.path.shape[1]):
         refer(graph, plan, state, h)
     lay_out(graph, plan, state)
-
-
-@inner_kernel
-def revive(graph: Layers, plan: Plan, state: State) -> None:
-    """The arcs marked CLOSED leave the graph; all others are active again and judged anew by what has been seen."""
-    tally = state.tally
-    for e in range(len(graph.target)):
-        state.flag[ACTIVE, e] = not state.flag[CLOSED, e]
-    tally[COVER_LEFT] = 0
-    lay_out(graph, plan, state)
-    if plan.periods != NO_PERIODS:
-        roll_period(state)
-    eliminate(graph, plan, state, np.bool_(mark(graph, plan, state)))
-    if tally[LOW] == 0:
-        roll_period(state)
-    tally[CHECKED] = 1

@@ -27,17 +27,17 @@ from surepath.engine.state import (
 from surepath.model.rewards import GAUSSIAN
 from surepath.rules import sampling
 from surepath.rules.elimination import drop_marked, is_due
-from surepath.rules.layout import lay_out, revive, set_up
+from surepath.rules.layout import set_up
 from surepath.rules.recommendation import certified_gap
 from surepath.rules.sampling import STATIC_MAX_COVERAGE
 from surepath.rules.sprint import may_sprint, sprint
-from surepath.rules.steps import conclude, prepare, pretend, roll_period, take_in
+from surepath.rules.steps import conclude, prepare, roll_period, take_in
 from surepath.rules.stopping import BUDGET, GO_ON, verdict
 
 _choose = sampling.choose
 
 # What `play` can be asked for.
-ASK, TELL, TEST, SET_UP, ADVISE, DROP, WAKE, REVIVE, PRETEND, RUN, FINISH = range(11)
+ASK, TELL, TEST, SET_UP, ADVISE, DROP, RUN, FINISH = range(8)
 
 # What it answers when static max-coverage must find a cover first; see `covered.py`.
 NEEDS_COVER = -2.0
@@ -94,11 +94,9 @@ def play(
 
     SET_UP prepares the state. ASK leaves the path to play in PATH. TELL takes in the episode in PATH and GAIN and
     returns the verdict for epsilons[0]; TEST returns it again; DROP takes the MARKED arcs out of the active sets.
-    ADVISE leaves the recommended path in ADVICE and returns the certified gap. WAKE works out what follows from a state
-    that was loaded, REVIVE takes the CLOSED arcs out of the graph and judges the others anew, PRETEND counts the path
-    in PATH as played, for a choice beside it. RUN sets up if need be and plays until every epsilon (in decreasing
-    order) is settled or `limit` episodes are played, and may be called again to go on; FINISH is RUN with what is not
-    settled at the limit recorded as censored.
+    ADVISE leaves the recommended path in ADVICE and returns the certified gap. RUN sets up if need be and plays until
+    every epsilon (in decreasing order) is settled or `limit` episodes are played, and may be called again to go on;
+    FINISH is RUN with what is not settled at the limit recorded as censored.
 
     One kernel for all of them, because each way in from Python takes seconds to compile and because so the steps
     cannot differ from the run.
@@ -110,15 +108,6 @@ def play(
         return 0.0
     if task == ADVISE:
         return certified_gap(graph, plan, state)
-    if task == WAKE:
-        lay_out(graph, plan, state)
-        return 0.0
-    if task == REVIVE:
-        revive(graph, plan, state)
-        return 0.0
-    if task == PRETEND:
-        pretend(graph, plan, state)
-        return 0.0
     if task == DROP:
         drop_marked(graph, plan, state)
         if tally[LOW] == 0:

@@ -20,6 +20,7 @@ from surepath.engine.arrays import Layers, Reality
 from surepath.engine.draw import draw_more, draw_slowly
 from surepath.engine.masked import backward_masked
 from surepath.engine.state import (
+    APART,
     BASE,
     BEST,
     CROWDED,
@@ -42,7 +43,6 @@ from surepath.engine.state import (
     PATH,
     RETURN_SLACK,
     RISEN,
-    SHIFTED,
     SPREAD,
     SUMS,
     TOP,
@@ -114,13 +114,13 @@ def sprint(
     """
     first, target, path, horizon = graph.first, graph.target, state.path[PATH], state.path.shape[1]
     arc, visits, known, ahead = state.arc, state.number[VISITS], state.flag[KNOWN], state.ahead
-    fallen, risen = state.stage[FALLEN], state.stage[RISEN]
+    apart, fallen, risen = state.flag[APART], state.stage[FALLEN], state.stage[RISEN]
     wide, one = plan.sampling == MAX_DIAMETER, np.uint64(1)
     weight = arc[WIDTH] if wide else arc[UPPER]
     value = state.node[SPREAD] if wide else state.node[BEST]
     bar, room, spent, stale = limits(plan, state, value[0], epsilon)
     at, size, t = len(ahead) - state.tally[LEFT_AHEAD], len(ahead), state.tally[EPISODES]
-    look, moved, shifted = False, False, state.tally[SHIFTED] == 1
+    look, moved = False, False
     while t < limit and not look and not stale:
         t += 1
         if at + horizon > size and reality.plain == 1:
@@ -150,14 +150,16 @@ def sprint(
                 at += 1
             else:
                 gain = draw_slowly(reality, chosen, rng)
-            if known[chosen]:
-                continue
-            total = arc[SUMS, chosen] + gain
-            width, mean = visited_width(plan, state, chosen, n), total / n
-            if shifted:  # else the two are 0
+            if apart[chosen]:
+                if known[chosen]:
+                    continue
                 total = arc[SUMS, chosen] + (gain - arc[ORIGIN, chosen])
                 mean = arc[BASE, chosen] + total / n
+            else:  # the same with zeros
+                total = arc[SUMS, chosen] + gain
+                mean = total / n
             arc[SUMS, chosen] = total
+            width = visited_width(plan, state, chosen, n)
             top, lower = mean + width, mean - width
             arc[TOP, chosen] = top
             arc[UPPER, chosen] = top

@@ -70,8 +70,6 @@ def take_in(graph: Layers, plan: Plan, state: State) -> None:
             find_origin(graph, plan, state, h, e, gain)
         total = arc[SUMS, e] + (gain - arc[ORIGIN, e])
         arc[SUMS, e] = total
-        if flag[CLOSED, e]:
-            continue
         width = visited_width(plan, state, e, n)
         mean = arc[BASE, e] + total / n
         arc[TOP, e] = mean + width
@@ -79,6 +77,10 @@ def take_in(graph: Layers, plan: Plan, state: State) -> None:
         if flag[PASSABLE, e]:
             arc[WIDTH, e] = width
             arc[UPPER, e] = mean + width
+        elif flag[CLOSED, e]:
+            arc[TOP, e] = -np.inf
+            arc[LOWER, e] = -np.inf
+            continue
         if n == tally[PERIOD] and flag[ACTIVE, e]:
             tally[LOW] -= 1
         note(state, h, e, mean + width, mean - width)
@@ -122,28 +124,11 @@ def roll_period(state: State) -> None:
 
 
 @inner_kernel
-def spend_cover(graph: Layers, plan: Plan, state: State) -> None:
+def spend_cover(graph: Layers, state: State) -> None:
     """After an odd episode that was played to its end: use up a path of the cover."""
     tally = state.tally
-    odd = tally[EPISODES] % 2 == 1 and tally[PLAYED] == state.path.shape[1]
-    if plan.sampling == STATIC_MAX_COVERAGE and odd and tally[COVER_LEFT] > 0:
+    if tally[EPISODES] % 2 == 1 and tally[COVER_LEFT] > 0 and tally[PLAYED] == state.path.shape[1]:
         _spend(graph, state)
-
-
-@inner_kernel
-def pretend(graph: Layers, plan: Plan, state: State) -> None:
-    """Count the row PATH as if it had been played to its end with the means seen so far; nothing is eliminated."""
-    tally, arc = state.tally, state.arc
-    tally[PLAYED] = state.path.shape[1]
-    for h in range(tally[PLAYED]):
-        e = state.path[PATH, h]
-        n = state.number[VISITS, e]
-        state.stage[GAIN, h] = arc[ORIGIN, e] + arc[SUMS, e] / n if n > 0 else 0.0
-    tally[EPISODES] += 1
-    take_in(graph, plan, state)
-    spend_cover(graph, plan, state)
-    if tally[LOW] == 0:
-        roll_period(state)
 
 
 @inner_kernel
@@ -158,7 +143,8 @@ def conclude(graph: Layers, plan: Plan, state: State, due: bool, marked: bool | 
     """After an episode is taken in: eliminate (line 7 of Algorithm 1), use up the cover, begin the next period."""
     if due:
         eliminate(graph, plan, state, marked)
-    spend_cover(graph, plan, state)
+    if plan.sampling == STATIC_MAX_COVERAGE:
+        spend_cover(graph, state)
     if state.tally[LOW] == 0 and plan.periods != PERIODS_AFTER_DROP:
         roll_period(state)
     state.tally[CHECKED] = 1 if due or plan.at_eliminations == 0 else 0
