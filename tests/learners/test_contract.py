@@ -317,3 +317,38 @@ def test_threads_share_one_learner(cls: Any, options: dict[str, Any]) -> None:
     assert learner.visits.sum() == 4 * learner.episodes
     if not learner.stopped:
         assert learner.episodes == 200
+
+
+@pytest.mark.guarantee
+def test_eight_threads_keep_the_guarantee() -> None:
+    """200 runs, each shared by eight threads that do not wait for each other: counts are exact, answers are right."""
+    instance, delta = families.chain(steps=2, options=3, seed=4, sigma=0.3), 0.3
+    wrong = 0
+    for run in range(200):
+        learner = Challenger(instance.mdp, 0.4, delta, 0.3)
+        told = [0] * 8
+
+        def work(seed: int, learner: Challenger = learner, told: list[int] = told, run: int = run) -> None:
+            rng = np.random.default_rng([run, seed])
+            while not learner.stopped:
+                try:
+                    path = learner.ask(1)[0]
+                except StoppedError:
+                    return
+                rewards = instance.means[path] + 0.3 * rng.normal(size=2)
+                learner.tell(path, rewards)
+                told[seed] += 1
+                if told[seed] % 10 == 0:
+                    learner.explain()
+                    learner.recommend()
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert learner.episodes == sum(told)
+        assert learner.visits.sum() == 2 * sum(told)
+        assert len(learner._under_way.as_array()) == 0
+        wrong += int(instance.regret_of(learner.recommend()) > 0.4)
+    assert wrong <= 200 * delta * 0.5

@@ -70,6 +70,14 @@ def conjugate_table() -> Conjugate:
     return Conjugate(y, value, rise, float(np.log(LOW)), float(per_log))
 
 
+def table_conjugate(y: FloatArray) -> FloatArray:
+    """h*(y) or a little above it, for an array of slopes: what the kernel computes, in NumPy."""
+    table = conjugate_table()
+    inside = np.interp(y, table.y, table.value)
+    left = table.value[0] + np.log(LOW / np.minimum(y, LOW))
+    return np.asarray(np.where(y < LOW, left, np.where(y >= HIGH, 0.5 * y * y, inside)))
+
+
 @hot_kernel
 def conjugate(table: Conjugate, y: float, log_y: float) -> float:
     """h*(y) or a little above it; log_y must be the logarithm of y."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surepath._checks import IntArray
-from surepath.learners.challenger.conjugate import exact_conjugate
+from surepath.learners.challenger.conjugate import table_conjugate
 from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
         middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
         slopes = middle * np.geomspace(1 / 8, 8, 97)
         y = a / slopes[:, None]
-        tail = exact_conjugate(y) if pairs.sides == ONE_SIDED else y**2 / 2
+        tail = table_conjugate(y) if pairs.sides == ONE_SIDED else y**2 / 2
         best = min(best, difference + float((slopes * (tail.sum(axis=1) + extra.sum() + fixed)).min()))
     return best
 
