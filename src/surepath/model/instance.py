@@ -14,6 +14,7 @@ from surepath._checks import frozen
 from surepath._types import FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
+from surepath.model.paths import best_path
 from surepath.model.rewards import KNOWN, ArcLaws, Law
 
 # Units in the last place that means read from text, or made by adding, may be off by.
@@ -68,10 +69,10 @@ class Instance:
         Every path has one arc of each stage, so nothing changes between paths, and where it is close the numbers that
         are added are small: means near 1e9 that differ in the fifth decimal are told apart.
         """
-        best = follow_best(self.mdp, self.gains)
+        best = best_path(self.mdp, self.gains)
         for _ in range(_LOOKS):
             reference = np.repeat(self.gains[best], np.diff(self.mdp.stage_arc))
-            again = follow_best(self.mdp, self.gains - reference)
+            again = best_path(self.mdp, self.gains - reference)
             if np.array_equal(again, best):
                 break
             best = again
@@ -93,9 +94,12 @@ class Instance:
 
     def is_within(self, path: ArrayLike, epsilon: float) -> bool:
         """Whether a path is within epsilon of the best, up to a few units in the last place of the largest mean."""
-        arcs = self.mdp.check_path(path)
-        largest = max(np.abs(self.gains[arcs]).max(), np.abs(self.gains[self._best]).max())
-        return bool(self.regret_of(arcs) <= epsilon + _ULPS * np.spacing(largest))
+        return self.regret_of(path) <= epsilon + self.tolerance_of(path)
+
+    def tolerance_of(self, path: ArrayLike) -> float:
+        """A few units in the last place of the largest mean of a path and the best one: what a regret is exact to."""
+        largest = max(np.abs(self.gains[arcs]).max() for arcs in (self.mdp.check_path(path), self._best))
+        return float(_ULPS * np.spacing(largest))
 
     def best_path(self) -> IntArray:
         """One optimal path; the lowest arc where several are optimal."""
@@ -128,19 +132,3 @@ class Instance:
 
     def __repr__(self) -> str:
         return f"Instance({self.id or self.mdp!r})"
-
-
-def follow_best(mdp: MDP, weight: FloatArray) -> IntArray:
-    """The path of largest weight, int [H]; the lowest arc where several are."""
-    value = np.zeros(mdp.n_nodes + 1)
-    for h in range(mdp.horizon - 1, -1, -1):
-        low, high = mdp.stage_node[h], mdp.stage_node[h + 1]
-        arcs = slice(mdp.first[low], mdp.first[high])
-        through = weight[arcs] + value[mdp.target[arcs]]
-        value[low:high] = np.maximum.reduceat(through, mdp.first[low:high] - mdp.first[low])
-    path, node = [], 0
-    for _ in range(mdp.horizon):
-        low, high = int(mdp.first[node]), int(mdp.first[node + 1])
-        path.append(low + int(np.argmax(weight[low:high] + value[mdp.target[low:high]])))
-        node = int(mdp.target[path[-1]])
-    return np.array(path, dtype=np.int64)

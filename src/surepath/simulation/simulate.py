@@ -177,13 +177,13 @@ def _results(
     different, which = np.unique(path, axis=0, return_inverse=True)
     which = which.reshape(-1)
     regret = np.array([instance.regret_of(one) for one in different])[which]
-    correct = np.array([instance.is_within(different[i], x) for i, x in zip(which, epsilon.tolist(), strict=True)])
+    tolerance = np.array([instance.tolerance_of(one) for one in different])[which]
     return Results(
         run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
         epsilon=epsilon,
         tau=np.concatenate([record.tau for record in records]),
         reason=np.concatenate([record.reason for record in records]),
-        correct=correct,
+        correct=regret <= epsilon + tolerance,
         regret=regret,
         eliminated=np.concatenate([record.eliminated for record in records]),
         gap=np.concatenate([record.gap for record in records]),
