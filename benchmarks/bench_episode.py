@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
-from surepath.engine.arrays import reality_of
-from surepath.engine.state import LEFT_AHEAD
-from surepath.learners.ruled import RuleLearner
-from surepath.rules.loop import FINISH, RUN, new_record, play
+from surepath.kernels.arrays import reality_of
+from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc.run import FINISH, RUN, new_record, play
+from surepath.learners.per_arc.state import LEFT_AHEAD
 
 LIMIT = 150_000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.learners.test_challenger_guarantee import CASES, QUICK, wrong
+from tests.learners.challenger.test_guarantee import CASES, QUICK, wrong
 
 from surepath import Challenger
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from surepath import Challenger, Instance, families
-from surepath.engine.arrays import reality_of
+from surepath.kernels.arrays import reality_of
 from surepath.learners.challenger.run import PLAN, RUN, WAKE, act
 from surepath.learners.challenger.state import EPISODES, NEXT_FULL, new_evidence
 

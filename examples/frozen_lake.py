@@ -6,7 +6,7 @@ Run: python examples/frozen_lake.py
 import gymnasium
 
 from surepath import MDP, Challenger
-from surepath.model.gym import play
+from surepath.model.sources.gymnasium_env import play
 
 env = gymnasium.make("FrozenLake-v1", is_slippery=False)
 mdp = MDP.from_gymnasium(env, horizon=6)

@@ -1,4 +1,4 @@
-"""Imports point one way: model -> engine -> rules -> learners -> study / experiments -> plots -> web / cli."""
+"""Imports point one way: model, kernels, learners, simulation, study and experiments, plots, web and cli."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ import surepath
 PACKAGE = Path(surepath.__file__).parent
 
 # What each part may import besides itself. Everybody may import the small modules at the top of the package.
-BASE = {"errors", "_checks", "_numbers", "_optional", "_text", "_version"}
+BASE = {"errors", "_checks", "_numbers", "_optional", "_text", "_types", "_version"}
 MODEL = {"model"}
-ENGINE = MODEL | {"engine"}
-RULES = ENGINE | {"rules"}
-THEORY = ENGINE | {"theory"}
-LEARNERS = RULES | {"learners"}
-STUDY = LEARNERS | {"study"}
-EXPERIMENTS = LEARNERS | THEORY | {"experiments"}
+KERNELS = MODEL | {"kernels"}
+THEORY = KERNELS | {"theory"}
+LEARNERS = KERNELS | {"learners"}
+SIMULATION = LEARNERS | {"simulation"}
+STUDY = SIMULATION | {"study"}
+EXPERIMENTS = SIMULATION | THEORY | {"experiments"}
 PLOTS = STUDY | EXPERIMENTS | {"plots"}
 ALLOWED = {
     "model": MODEL,
-    "engine": ENGINE,
-    "rules": RULES,
+    "kernels": KERNELS,
     "theory": THEORY,
     "learners": LEARNERS,
+    "simulation": SIMULATION,
     "study": STUDY,
     "experiments": EXPERIMENTS,
     "plots": PLOTS,
     "web": PLOTS | {"web"},
     "cli": PLOTS | {"web", "cli"},
 }
+
+# Learners with a room of their own: none of them looks into another's.
+ROOMS = ("challenger", "per_arc", "whole_plan")
 
 
 def imports(file: Path) -> set[str]:
@@ -56,6 +59,17 @@ def test_imports_point_one_way() -> None:
         parts = file.relative_to(PACKAGE).parts
         if len(parts) > 1:
             wrong += [f"{'/'.join(parts)} imports {name}" for name in broken(parts[0], imports(file))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_learner_looks_into_the_room_of_another() -> None:
+    wrong = []
+    for room in ROOMS:
+        for file in sorted((PACKAGE / "learners" / room).rglob("*.py")):
+            for name in imports(file):
+                parts = name.split(".")
+                if parts[1] == "learners" and parts[2] in ROOMS and parts[2] != room:
+                    wrong.append(f"{file.relative_to(PACKAGE)} imports {name}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -12,13 +12,11 @@ from surepath._version import __version__
 
 if TYPE_CHECKING:
     from surepath import theory as theory
-    from surepath.learners.bpi_ucrl import BPIUCRL as BPIUCRL
     from surepath.learners.challenger import Challenger as Challenger
-    from surepath.learners.check import check_rule as check_rule
-    from surepath.learners.eprl import EPRL as EPRL
-    from surepath.learners.simulate import simulate as simulate
-    from surepath.learners.uniform import Uniform as Uniform
-    from surepath.learners.whole_plan import WholePlan as WholePlan
+    from surepath.learners.per_arc.bpi_ucrl import BPIUCRL as BPIUCRL
+    from surepath.learners.per_arc.eprl import EPRL as EPRL
+    from surepath.learners.per_arc.uniform import Uniform as Uniform
+    from surepath.learners.whole_plan.learner import WholePlan as WholePlan
     from surepath.model import families as families
     from surepath.model.instance import Instance as Instance
     from surepath.model.mdp import MDP as MDP
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from surepath.model.rewards import Drawn as Drawn
     from surepath.model.rewards import Empirical as Empirical
     from surepath.model.rewards import Gaussian as Gaussian
+    from surepath.simulation.check_rule import check_rule as check_rule
+    from surepath.simulation.simulate import simulate as simulate
 
 _HOMES = {
     "MDP": "surepath.model.mdp",
@@ -38,13 +38,13 @@ _HOMES = {
     "Drawn": "surepath.model.rewards",
     "families": "surepath.model.families",
     "theory": "surepath.theory",
-    "EPRL": "surepath.learners.eprl",
-    "BPIUCRL": "surepath.learners.bpi_ucrl",
+    "EPRL": "surepath.learners.per_arc.eprl",
+    "BPIUCRL": "surepath.learners.per_arc.bpi_ucrl",
     "Challenger": "surepath.learners.challenger",
-    "Uniform": "surepath.learners.uniform",
-    "WholePlan": "surepath.learners.whole_plan",
-    "simulate": "surepath.learners.simulate",
-    "check_rule": "surepath.learners.check",
+    "Uniform": "surepath.learners.per_arc.uniform",
+    "WholePlan": "surepath.learners.whole_plan.learner",
+    "simulate": "surepath.simulation.simulate",
+    "check_rule": "surepath.simulation.check_rule",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surepath._numbers import NotNumbersError, is_real, is_whole, read_numbers, shortened
+from surepath._types import FloatArray
 from surepath.errors import SettingError, SurepathError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 # Beyond this, sums and squares of numbers come close to what a float can hold.
 LARGEST = 1e150

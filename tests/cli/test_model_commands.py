@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from surepath._version import __version__
 from surepath.cli.main import COMMANDS, app
-from surepath.model.files import load_problem, problem_schema
+from surepath.model.sources.files import load_problem, problem_schema
 
 
 def call(*arguments: str) -> str:

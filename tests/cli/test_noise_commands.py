@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from surepath.cli.main import app
-from surepath.model.files import parse_json_problem
-from tests.model.problem_texts import EDGE, problem
+from surepath.model.sources.files import parse_json_problem
+from tests.model.sources.problem_texts import EDGE, problem
 
 MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
 ASKED = ["--epsilon", "0.1", "--delta", "0.1"]

@@ -12,7 +12,7 @@ from surepath.experiments.cells import instance_seed
 from surepath.experiments.sources import min_gap_of, name_of
 from surepath.experiments.spec import FIELDS, Spec
 from surepath.model import families
-from surepath.model.files import save_problem
+from surepath.model.sources.files import save_problem
 from tests.experiments.specs import small
 
 TEXT = """\

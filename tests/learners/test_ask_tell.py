@@ -10,7 +10,7 @@ import pytest
 from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, Uniform, WholePlan, families, simulate
 from surepath.errors import PathError, RewardError, SettingError, StoppedError
 from surepath.learners.base import Learner
-from surepath.learners.drive import draw_reward
+from surepath.simulation.stepwise import draw_reward
 from tests.learners.worlds import random_mdp, with_known
 
 pytestmark = pytest.mark.pure

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from surepath import EPRL, Gaussian, Instance, families, simulate
-from surepath.engine.widths import WIDTHS
+from surepath.kernels.widths import WIDTHS
+from surepath.learners.per_arc import elimination, recommendation, sampling, stopping
+from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
+from surepath.learners.per_arc.recommendation import RECOMMENDATION
+from surepath.learners.per_arc.sampling import SAMPLING
+from surepath.learners.per_arc.stopping import STOPPING
 from surepath.learners.registry import LEARNERS, build, learner_class, setting_names
-from surepath.rules import elimination, recommendation, sampling, stopping
-from surepath.rules.elimination import ELIMINATION, SCHEDULES
-from surepath.rules.recommendation import RECOMMENDATION
-from surepath.rules.sampling import SAMPLING
-from surepath.rules.stopping import STOPPING
 from tests.naive import learner as naive
 
 DOCS = Path(__file__).parents[2] / "docs" / "learners.md"
@@ -89,11 +89,9 @@ for instance in instances:
         path = learner.ask()
         learner.tell(path, np.ones(3, dtype=np.float32))
         learner.recommend(), learner.certified_gap()
-parts = ('state', 'views', 'masked', 'lexicographic', 'reference', 'rounding', 'widths', 'draw')
-engine = ['surepath.engine.' + n for n in parts]
 many = []
 for module in list(sys.modules.values()):
-    if module.__name__.startswith("surepath.rules") or module.__name__ in engine:
+    if module.__name__.startswith(("surepath.learners", "surepath.kernels.widths", "surepath.kernels.draw")):
         for name, value in vars(module).items():
             signatures = getattr(value, "nopython_signatures", None)
             if signatures is not None and len(signatures) > 1:
@@ -108,7 +106,7 @@ print(sorted(many))
 def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path: Path) -> None:
     program = """
 import numpy as np
-from surepath.engine.widths import fill_table
+from surepath.kernels.widths import fill_table
 fill_table(0, 1.0, 0.1, 1.0, 0, np.zeros(4))
 """
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
@@ -142,7 +140,7 @@ def test_uniform_runs_differ() -> None:
 
 
 def test_every_rule_file_says_what_it_does() -> None:
-    folder = Path(inspect.getfile(EPRL)).parents[1] / "rules"
+    folder = Path(inspect.getfile(EPRL)).parent
     for file in folder.rglob("*.py"):
         assert file.read_text(encoding="utf-8").startswith('"""'), file
     for path in FILES.values():

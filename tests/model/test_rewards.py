@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance
-from surepath.engine._jit import bare_kernel
-from surepath.engine.arrays import Reality, reality_of
-from surepath.engine.draw import draw
 from surepath.errors import ProblemError, SettingError
-from surepath.learners.drive import draw_reward
+from surepath.kernels.arrays import Reality, reality_of
+from surepath.kernels.draw import draw
+from surepath.kernels.jit import bare_kernel
 from surepath.model.rewards import Law
+from surepath.simulation.stepwise import draw_reward
 
 pytestmark = pytest.mark.pure
 

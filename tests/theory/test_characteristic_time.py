@@ -56,7 +56,7 @@ def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
     allocation = Allocation(at)
     shares = rng.random(mdp.n_arcs) ** 3 + 1e-3
     shares /= np.add.reduceat(shares, mdp.first[:-1])[mdp.source]
-    from surepath.engine.soft_game import spread
+    from surepath.theory.kernels.soft_game import spread
 
     spread(allocation.graph, shares, allocation.weight)
     allocation._settle(1e-6, 10**6)

@@ -25,8 +25,8 @@ _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from surepath.cli._demo_co
 
 def rivals(seed: int) -> dict[str, Any]:
     """Trials of whole-plan testing and of EPRL until each has the same guarantee, by simulation."""
-    from surepath.learners.simulate import simulate
     from surepath.model.families import support_tickets
+    from surepath.simulation.simulate import simulate
 
     instance = support_tickets()
     eprl = {"name": "EPRL", "delta": DELTA, "sampling": "max-diameter", "elimination": "both"}

@@ -11,8 +11,8 @@ from surepath._text import shown
 from surepath.model.plans import step_in_words
 
 if TYPE_CHECKING:
-    from surepath.model.files import Problem
     from surepath.model.mdp import MDP
+    from surepath.model.sources.files import Problem
 
 SMALL = 60  # arcs that a terminal shows one by one
 LONG = 20  # stages that a terminal shows one by one

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from surepath.model.files import Problem
+    from surepath.model.sources.files import Problem
 
 Epsilon = Annotated[
     float | None, typer.Option(help="How far from the best the answer may be; by default what the file asks.")
@@ -41,7 +41,7 @@ def open_problem(name: str, direction: str | None = None, sigma: float | None = 
     """Read a problem file, or build the instance whose id this is ("chain-v1/n8k4/seed7")."""
     from surepath.errors import ProblemError
     from surepath.model.families import FAMILIES, from_id
-    from surepath.model.files import Problem, load_problem
+    from surepath.model.sources.files import Problem, load_problem
 
     path = Path(name)
     if re.match(r"\w+-v\d+(/|$)", name) and not path.exists():

@@ -94,7 +94,7 @@ def _facts(
 ) -> dict[str, Any]:
     from surepath._version import __version__
     from surepath.cli._describe import summary
-    from surepath.model.files import Problem
+    from surepath.model.sources.files import Problem
 
     about = ("Scores are simulated from a table in the package; no model was run.",)
     problem = Problem(instance.mdp, instance, learner.epsilon, learner.delta, name="support tickets", about=about)

@@ -14,7 +14,7 @@ from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
-    from surepath.learners.estimate import Estimate
+    from surepath.simulation.estimate import Estimate
 
 
 @app.command()
@@ -38,7 +38,7 @@ def estimate(
 ) -> None:
     """Guess how many trials a problem will need, from simulated worlds on its graph."""
     from surepath.cli.bound import asked
-    from surepath.learners.estimate import estimate as guess
+    from surepath.simulation.estimate import estimate as guess
 
     found = open_noisy(problem, direction, sigma)
     with _bar(as_json, worlds) as report:

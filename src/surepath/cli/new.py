@@ -33,7 +33,7 @@ def new(
     from importlib import resources
 
     from surepath.errors import ProblemError
-    from surepath.model.textfile import write_text
+    from surepath.model.sources.textfile import write_text
 
     if path.exists() and not force:
         raise ProblemError(f"{path} is there already; choose another name, or replace it with --force")

@@ -43,7 +43,7 @@ def simulate(
 ) -> None:
     """Run a learner many times and say how many episodes it needs and how often it is wrong."""
     from surepath.errors import ProblemError
-    from surepath.learners.simulate import simulate as run_many
+    from surepath.simulation.simulate import simulate as run_many
 
     found = open_noisy(problem, direction, sigma)
     if found.instance is None:

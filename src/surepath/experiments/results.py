@@ -25,7 +25,7 @@ from surepath.experiments.cells import Cell, Task
 from surepath.experiments.damage import checked_manifest, is_whole, saying
 from surepath.experiments.sources import name_of
 from surepath.experiments.work import Columns
-from surepath.model.textfile import PARTIAL, make_folder, write_bytes
+from surepath.model.sources.textfile import PARTIAL, make_folder, write_bytes
 
 if TYPE_CHECKING:
     import polars

@@ -17,9 +17,9 @@ from surepath._checks import suggest
 from surepath.errors import ProblemError, SettingError, SurepathError
 from surepath.experiments.places import Places
 from surepath.model import families
-from surepath.model.files import parse_problem_text
 from surepath.model.instance import Instance
-from surepath.model.textfile import MAX_BYTES, read_text
+from surepath.model.sources.files import parse_problem_text
+from surepath.model.sources.textfile import MAX_BYTES, read_text
 
 Source = dict[str, str]
 

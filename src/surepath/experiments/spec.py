@@ -17,7 +17,7 @@ from surepath.experiments.cells import MOST_RUNS, Cell, cells_of
 from surepath.experiments.learner_specs import LearnerSpec, check_on, read_learner
 from surepath.experiments.places import Places, read_toml
 from surepath.experiments.sources import Source, instance_of, min_gap_of, name_of, read_sources
-from surepath.model.textfile import read_text
+from surepath.model.sources.textfile import read_text
 
 FIELDS = (
     "name", "seed", "runs", "budget", "chunk", "deltas", "epsilons", "epsilons_per_gap", "instances", "learners",

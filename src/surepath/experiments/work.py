@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from surepath.experiments.sources import instance_of
-from surepath.learners.simulate import simulate
+from surepath.simulation.simulate import simulate
 
 Columns = dict[str, Any]
 

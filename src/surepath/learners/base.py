@@ -19,9 +19,10 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma, whole
-from surepath.engine.arrays import Graph, graph_of
+from surepath._checks import check_delta, check_epsilon, check_sigma, whole
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError, StoppedError
+from surepath.kernels.arrays import Graph, graph_of
 from surepath.learners.failures import Failures
 from surepath.learners.hooks import Hooks
 from surepath.learners.noise import check_decidable, check_known_decidable, declared_sigma

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import BoolArray, IntArray
+from surepath._types import BoolArray, IntArray
 
 PATIENCE = 3  # failures in a row before an arc rests
 LONGEST = 12  # a rest lasts at most 2 to this power trials

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.engine.arrays import Reality
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.kernels.arrays import Reality
 from surepath.learners.record import RunRecord
 
 

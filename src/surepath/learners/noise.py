@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._types import FloatArray, IntArray
 from surepath.errors import RewardError, SettingError
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import IntArray, suggest
+from surepath._checks import suggest
+from surepath._types import IntArray
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words, step_number

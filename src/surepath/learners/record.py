@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._types import FloatArray, IntArray
 
 # Why a run ended; the names are what people see, the numbers what kernels return.
 STOP_REASONS = ("budget", "gap", "single", "cleared")
-BUDGET, GAP, SINGLE, CLEARED = range(4)
+GO_ON, BUDGET, GAP, SINGLE, CLEARED = range(-1, 4)  # GO_ON is not one of them
 
 
 class RunRecord(NamedTuple):

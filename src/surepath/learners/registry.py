@@ -14,11 +14,11 @@ from surepath.model.mdp import MDP
 
 # Name of each learner and the module that holds it; modules are imported when asked for.
 LEARNERS = {
-    "EPRL": "surepath.learners.eprl",
-    "BPIUCRL": "surepath.learners.bpi_ucrl",
+    "EPRL": "surepath.learners.per_arc.eprl",
+    "BPIUCRL": "surepath.learners.per_arc.bpi_ucrl",
     "Challenger": "surepath.learners.challenger",
-    "Uniform": "surepath.learners.uniform",
-    "WholePlan": "surepath.learners.whole_plan",
+    "Uniform": "surepath.learners.per_arc.uniform",
+    "WholePlan": "surepath.learners.whole_plan.learner",
 }
 
 

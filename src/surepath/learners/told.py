@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import LARGEST, FloatArray, IntArray
+from surepath._checks import LARGEST
 from surepath._numbers import NotNumbersError, read_numbers, shortened
+from surepath._types import FloatArray, IntArray
 from surepath.errors import RewardError
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words, step_number

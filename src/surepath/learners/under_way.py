@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from surepath._checks import IntArray
+from surepath._types import IntArray
 
 
 class UnderWay:

@@ -10,11 +10,12 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, IntArray, frozen
+from surepath._checks import frozen
+from surepath._types import FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
-from surepath.model.rewards import KNOWN, Bound, Law
+from surepath.model.rewards import KNOWN, ArcLaws, Law
 
 # Units in the last place that means read from text, or made by adding, may be off by.
 _ULPS = 4
@@ -46,7 +47,7 @@ class Instance:
             raise ProblemError(f"rewards must be a law such as Gaussian(means, sigma), not {type(rewards).__name__}")
         self.mdp = mdp
         self.id = id
-        self.law: Bound = rewards.bind(mdp)
+        self.law: ArcLaws = rewards.bind(mdp)
         known = mdp.is_known
         if mdp.known is not None and known.any():
             self.law.kind[known] = KNOWN

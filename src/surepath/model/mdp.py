@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, frozen, noise_missing_message, one_of, suggest
+from surepath._checks import frozen, noise_missing_message, one_of, suggest
 from surepath._numbers import is_whole, refuse_masks
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import PathError, ProblemError
 from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
 
 if TYPE_CHECKING:
-    from surepath.model.edges import EdgeRow
+    from surepath.model.sources.edges import EdgeRow
 
 Direction = Literal["maximize", "minimize"]
 
@@ -140,7 +141,7 @@ class MDP:
             >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).n_arcs
             6
         """
-        from surepath.model.arrays import from_arrays
+        from surepath.model.sources.dense import from_arrays
 
         return from_arrays(next_state, initial_state, available, direction=direction, reward_range=reward_range)
 
@@ -152,41 +153,41 @@ class MDP:
             >>> MDP.from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1).n_arcs
             6
         """
-        from surepath.model.steps import from_steps
+        from surepath.model.sources.steps import from_steps
 
         return from_steps(steps, depends, **options)
 
     @classmethod
     def from_edges(cls, rows: Iterable[EdgeRow] | str | Path, **options: Any) -> MDP:
         """Build from rows (stage, state, action, next_state, ...) or a CSV file; see `model.edges.from_edges`."""
-        from surepath.model.edges import from_edges
+        from surepath.model.sources.edges import from_edges
 
         return from_edges(rows, **options)
 
     @classmethod
     def from_networkx(cls, graph: Any, source: Any, target: Any, **options: Any) -> MDP:
         """Build from a networkx DAG; see `model.adapters.from_networkx`."""
-        from surepath.model.adapters import from_networkx
+        from surepath.model.sources.networkx_dag import from_networkx
 
         return from_networkx(graph, source, target, **options)
 
     @classmethod
     def from_gymnasium(cls, env: Any, horizon: int, **options: Any) -> MDP:
         """Discover the graph of a deterministic Gymnasium environment; see `model.adapters.from_gymnasium`."""
-        from surepath.model.gym import from_gymnasium
+        from surepath.model.sources.gymnasium_env import from_gymnasium
 
         return from_gymnasium(env, horizon, **options)
 
     @classmethod
     def load(cls, path: str | Path) -> MDP:
         """Read a JSON problem file or an edge-table CSV."""
-        from surepath.model.files import load_problem
+        from surepath.model.sources.files import load_problem
 
         return load_problem(path).mdp
 
     def save(self, path: str | Path) -> None:
         """Write a JSON problem file, or an edge-table CSV when the name ends in .csv."""
-        from surepath.model.files import save_problem
+        from surepath.model.sources.files import save_problem
 
         save_problem(path, self)
 

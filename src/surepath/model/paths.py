@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
 
 

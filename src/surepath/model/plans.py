@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import IntArray, suggest
+from surepath._checks import suggest
 from surepath._numbers import is_whole
+from surepath._types import IntArray
 from surepath.errors import PathError, SurepathError
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import LARGEST, FloatArray, check_sigma, per_arc, real
+from surepath._checks import LARGEST, check_sigma, per_arc, real
 from surepath._numbers import NotNumbersError, read_numbers, shortened
+from surepath._types import FloatArray
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 
@@ -44,7 +45,7 @@ def on_arcs(what: str, value: ArrayLike, mdp: MDP) -> FloatArray:
     return per_arc(what, array, mdp.n_arcs, error=ProblemError)
 
 
-class Bound:
+class ArcLaws:
     """A law laid on the arcs of one MDP: arrays, ready for kernels.
 
     Attributes:
@@ -70,7 +71,7 @@ class Law(ABC):
     """A reward law, not yet laid on an MDP."""
 
     @abstractmethod
-    def bind(self, mdp: MDP) -> Bound:
+    def bind(self, mdp: MDP) -> ArcLaws:
         """Lay the law on the arcs of an MDP, checking every number."""
 
 
@@ -85,8 +86,8 @@ class Gaussian(Law):
     def __init__(self, means: ArrayLike, sigma: ArrayLike = 1.0) -> None:
         self.means, self.sigma = means, sigma
 
-    def bind(self, mdp: MDP) -> Bound:
-        return Bound(on_arcs("means", self.means, mdp), check_sigma(self.sigma, mdp.n_arcs), GAUSSIAN)
+    def bind(self, mdp: MDP) -> ArcLaws:
+        return ArcLaws(on_arcs("means", self.means, mdp), check_sigma(self.sigma, mdp.n_arcs), GAUSSIAN)
 
 
 class Bernoulli(Law):
@@ -95,10 +96,10 @@ class Bernoulli(Law):
     def __init__(self, means: ArrayLike) -> None:
         self.means = means
 
-    def bind(self, mdp: MDP) -> Bound:
+    def bind(self, mdp: MDP) -> ArcLaws:
         means = on_arcs("means", self.means, mdp)
         _inside("Bernoulli means", means, np.zeros_like(means), np.ones_like(means), mdp)
-        bound = Bound(means, np.full(mdp.n_arcs, 0.5), BERNOULLI)
+        bound = ArcLaws(means, np.full(mdp.n_arcs, 0.5), BERNOULLI)
         bound.low[:], bound.high[:] = 0.0, 1.0
         return bound
 
@@ -128,7 +129,7 @@ class Bounded(Law):
         self.low, self.high, self.means = low, high, means
         self.sampler, self.concentration, self.tables = sampler, concentration, tables
 
-    def bind(self, mdp: MDP) -> Bound:
+    def bind(self, mdp: MDP) -> ArcLaws:
         if self.sampler not in ("beta", "uniform", "table"):
             raise ProblemError(f'sampler must be "beta", "uniform" or "table", not {self.sampler!r}')
         low, high = on_arcs("low", self.low, mdp), on_arcs("high", self.high, mdp)
@@ -146,7 +147,7 @@ class Bounded(Law):
         else:
             means = (low + high) / 2 if self.means is None else on_arcs("means", self.means, mdp)
             _inside("means", means, low, high, mdp)
-            bound = Bound(means, (high - low) / 2, BETA if self.sampler == "beta" else UNIFORM)
+            bound = ArcLaws(means, (high - low) / 2, BETA if self.sampler == "beta" else UNIFORM)
             if self.sampler == "uniform":
                 half = np.minimum(means - low, high - means)
                 bound.a, bound.b = means - half, means + half
@@ -165,7 +166,7 @@ class Empirical(Law):
     def __init__(self, tables: Sequence[ArrayLike]) -> None:
         self.tables = tables
 
-    def bind(self, mdp: MDP) -> Bound:
+    def bind(self, mdp: MDP) -> ArcLaws:
         return _table_bound(self.tables, mdp)
 
 
@@ -175,15 +176,15 @@ class Drawn(Law):
     def __init__(self, draw: Callable[[int, np.random.Generator], float], means: ArrayLike, sigma: ArrayLike) -> None:
         self.draw, self.means, self.sigma = draw, means, sigma
 
-    def bind(self, mdp: MDP) -> Bound:
+    def bind(self, mdp: MDP) -> ArcLaws:
         if not callable(self.draw):
             raise ProblemError(f"draw must be a function (arc, generator) -> reward, not {self.draw!r}")
-        bound = Bound(on_arcs("means", self.means, mdp), check_sigma(self.sigma, mdp.n_arcs), CALLABLE)
+        bound = ArcLaws(on_arcs("means", self.means, mdp), check_sigma(self.sigma, mdp.n_arcs), CALLABLE)
         bound.draw = self.draw
         return bound
 
 
-def _table_bound(tables: Sequence[Any], mdp: MDP) -> Bound:
+def _table_bound(tables: Sequence[Any], mdp: MDP) -> ArcLaws:
     count = len(tables) if isinstance(tables, (Sequence, np.ndarray)) else repr(tables)
     if count != mdp.n_arcs:
         raise ProblemError(f"tables must have one sequence per arc, {mdp.n_arcs}; got {count}")
@@ -200,7 +201,7 @@ def _table_bound(tables: Sequence[Any], mdp: MDP) -> Bound:
             )
         rows.append(values)
     low, high = np.array([r.min() for r in rows]), np.array([r.max() for r in rows])
-    bound = Bound(np.array([r.mean() for r in rows]), (high - low) / 2, TABLE)
+    bound = ArcLaws(np.array([r.mean() for r in rows]), (high - low) / 2, TABLE)
     bound.low, bound.high = low, high
     bound.table_first = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
     bound.table = np.concatenate(rows)

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath._optional import need
 from surepath._text import shown
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
-from surepath.model.textfile import write_bytes
+from surepath.model.sources.textfile import write_bytes
 
 MAX_ARCS = 3_000
 FORMATS = (".png", ".svg", ".pdf")

@@ -11,7 +11,7 @@ from typing import Any
 
 from surepath._version import __version__
 from surepath.experiments.paper.common import Claim
-from surepath.model.textfile import write_bytes, write_text
+from surepath.model.sources.textfile import write_bytes, write_text
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; color: #222; }

@@ -12,7 +12,7 @@ from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath.errors import SettingError
 from surepath.experiments.paper import FIGURES, PRESETS, Options
-from surepath.model.textfile import make_folder, write_bytes, write_text
+from surepath.model.sources.textfile import make_folder, write_bytes, write_text
 from surepath.plots.data import panels_of
 from surepath.plots.draw import draw, png, svg
 from surepath.plots.report import Section, report

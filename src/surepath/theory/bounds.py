@@ -8,7 +8,8 @@ from math import log
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, check_delta, check_epsilon, check_sigma, real
+from surepath._checks import check_delta, check_epsilon, check_sigma, real
+from surepath._types import FloatArray
 from surepath.errors import ProblemError, SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP

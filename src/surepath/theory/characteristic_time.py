@@ -23,7 +23,8 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, check_delta, real
+from surepath._checks import check_delta, real
+from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.theory.bounds import Setting, setting

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surepath._checks import BoolArray, IntArray
 from surepath._optional import need
+from surepath._types import BoolArray, IntArray
 from surepath.errors import SurepathError
 from surepath.model.mdp import MDP
 from surepath.theory.flows import LARGEST, FlowProblem, infeasible
@@ -44,8 +44,8 @@ def unscaled(problem: FlowProblem, flow: IntArray, scale: float) -> NDArray[Any]
 
 def compiled(problem: FlowProblem) -> Answer:
     """Push-relabel in whole numbers: `engine.flow`."""
-    from surepath.engine.arrays import graph_of
-    from surepath.engine.flow import bounded_flow, minimum_flow
+    from surepath.kernels.arrays import graph_of
+    from surepath.kernels.flow.minimum import bounded_flow, minimum_flow
 
     demand, capacity, scale = scaled(problem)
     graph = graph_of(problem.mdp)

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surepath._checks import BoolArray, FloatArray, IntArray, one_of
+from surepath._checks import one_of
 from surepath._numbers import NotNumbersError, read_numbers
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import InfeasibleError, ProblemError, SettingError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.rewards import on_arcs
@@ -105,8 +106,8 @@ def policy_cover(mdp: MDP, arcs: Iterable[int]) -> list[IntArray]:
         >>> len(policy_cover(MDP.from_arrays([[[0, 0]], [[0, 0]]]), [0, 1, 2]))
         2
     """
-    from surepath.engine.arrays import graph_of
-    from surepath.engine.flow import extract_cover
+    from surepath.kernels.arrays import graph_of
+    from surepath.kernels.flow.minimum import extract_cover
 
     wanted = np.asarray(list(arcs) if not isinstance(arcs, np.ndarray) else arcs)
     if wanted.size == 0:

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, whole
+from surepath._checks import check_epsilon, whole
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -97,8 +98,8 @@ class Gaps:
         A path is epsilon-optimal iff the value gaps along it sum to at most epsilon. Counting such sums exactly is a
         knapsack; here the gaps are rounded down, and up, to epsilon / cells. epsilon = 0 is exact.
         """
-        from surepath.engine.arrays import graph_of
-        from surepath.engine.counting import log_paths_within
+        from surepath.kernels.arrays import graph_of
+        from surepath.theory.kernels.path_counts import log_paths_within
 
         whole("cells", cells, low=1)
         budget = check_epsilon(epsilon)
@@ -122,8 +123,8 @@ def gaps(instance: Instance) -> Gaps:
         >>> gaps(two).deterministic_return.tolist()
         [0.75, 0.0]
     """
-    from surepath.engine.arrays import graph_of, own
-    from surepath.engine.passes import backward, forward, walk
+    from surepath.kernels.arrays import graph_of, own
+    from surepath.theory.kernels.sweeps import backward, forward, walk
 
     if not isinstance(instance, Instance):
         raise SettingError(f"gaps need an Instance, with its true means, not {type(instance).__name__}")

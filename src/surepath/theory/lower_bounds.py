@@ -11,7 +11,8 @@ from math import log2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, IntArray, check_delta, check_epsilon, whole
+from surepath._checks import check_delta, check_epsilon, whole
+from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray
+from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.model.rewards import GAUSSIAN

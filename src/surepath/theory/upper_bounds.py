@@ -13,7 +13,8 @@ from math import inf, log
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, check_delta, check_epsilon, one_of, whole
+from surepath._checks import check_delta, check_epsilon, one_of, whole
+from surepath._types import FloatArray
 from surepath.model.instance import Instance
 from surepath.theory.bounds import Setting, divide, one_sigma, require_tree, setting
 from surepath.theory.flows import minimum_flow

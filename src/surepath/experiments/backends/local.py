@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from surepath._checks import whole
 from surepath.experiments.cells import Task
 from surepath.experiments.work import Columns, execute
-from surepath.learners.workers import called_off_by
+from surepath.learners.cancellation import cancelled_by
 
 
 class LocalBackend:
@@ -28,7 +28,7 @@ class LocalBackend:
         stop = threading.Event()
 
         def play(task: Task) -> Columns:
-            with called_off_by(stop):
+            with cancelled_by(stop):
                 return execute(task.to_dict())
 
         todo = iter(tasks)

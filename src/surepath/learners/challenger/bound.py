@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
-from surepath.engine._jit import Whole, hot_kernel, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath._types import FloatArray, IntArray
+from surepath.kernels.arrays import Graph
+from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 from surepath.learners.challenger.conjugate import conjugate
 from surepath.learners.challenger.state import (
     DETOUR,

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import Whole, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.kernels.arrays import Graph
+from surepath.kernels.jit import Whole, inner_kernel
 from surepath.learners.challenger.bound import challenge, set_incumbent
 from surepath.learners.challenger.state import PER_ARC, RIVAL, Evidence, Pairs, Scratch
 

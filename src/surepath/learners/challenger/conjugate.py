@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from surepath._checks import FloatArray
-from surepath.engine._jit import hot_kernel
+from surepath._types import FloatArray
+from surepath.kernels.jit import hot_kernel
 
 LOW, HIGH, POINTS = 1e-4, 200.0, 4001
 SAFETY = 1e-13  # rounding of the exact points, added on the safe side

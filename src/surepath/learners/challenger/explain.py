@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath._checks import IntArray, whole
+from surepath._checks import whole
+from surepath._types import IntArray
 from surepath.learners.challenger.pair_bound import pair_bound
 from surepath.learners.challenger.state import RIVAL
 from surepath.learners.failures import PATIENCE

@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real
-from surepath.engine.arrays import Reality, no_reality
+from surepath._checks import one_of, real
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
+from surepath.kernels.arrays import Reality, no_reality
 from surepath.learners.base import Learner, locked
+from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import PRIORS, WIDTHS, pairs_of
 from surepath.learners.challenger.run import AGAIN, CERTIFY, DONE, PAUSED, PLAN, RUN, TELL, WAKE, act
 from surepath.learners.challenger.sampling import SAMPLING
 from surepath.learners.challenger.state import EPISODES, NEXT_FULL, READY, Scratch, new_evidence, new_scratch
 from surepath.learners.record import BUDGET, CLEARED, STOP_REASONS, RunRecord
-from surepath.learners.workers import look_up
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
 
@@ -242,7 +243,7 @@ class Challenger(Learner):
             graph, pairs = self.graph, own.pairs
             answer = PAUSED
             while answer == PAUSED:
-                look_up()
+                raise_if_cancelled()
                 pause = seen.memo[EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
                 answer = act(graph, pairs, seen, work, reality, rng, RUN, budget, pause, epsilon)
             done = answer == DONE

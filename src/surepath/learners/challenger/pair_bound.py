@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surepath._checks import IntArray
+from surepath._types import IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
 from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray
+from surepath._types import FloatArray
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Pairs
 from surepath.model.mdp import MDP

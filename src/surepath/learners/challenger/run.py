@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import bare_kernel, inner_kernel
-from surepath.engine.arrays import Graph, Reality
-from surepath.engine.draw import draw
+from surepath.kernels.arrays import Graph, Reality
+from surepath.kernels.draw import draw
+from surepath.kernels.jit import bare_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
 from surepath.learners.challenger.sampling import MAX_DIAMETER, SEPARATING, cover, marked, separate, weigh

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.engine._jit import Whole, inner_kernel
-from surepath.engine.arrays import Graph
+from surepath.kernels.arrays import Graph
+from surepath.kernels.jit import Whole, inner_kernel
 from surepath.learners.challenger.bound import heaviest, trace
 from surepath.learners.challenger.check import judge, left
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
 
 ONE_SIDED, TWO_SIDED, PER_ARC = range(3)

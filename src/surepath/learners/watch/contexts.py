@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._types import FloatArray, IntArray
 from surepath.model.mdp import MDP
 
 REACH = 4  # how many of the latest choices a score is compared by, besides the first of all

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._types import FloatArray, IntArray
 
 # What is averaged over. Small ones see a slightly larger noise over many rewards, large ones a far larger one at once.
 TILTS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._types import FloatArray, IntArray
 from surepath.learners.watch.contexts import ANY, Cells, Contexts
 from surepath.learners.watch.evalues import larger_noise, own_shifts, shared_shifts, sums
 from surepath.learners.watch.findings import DEPENDENCE, DRIFT, EXACT, NOISE, SPEAKS

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.learners.watch.contexts import ANY, Cells, Contexts
 from surepath.learners.watch.findings import KINDS, SPEAKS, Finding, finding

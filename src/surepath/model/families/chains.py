@@ -45,7 +45,7 @@ def support_tickets() -> Instance:
         >>> support_tickets().mdp.n_arcs
         116
     """
-    from surepath.model.files import parse_json_problem
+    from surepath.model.sources.files import parse_json_problem
 
     text = resources.files("surepath.model").joinpath("examples/support_tickets.json").read_text("utf-8")
     problem = parse_json_problem(text, "support_tickets.json")

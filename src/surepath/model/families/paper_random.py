@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray, real, whole
+from surepath._checks import real, whole
+from surepath._types import FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.families.ids import Family, check_noise, check_seed, check_size, counts, register
 from surepath.model.instance import Instance

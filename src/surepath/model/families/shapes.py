@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import IntArray
+from surepath._types import IntArray
 from surepath.errors import ProblemError
 from surepath.model.families.ids import Family, check_noise, check_seed, check_size, counts, register
 from surepath.model.instance import Instance

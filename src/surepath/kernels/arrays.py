@@ -1,0 +1,90 @@
+"""The arrays that kernels take, built in one place: C-contiguous, writable, int64 and float64.
+
+Kernels read these NamedTuples instead of long argument lists. A read-only or strided array would add a compiled
+signature, so nothing else builds kernel arguments.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surepath._types import FloatArray, IntArray
+from surepath.model.instance import Instance
+from surepath.model.mdp import MDP
+from surepath.model.rewards import GAUSSIAN, KNOWN
+
+
+class Graph(NamedTuple):
+    """The layered graph. Node n_nodes is the sink; nodes are in stage order, so a sweep is a dynamic program."""
+
+    first: IntArray  # [n_nodes + 1] first arc of each node
+    target: IntArray  # [N] node each arc leads to
+    source: IntArray  # [N] node each arc leaves
+    stage_node: IntArray  # [H + 1] first node of each stage
+
+
+class Layers(NamedTuple):
+    """The graph for the tight loops of the learners: half the memory, and unsigned, so no index can be negative."""
+
+    first: NDArray[np.uint32]  # [n_nodes + 1]
+    target: NDArray[np.uint32]  # [N]
+    stage_node: NDArray[np.uint32]  # [H + 1]
+
+
+class Reality(NamedTuple):
+    """How rewards are drawn in a simulation, in the direction where larger is better. Kinds as in model.rewards."""
+
+    kind: IntArray  # [N]
+    a: FloatArray  # [N]
+    b: FloatArray  # [N]
+    low: FloatArray  # [N]
+    high: FloatArray  # [N]
+    table_first: IntArray  # [N + 1]
+    table: FloatArray
+    sign: float
+    plain: int  # 1: all laws are Gaussian or known, so normal numbers can be drawn ahead
+
+
+def own(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], dtype: type) -> np.ndarray:
+    """A writable C-contiguous copy of the given type."""
+    return np.array(array, dtype=dtype, order="C", copy=True)
+
+
+def graph_of(mdp: MDP) -> Graph:
+    """The kernel view of an MDP."""
+    return Graph(
+        own(mdp.first, np.int64),
+        own(mdp.target, np.int64),
+        own(mdp.source, np.int64),
+        own(mdp.stage_node, np.int64),
+    )
+
+
+def layers_of(mdp: MDP) -> Layers:
+    """The compact kernel view of an MDP; 2**32 - 1 arcs are enough for everybody."""
+    return Layers(own(mdp.first, np.uint32), own(mdp.target, np.uint32), own(mdp.stage_node, np.uint32))
+
+
+def no_reality() -> Reality:
+    """A reality that is never drawn from, for steps whose rewards come from outside."""
+    ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
+    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0)
+
+
+def reality_of(instance: Instance) -> Reality:
+    """The kernel view of an instance's reward laws."""
+    law = instance.law
+    return Reality(
+        own(law.kind, np.int64),
+        own(law.a, np.float64),
+        own(law.b, np.float64),
+        own(law.low, np.float64),
+        own(law.high, np.float64),
+        own(law.table_first, np.int64),
+        own(law.table, np.float64),
+        instance.mdp.sign,
+        int(np.isin(law.kind, (GAUSSIAN, KNOWN)).all()),
+    )

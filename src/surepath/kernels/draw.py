@@ -1,0 +1,49 @@
+"""Draw rewards inside a compiled run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.kernels.arrays import Reality
+from surepath.kernels.jit import hot_kernel
+from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
+
+
+@hot_kernel
+def normal(rng: np.random.Generator) -> float:
+    """A standard normal number; one kernel, so that the drawing is compiled once for all who draw."""
+    return float(rng.standard_normal())
+
+
+@hot_kernel
+def within(x: float, low: float, high: float) -> float:
+    """x, put back into a range that rounding may have left by a hair."""
+    return float(min(max(x, low), high))
+
+
+@hot_kernel
+def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
+    """A reward of arc e, turned so that larger is better."""
+    kind = reality.kind[e]
+    if kind == GAUSSIAN:
+        x = reality.a[e] + reality.b[e] * normal(rng)
+    elif kind == KNOWN:
+        x = reality.a[e]
+    elif kind == BERNOULLI:
+        x = 1.0 if rng.random() < reality.a[e] else 0.0
+    elif kind == UNIFORM:
+        x = within(reality.a[e] + (reality.b[e] - reality.a[e]) * rng.random(), reality.low[e], reality.high[e])
+    elif kind == BETA:
+        if reality.a[e] <= 0.0:
+            x = reality.low[e]
+        elif reality.b[e] <= 0.0:
+            x = reality.high[e]
+        else:
+            share = rng.beta(reality.a[e], reality.b[e])
+            x = within(reality.low[e] + (reality.high[e] - reality.low[e]) * share, reality.low[e], reality.high[e])
+    elif kind == TABLE:
+        low, high = reality.table_first[e], reality.table_first[e + 1]
+        x = reality.table[low + int(rng.random() * (high - low))]
+    else:
+        x = np.nan  # a user's function cannot be drawn here; callers take the step-by-step driver instead
+    return reality.sign * float(x)

@@ -1,0 +1,1 @@
+"""Minimum flows on layered graphs: the compiled solver."""

@@ -1,0 +1,96 @@
+"""The one kernel decorator, and what its kernels have in common.
+
+Numba's file cache watches only the file of the function that was called: a change in a kernel it calls, or in a
+constant that it freezes, is not seen. So the folder of the cache is named by a hash of all that kernels can see
+(`_cache_folder.py`). NUMBA_DISABLE_JIT=1 runs the same code as plain Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from surepath.kernels.cache_folder import Folder, cache_folder, source_key
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# A whole number handed from kernel to kernel. Numba compiles a callee anew for each literal it is given, so literals
+# are passed as np.int64(...).
+Whole = int | np.int64
+
+
+def _set_up() -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+    import llvmlite
+    import numba
+
+    from surepath.kernels import _compiling
+
+    folder = cache_folder(source_key([numba.__version__, llvmlite.__version__, np.__version__]))
+    cache: Any = None
+    if folder.path is not None:
+        try:  # it looks inside Numba too; where that has changed kernels are compiled in every process
+            from surepath.kernels.kernel_cache import KernelCache, Place
+
+            Place.folder, cache = folder.path, KernelCache
+        except (ImportError, AttributeError) as cause:
+            folder = Folder(None, f"this Numba has another cache ({cause})")
+    _compiling.listen(folder)
+    if numba.__version__.startswith("0.68."):  # _linking.py looks inside Numba: only where it was seen to work
+        from surepath.kernels._linking import InnerCompiler, OuterCompiler
+
+        return numba, cache, {"pipeline_class": InnerCompiler}, {"pipeline_class": OuterCompiler}
+    return numba, cache, {}, {}
+
+
+_numba, _cache, _inside, _outside = _set_up()
+
+
+def _made(function: F, options: dict[str, Any]) -> F:
+    """Compiled when it is called first, and kept in our folder."""
+    compiled: Any = _numba.njit(**options)(function)
+    if _cache is not None and compiled is not function:  # the same under NUMBA_DISABLE_JIT=1
+        with contextlib.suppress(Exception):  # a folder that went away: compiled in this process
+            compiled._cache = _cache(function)
+    found: F = compiled
+    return found
+
+
+_PLAIN: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy"}
+_PLAIN["no_cfunc_wrapper"] = True  # the way in from C, which nobody takes
+
+
+def kernel(function: F) -> F:
+    """Compile a function: no Python objects, no GIL, cached on disk, IEEE infinities kept (no fastmath)."""
+    return _made(function, _PLAIN)
+
+
+# Rewriting serves array expressions and raised errors, which bare kernels have none of, and takes time to compile.
+_BARE: dict[str, Any] = {**_PLAIN, "_nrt": False, "no_rewrites": True}
+_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True, **_inside}
+
+
+def bare_kernel(function: F) -> F:
+    """A kernel without reference counting: it may not allocate, and its arguments cost nothing to hand on.
+
+    Numba counts references to every array of a NamedTuple at every call and use, with atomic instructions; on loops
+    of a tenth of a microsecond that is most of the time, and threads that share arrays would wait for each other.
+    """
+    return _made(function, {**_BARE, **_outside})
+
+
+def inner_kernel(function: F) -> F:
+    """A bare kernel that only other kernels call, with no way in from Python (see `_linking.py`)."""
+    return _made(function, _INNER)
+
+
+def hot_kernel(function: F) -> F:
+    """An inner kernel that is compiled into its callers."""
+    return _made(function, {"forceinline": True, **_INNER})
+
+
+def is_compiled() -> bool:
+    """False under NUMBA_DISABLE_JIT=1."""
+    return not bool(_numba.config.DISABLE_JIT)

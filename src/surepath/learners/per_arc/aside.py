@@ -1,0 +1,79 @@
+"""What happens to a learner besides its episodes: it is woken, options leave the graph, plays are under way.
+
+A kernel of its own, compiled only when one of these happens, so that `play` stays as small as a run needs it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.kernels.arrays import Layers
+from surepath.kernels.jit import bare_kernel, inner_kernel
+from surepath.learners.per_arc.elimination import eliminate, mark
+from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
+from surepath.learners.per_arc.layout import lay_out
+from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
+from surepath.learners.per_arc.state import (
+    ACTIVE,
+    CHECKED,
+    CLOSED,
+    COVER_LEFT,
+    EPISODES,
+    GAIN,
+    LOW,
+    NO_PERIODS,
+    ORIGIN,
+    PATH,
+    PLAYED,
+    SUMS,
+    VISITS,
+    Rules,
+    State,
+)
+
+# What `attend` can be asked for.
+WAKE, REVIVE, PRETEND = range(3)
+
+
+@inner_kernel
+def revive(graph: Layers, rules: Rules, state: State) -> None:
+    """The arcs marked CLOSED leave the graph; all others are active again and judged anew by what has been seen."""
+    tally = state.tally
+    for e in range(len(graph.target)):
+        state.flag[ACTIVE, e] = not state.flag[CLOSED, e]
+    tally[COVER_LEFT] = 0
+    lay_out(graph, rules, state)
+    if rules.periods != NO_PERIODS:
+        roll_period(state)
+    eliminate(graph, rules, state, np.bool_(mark(graph, rules, state)))
+    if tally[LOW] == 0:
+        roll_period(state)
+    tally[CHECKED] = 1
+
+
+@inner_kernel
+def pretend(graph: Layers, rules: Rules, state: State) -> None:
+    """Count the row PATH as if it had been played to its end with the means seen so far; nothing is eliminated."""
+    tally, arc = state.tally, state.arc
+    tally[PLAYED] = state.path.shape[1]
+    for h in range(tally[PLAYED]):
+        e = state.path[PATH, h]
+        n = state.number[VISITS, e]
+        state.stage[GAIN, h] = arc[ORIGIN, e] + arc[SUMS, e] / n if n > 0 else 0.0
+    tally[EPISODES] += 1
+    take_in(graph, rules, state)
+    if rules.sampling == STATIC_MAX_COVERAGE:
+        spend_cover(graph, state)
+    if tally[LOW] == 0:
+        roll_period(state)
+
+
+@bare_kernel
+def attend(graph: Layers, rules: Rules, state: State, task: int) -> None:
+    """WAKE: work out what follows from a state that was loaded.  REVIVE, PRETEND: see above."""
+    if task == WAKE:
+        lay_out(graph, rules, state)
+    elif task == REVIVE:
+        revive(graph, rules, state)
+    else:
+        pretend(graph, rules, state)

@@ -1,0 +1,108 @@
+"""BPI-UCRL for deterministic MDPs: optimism, and a stop when the optimal value is known to within epsilon."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike
+
+from surepath._checks import one_of, real
+from surepath.errors import SettingError
+from surepath.kernels.widths import WIDTHS
+from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
+from surepath.learners.per_arc.eprl import PRESETS
+from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
+from surepath.learners.per_arc.recommendation import CAUTIOUS
+from surepath.learners.per_arc.sampling import OPTIMISTIC
+from surepath.learners.per_arc.state import Rules
+from surepath.learners.per_arc.stopping import OPTIMAL_GAP
+from surepath.model.mdp import MDP
+
+
+class BPIUCRL(RuleLearner):
+    """Play the most optimistic path; stop when the upper and lower optimal values are within epsilon.
+
+    BPI-UCRL and BPI-UCBVI differ only in how they bound unknown transition probabilities, so in deterministic MDPs
+    they are the same algorithm: this one. With epsilon = 0 it never stops.
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor, one number or one per arc.
+        elimination: "none" or "value" (value-based eliminations; upper values are then over active policies).
+        widths: "paper", "mixture" or "empirical" (no guarantee).
+        preset: "theory", or "experiment" for everything as the authors' code had it.
+        prior: The constant c of the mixture width.
+
+    Example:
+        >>> from surepath import MDP
+        >>> learner = BPIUCRL(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, [float(path[0])])
+        >>> learner.recommend().tolist()
+        [1]
+    """
+
+    name: ClassVar[str] = "BPIUCRL"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        elimination: str | None = None,
+        widths: str | None = None,
+        preset: str = "theory",
+        prior: float = 20.0,
+    ) -> None:
+        self.preset = one_of("preset", preset, PRESETS)
+        authors = self.preset == "experiment"
+        self.elimination = one_of("elimination", elimination or ("value" if authors else "none"), ("none", "value"))
+        self.widths = one_of("widths", widths or ("empirical" if authors else "paper"), WIDTHS)
+        self.prior = real("prior", prior)
+        if self.prior <= 0:
+            raise SettingError(f"prior must be positive, not {self.prior:g}")
+        if authors and sigma is None and isinstance(mdp, MDP) and mdp.sigma is None:
+            sigma = 0.5
+        super().__init__(mdp, epsilon, delta, sigma)
+
+    def _rules(self) -> Rules:
+        authors = self.preset == "experiment"
+        return Rules(
+            sampling=OPTIMISTIC,
+            by_return=0,
+            by_value=int(self.elimination == "value"),
+            schedule=EVERY_SA if authors else EVERY_EPISODE,
+            every=states_times_actions(self.mdp),
+            growth=2.0,
+            sequential=int(authors),
+            keep_last=int(authors),
+            wait=int(authors),
+            stopping=OPTIMAL_GAP,
+            strict=0,
+            at_eliminations=int(authors),
+            single=0,
+            recommendation=CAUTIOUS,
+            widths_first=int(authors),
+            least_played=int(authors),
+            seed=0,
+            periods=0,
+            **self._width_settings(self.widths, self.prior),
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP."""
+        return {
+            "name": self.name,
+            "epsilon": self._first_epsilon,
+            "delta": self.delta,
+            "sigma": self.sigma_setting(),
+            "elimination": self.elimination,
+            "widths": self.widths,
+            "preset": self.preset,
+            "prior": self.prior,
+        }

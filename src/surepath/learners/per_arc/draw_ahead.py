@@ -1,0 +1,31 @@
+"""Draw rewards in runs of the per-arc learners, many normal numbers at a time.
+
+Where all laws are Gaussian, standard normal numbers are drawn ahead, many in a tight loop, and used in the order of the
+stream: the rewards are the same numbers as drawn one by one, for a third of the time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.kernels.arrays import Reality
+from surepath.kernels.draw import draw, normal
+from surepath.kernels.jit import inner_kernel
+from surepath.learners.per_arc.state import LEFT_AHEAD, State
+
+
+@inner_kernel
+def draw_slowly(reality: Reality, e: np.uint64, rng: np.random.Generator) -> float:
+    """`draw`, compiled once for the learners made of rules."""
+    return draw(reality, e, rng)
+
+
+@inner_kernel
+def draw_more(state: State, rng: np.random.Generator) -> None:
+    """Fill the numbers drawn ahead: what is left moves to the front, new ones follow."""
+    ahead, left = state.ahead, state.tally[LEFT_AHEAD]
+    for i in range(left):
+        ahead[i] = ahead[len(ahead) - left + i]
+    for i in range(left, len(ahead)):
+        ahead[i] = normal(rng)
+    state.tally[LEFT_AHEAD] = len(ahead)

@@ -1,0 +1,98 @@
+"""Elimination rules and their schedules: which arcs can no longer be on a best path, and when to look."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from surepath.kernels.arrays import Layers
+from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.learners.per_arc.elimination import return_gap, value_gap
+from surepath.learners.per_arc.elimination.remove import refresh_passable
+from surepath.learners.per_arc.elimination.slack import is_clear, is_idle
+from surepath.learners.per_arc.state import (
+    ACTIVE,
+    EPISODES,
+    KNOWN,
+    LOW,
+    NEXT_TIME,
+    PATH,
+    PERIOD,
+    PLAYED,
+    RETURN_SLACK,
+    UNSEEN_ACTIVE,
+    VISITS,
+    Rules,
+    State,
+)
+
+ELIMINATION = ("return", "value", "both", "none")
+SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
+EVERY_EPISODE, EVERY_SA, END_OF_PERIOD, GEOMETRIC = range(4)
+
+_mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.eliminate
+
+
+@inner_kernel
+def ends_period(state: State) -> bool:
+    """Whether the path about to be taken in brings the last active arc to k visits."""
+    low = state.tally[LOW]
+    for h in range(state.tally[PLAYED]):
+        e = state.path[PATH, h]
+        reaches = state.number[VISITS, e] + 1 == state.tally[PERIOD]
+        if reaches and state.flag[ACTIVE, e] and not state.flag[KNOWN, e]:
+            low -= 1
+    return bool(low == 0)
+
+
+@hot_kernel
+def is_due(rules: Rules, state: State) -> bool:
+    """Whether this episode, counted but not taken in yet, ends with a look at the active sets."""
+    tally = state.tally
+    t = tally[EPISODES]
+    if rules.schedule == EVERY_EPISODE:
+        due = True
+    elif rules.schedule == EVERY_SA:
+        due = t % rules.every == 0
+    elif rules.schedule == END_OF_PERIOD:
+        due = ends_period(state)
+    else:
+        due = t >= tally[NEXT_TIME]
+        if due:
+            tally[NEXT_TIME] = max(t + 1, math.ceil(t * rules.growth))
+    return bool(due)
+
+
+@inner_kernel
+def drop_marked(graph: Layers, rules: Rules, state: State) -> None:
+    """Take out the arcs that a rule written in Python has marked."""
+    if _by_value(graph, rules, state) > 0:
+        refresh_passable(graph, rules, state)
+        state.real[RETURN_SLACK] = -1.0
+
+
+@inner_kernel
+def mark(graph: Layers, rules: Rules, state: State) -> bool:
+    """The value rule on the statistics before this episode; whether there may be something to take out."""
+    if rules.by_value == 0 or is_clear(state):
+        return False
+    return _mark(graph, state)
+
+
+@inner_kernel
+def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_) -> None:
+    """Apply the rules that are on; both are judged on the active policies of the previous episode."""
+    if rules.wait == 1 and state.tally[UNSEEN_ACTIVE] > 0:
+        return
+    gone = 0
+    if marked:
+        gone += _by_value(graph, rules, state)
+        if gone > 0 and rules.sequential == 1:
+            refresh_passable(graph, rules, state)
+            state.real[RETURN_SLACK] = -1.0
+    if rules.by_return == 1 and not is_idle(state, state.real[RETURN_SLACK]):
+        gone += _by_return(graph, rules, state)
+    if gone > 0:
+        refresh_passable(graph, rules, state)
+        state.real[RETURN_SLACK] = -1.0  # whatever was measured held for the policies before

@@ -1,0 +1,118 @@
+"""When nothing can have gone: a proof by bookkeeping that saves the passes of most episodes.
+
+When all arcs have been judged and none went, each cleared its threshold by at least some slack. A path's upper value
+is a sum over the stages, so since then it has fallen by at most the sum over the stages of the largest fall of an
+arc's upper bound there; a lower value has risen by at most the like sum of rises. While the two sums together (USED)
+stay below the slack, judging again would remove nothing, so it need not be done. The decisions are those of judging
+in every episode, bit for bit: a guard far above the rounding of the sums keeps close calls out.
+
+The value rule compares values from a state on, so an arc's slack is used up by the stages from its own on alone, and
+the smallest slacks, those of the last stages, last longest. That is looked at when all stages together would use it up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.learners.per_arc.state import (
+    CLEAR_SEEN,
+    EAGER,
+    EPISODES,
+    FALLEN,
+    FLOOR_SEEN,
+    GUARD,
+    HALF_BIG,
+    LIFTED,
+    LOWER,
+    LOWER_SEEN,
+    MEASURED,
+    RETURN_SLACK,
+    RISEN,
+    TOP,
+    TOP_SEEN,
+    USED,
+    VALUE_SLACK,
+    State,
+)
+
+
+@hot_kernel
+def note(state: State, h: int, e: np.uint64, top: float, lower: float) -> None:
+    """Account for the new bounds of arc e at stage h."""
+    stage, real = state.stage, state.real
+    fall = state.arc[TOP_SEEN, e] - top - stage[FALLEN, h]
+    if fall > 0.0:
+        stage[FALLEN, h] += fall
+        real[USED] += fall
+    rise = lower - state.arc[LOWER_SEEN, e] - stage[RISEN, h]
+    if rise > 0.0:
+        stage[RISEN, h] += rise
+        real[USED] += rise
+        real[LIFTED] += rise
+
+
+@hot_kernel
+def is_idle(state: State, slack: float) -> bool:
+    """Whether judging by the rule with this slack would remove nothing."""
+    return bool(state.real[USED] + state.real[GUARD] < slack)
+
+
+@inner_kernel
+def is_clear(state: State) -> bool:
+    """Whether judging by the value rule would remove nothing.
+
+    When all stages together use the slack up it is looked at stage by stage; VALUE_SLACK is then what is left for all
+    stages to come to.
+    """
+    stage, real = state.stage, state.real
+    if is_idle(state, real[VALUE_SLACK]):
+        return True
+    if real[VALUE_SLACK] == -np.inf or real[USED] >= HALF_BIG:
+        return False
+    left, since = np.inf, 0.0
+    for h in range(stage.shape[1] - 1, -1, -1):
+        since += stage[FALLEN, h] + stage[RISEN, h]
+        left = min(left, stage[CLEAR_SEEN, h] - since)
+    real[VALUE_SLACK] = real[USED] + left
+    return is_idle(state, real[VALUE_SLACK])
+
+
+@inner_kernel
+def measure(state: State) -> bool:
+    """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
+    tally = state.tally
+    t = tally[EPISODES]
+    if t < tally[EAGER]:
+        return False
+    if tally[MEASURED] == t - 1:  # the slack measured one episode ago did not last
+        tally[EAGER] = t + 16
+        return False
+    tally[MEASURED] = t
+    start_over(state)
+    return True
+
+
+@inner_kernel
+def start_over(state: State) -> None:
+    """Measure from the bounds as they are now; what the rules have left of their slack is carried over."""
+    arc, stage, real = state.arc, state.stage, state.real
+    real[RETURN_SLACK] -= real[USED]
+    real[VALUE_SLACK] = real[VALUE_SLACK] - real[USED] if real[USED] < HALF_BIG else -np.inf
+    real[FLOOR_SEEN] += real[LIFTED]
+    real[USED] = 0.0
+    real[LIFTED] = 0.0
+    largest = 0.0
+    for e in range(arc.shape[1]):
+        arc[TOP_SEEN, e] = arc[TOP, e]
+        arc[LOWER_SEEN, e] = arc[LOWER, e]
+        if abs(arc[TOP, e]) < HALF_BIG:
+            largest = max(largest, abs(arc[TOP, e]), abs(arc[LOWER, e]))
+    since = 0.0
+    for h in range(stage.shape[1] - 1, -1, -1):
+        since += stage[FALLEN, h] + stage[RISEN, h]
+        if real[VALUE_SLACK] > -np.inf:
+            stage[CLEAR_SEEN, h] -= since
+        stage[FALLEN, h] = 0.0
+        stage[RISEN, h] = 0.0
+    real[GUARD] = (1e-12 + 2.0**-48 * stage.shape[1]) * largest * stage.shape[1]

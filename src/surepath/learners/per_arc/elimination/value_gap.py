@@ -1,0 +1,108 @@
+"""Value-based rule of the experiment appendix.
+
+An arc (s, a) goes when its optimal upper value is below the optimal lower value of its state,
+
+    Qbar_h^{t-1,*}(s, a)  <  Vlow_h^{t-1,*}(s),
+
+both over ALL actions and with the quantities of the previous episode: `mark` is called before the statistics of
+episode t come in, `eliminate` after. A tie stays, and a difference that rounding can make counts as a tie
+(learners/per_arc/rounding.py). While all widths hold, no arc of an optimal path goes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.kernels.arrays import Layers
+from surepath.kernels.jit import inner_kernel
+from surepath.learners.per_arc.elimination.remove import remove
+from surepath.learners.per_arc.elimination.slack import measure
+from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
+from surepath.learners.per_arc.state import (
+    ACTIVE,
+    CLEAR,
+    CLEAR_SEEN,
+    FLOOR,
+    FRESH_CLEAR,
+    FRESH_FLOOR,
+    HIGHEST,
+    LOWER,
+    MARKED,
+    SCRATCH,
+    SCRATCH_TIE,
+    TOP,
+    VALUE_SLACK,
+    Rules,
+    State,
+)
+
+
+@inner_kernel
+def mark(graph: Layers, state: State) -> bool:
+    """Note which active arcs the statistics so far rule out; whether there are any."""
+    survey(graph, state)
+    stage, slack = state.stage, np.inf
+    for h in range(stage.shape[1]):
+        slack = min(slack, stage[CLEAR, h])
+    if slack < 0.0:
+        best, floor, top = state.node[SCRATCH], state.node[SCRATCH_TIE], state.arc[TOP]
+        safe_best(graph, state, top, best)
+        safe_floor(graph, state, floor)
+        for i in range(len(graph.first) - 1):
+            for e in range(graph.first[i], graph.first[i + 1]):
+                value = safe_upper(state, e, top[e]) + best[graph.target[e]]
+                state.flag[MARKED, e] = state.flag[ACTIVE, e] and value < floor[i]
+    if measure(state):
+        for h in range(stage.shape[1]):
+            stage[CLEAR_SEEN, h] = stage[CLEAR, h]
+        state.real[VALUE_SLACK] = slack
+    else:
+        state.real[VALUE_SLACK] = -np.inf
+    return bool(slack < 0.0)
+
+
+@inner_kernel
+def survey(graph: Layers, state: State) -> None:
+    """The passes HIGHEST and FLOOR over all policies in one, and the least by which an active arc clears its state.
+
+    The arc of least upper value decides for its state, so arcs need not be judged one by one.
+    """
+    if state.tally[FRESH_CLEAR] == 1:
+        return
+    top, lower, active, clear = state.arc[TOP], state.arc[LOWER], state.flag[ACTIVE], state.stage[CLEAR]
+    highest, lowest, first, target = state.node[HIGHEST], state.node[FLOOR], graph.first, graph.target
+    i = np.uint64(len(first) - 1)
+    highest[i] = 0.0
+    lowest[i] = 0.0
+    stop = np.uint64(first[i])
+    for h in range(len(clear) - 1, -1, -1):
+        slack = np.inf
+        while i > np.uint64(graph.stage_node[h]):
+            i -= np.uint64(1)
+            start = np.uint64(first[i])
+            best, floor, least = -np.inf, -np.inf, np.inf
+            for e in range(start, stop):
+                j = target[e]
+                value = top[e] + highest[j]
+                best = max(best, value)
+                floor = max(floor, lower[e] + lowest[j])
+                least = min(least, value if active[e] else np.inf)
+            highest[i] = best
+            lowest[i] = floor
+            slack = min(slack, least - floor)
+            stop = start
+        clear[h] = slack
+    state.tally[FRESH_CLEAR] = 1
+    state.tally[FRESH_FLOOR] = 1
+
+
+@inner_kernel
+def eliminate(graph: Layers, rules: Rules, state: State) -> int:
+    """Take out what was marked; how many arcs went."""
+    gone = 0
+    for i in range(len(graph.first) - 1):
+        for e in range(graph.first[i], graph.first[i + 1]):
+            if state.flag[MARKED, e] and state.flag[ACTIVE, e]:
+                gone += remove(rules, state, i, e)
+            state.flag[MARKED, e] = False
+    return gone

@@ -1,0 +1,105 @@
+"""A state made ready: before the first episode, after a snapshot was loaded, after options were excluded.
+
+All that follows from what was seen (visits, sums, bases) and from what was decided (active arcs, the period) is worked
+out here, by the same formulas as along the way, so a learner that is woken goes on bit for bit. What `slack.py` has
+measured is forgotten: it saves work and decides nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.kernels.arrays import Layers
+from surepath.kernels.jit import inner_kernel
+from surepath.learners.per_arc.elimination.remove import refresh_passable
+from surepath.learners.per_arc.reference import forget_measures, refer, write_bounds
+from surepath.learners.per_arc.state import (
+    ACTIVE,
+    APART,
+    BASE,
+    BIG,
+    CLOSED,
+    COVER_STALE,
+    CROWDED,
+    INFINITE,
+    KNOWN,
+    LOW,
+    LOWER,
+    N_ACTIVE,
+    N_CLOSED,
+    NEXT_TIME,
+    NO_PERIODS,
+    ORIGIN,
+    PASSABLE,
+    PERIOD,
+    PLAYED,
+    STARTED,
+    TOP,
+    UNSEEN,
+    UNSEEN_ACTIVE,
+    UPPER,
+    VISITS,
+    WIDTH,
+    Rules,
+    State,
+)
+
+
+@inner_kernel
+def lay_out(graph: Layers, rules: Rules, state: State) -> None:
+    """Everything that follows from visits, sums, bases, closed and active arcs and the period."""
+    arc, flag, number, tally, horizon = state.arc, state.flag, state.number, state.tally, state.path.shape[1]
+    unseen, unseen_active, low, active, closed, crowded = 0, 0, 0, 0, 0, 0
+    for i in range(len(graph.first) - 1):
+        degree = 0
+        for e in range(graph.first[i], graph.first[i + 1]):
+            flag[PASSABLE, e] = False
+            arc[WIDTH, e] = -np.inf
+            arc[UPPER, e] = -np.inf
+            arc[TOP, e] = -np.inf
+            arc[LOWER, e] = -np.inf
+            number[INFINITE, e] = 0
+            flag[APART, e] = flag[KNOWN, e] or arc[ORIGIN, e] != 0.0 or arc[BASE, e] != 0.0
+            if flag[CLOSED, e]:
+                closed += 1
+                continue
+            degree += 1 if flag[ACTIVE, e] else 0
+            if flag[KNOWN, e] or number[VISITS, e] > 0:
+                write_bounds(rules, state, e)
+            else:
+                unseen += 1
+                unseen_active += 1 if flag[ACTIVE, e] else 0
+                arc[TOP, e] = min(BIG, rules.cap)
+                if rules.cap < np.inf:
+                    arc[LOWER, e] = -rules.cap
+                else:
+                    number[INFINITE, e] = horizon + 1 if flag[ACTIVE, e] else 1
+            if flag[ACTIVE, e] and not flag[KNOWN, e] and number[VISITS, e] < tally[PERIOD]:
+                low += 1
+        state.degree[i] = degree
+        active += degree
+        crowded += 1 if degree > 1 else 0
+    tally[UNSEEN] = unseen
+    tally[UNSEEN_ACTIVE] = unseen_active
+    tally[N_ACTIVE] = active
+    tally[N_CLOSED] = closed
+    tally[CROWDED] = crowded
+    tally[LOW] = low if rules.periods != NO_PERIODS else 1  # then no period ever ends
+    refresh_passable(graph, rules, state)
+    forget_measures(state)
+
+
+@inner_kernel
+def set_up(graph: Layers, rules: Rules, state: State) -> None:
+    """Before the first episode; CENTRE already holds the gains of known arcs."""
+    tally = state.tally
+    for e in range(len(graph.target)):
+        state.flag[ACTIVE, e] = True
+        state.flag[STARTED, e] = True
+    tally[PERIOD] = 1 if rules.periods != NO_PERIODS else -1  # nothing is below -1 visits
+    tally[NEXT_TIME] = 1
+    tally[COVER_STALE] = 1
+    tally[PLAYED] = state.path.shape[1]
+    for h in range(state.path.shape[1]):
+        refer(graph, rules, state, h)
+    lay_out(graph, rules, state)

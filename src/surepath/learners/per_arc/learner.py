@@ -1,0 +1,352 @@
+"""A learner made of rules: the shared ask/tell machinery of EPRL, BPI-UCRL and the uniform baseline.
+
+A subclass turns its settings into a `Rules` of numbers; kernels do the rest, one episode at a time here and whole runs
+in `_run`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.errors import SettingError
+from surepath.kernels.arrays import Reality, layers_of, no_reality
+from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
+from surepath.learners.base import Learner
+from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.per_arc.aside import PRETEND, REVIVE, WAKE, attend
+from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
+from surepath.learners.per_arc.run import (
+    ADVISE,
+    ASK,
+    DROP,
+    FINISH,
+    RUN,
+    SET_UP,
+    TELL,
+    TEST,
+    play,
+)
+from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
+from surepath.learners.per_arc.state import (
+    ACTIVE,
+    ADVICE,
+    BASE,
+    CENTRE,
+    CHECKED,
+    CLOSED,
+    COVER_LEFT,
+    COVER_STALE,
+    EPISODES,
+    GAIN,
+    LEFT,
+    MARKED,
+    NEXT_TIME,
+    ORIGIN,
+    PASSABLE,
+    PATH,
+    PERIOD,
+    PLAYED,
+    REFERENCE,
+    SETTLED,
+    STARTED,
+    SUMS,
+    VISITS,
+    Rules,
+    State,
+    copies,
+    new_state,
+    restore,
+)
+from surepath.learners.per_arc.width_tables import new_table, table_of
+from surepath.learners.record import GAP, GO_ON, STOP_REASONS, RunRecord
+from surepath.model.mdp import MDP
+from surepath.model.paths import on_open_paths
+
+# About this much work (arcs times episodes) is done between two looks at the outside world.
+_CHUNK = 50_000_000
+_LEAST = 16  # episodes, however many arcs there are
+
+# Where the sampling, the schedules and the stopping rule stand: the places of the tally that a snapshot keeps.
+_SAVED = (EPISODES, PERIOD, NEXT_TIME, CHECKED, COVER_LEFT, COVER_STALE)
+
+# Steps take their rewards from outside: these stand where a run has its world.
+_NO_REALITY = no_reality()
+_IDLE_RNG = np.random.default_rng(0)
+
+
+class RuleLearner(Learner):
+    """Ask and tell over the compiled rules.
+
+    Attributes:
+        rules: The settings as the kernels read them.
+    """
+
+    sampling_rule: SamplingRule | None = None
+    elimination_rule: EliminationRule | None = None
+    stopping_rule: StoppingRule | None = None
+
+    def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None) -> None:
+        super().__init__(mdp, epsilon, delta, sigma)
+        self.compiled = not (self.sampling_rule or self.elimination_rule or self.stopping_rule)
+        self.layers = layers_of(mdp)
+        self.rules = self._rules()
+        self._table = table_of(self.rules, 1024)
+        self._state = self._new_state()
+        self._imagined: State | None = None  # the state with the plays under way told, within one ask(n)
+        self._no_record = RunRecord.empty(1, mdp.horizon)
+        self._epsilons = np.array([self.epsilon])
+        self._serve(SET_UP)
+        self._connect()
+
+    def _connect(self) -> None:
+        if not len(self._table):  # after a copy or an unpickling
+            self._table = table_of(self.rules, max(1024, self.episodes + 1))
+            self._state = self._state._replace(table=self._table)
+        self._visits = self._state.number[VISITS]
+        self._sums = self._state.arc[SUMS]
+        self._origin = self._state.arc[ORIGIN]
+
+    @abstractmethod
+    def _rules(self) -> Rules:
+        """The settings as numbers."""
+
+    # Arrays ----------------------------------------------------------------------------------------------------
+
+    def _table_for(self, episodes: int) -> FloatArray:
+        """A width table for this many visits, or the largest one; shared by all runs of this learner."""
+        table = self._table
+        if len(table) <= episodes and len(table) < LARGEST_TABLE:
+            table = table_of(self.rules, max(2 * len(table), episodes + 1))
+            self._table = table
+        return table
+
+    def _new_state(self) -> State:
+        return new_state(self.layers, self.mdp.horizon, self.sigma, self.mdp.is_known, self.known_gain, self._table)
+
+    @property
+    def _player(self) -> Callable[..., float]:
+        if self.rules.sampling == STATIC_MAX_COVERAGE:
+            from surepath.learners.per_arc.run_with_covers import play_covered
+
+            return partial(play_covered, self.graph)
+        return play
+
+    def _serve(self, task: int, state: State | None = None) -> float:
+        rng, reality, record = _IDLE_RNG, _NO_REALITY, self._no_record
+        state = self._state if state is None else state
+        return self._player(self.layers, self.rules, state, reality, rng, task, 0, self._epsilons, record)
+
+    # The contract ----------------------------------------------------------------------------------------------
+
+    def _active(self) -> BoolArray:
+        """Which arcs may still be on a best path, bool [N]."""
+        return cast(BoolArray, self._state.flag[ACTIVE].copy())
+
+    def _recommend(self) -> IntArray:
+        """The path this learner stands by now, int [H]."""
+        self._serve(ADVISE)
+        return cast(IntArray, self._state.path[ADVICE].copy())
+
+    def _gap(self) -> float:
+        """Proven bound, valid at all times at once, on how far `recommend()` is from the best.
+
+        The largest upper value over active policies minus the lower value of the recommended path; 0 once the
+        learner has stopped because a single plan is left. Infinite while that cannot be said yet. With the
+        `empirical` widths it is a figure without a proof.
+        """
+        return self._serve(ADVISE)
+
+    def widths_now(self) -> FloatArray:
+        """Half the confidence interval of each arc, infinite where unvisited, float [N]."""
+        rules, known = self.rules, self.mdp.is_known
+        table = self._table_for(int(self._visits.max()))
+        with np.errstate(invalid="ignore"):  # 0 times infinity on known arcs
+            width = np.minimum(self.sigma * table[np.minimum(self._visits, len(table) - 1)], rules.cap)
+        for arc in np.flatnonzero(self._visits >= len(table)).tolist():
+            width[arc] = min(self.sigma[arc] * new_table(rules, 1, int(self._visits[arc]))[0], rules.cap)
+        width[(self._visits == 0) & ~known] = rules.cap
+        width[known] = 0.0
+        return cast(FloatArray, width)
+
+    def passable_now(self) -> BoolArray:
+        """Which arcs lie on a path of some active policy, bool [N]."""
+        return cast(BoolArray, self._state.flag[PASSABLE].copy())
+
+    def _choose(self) -> IntArray:
+        if self.sampling_rule is not None:
+            return self._chosen_by_rule(self.sampling_rule)
+        self._serve(ASK)
+        return cast(IntArray, self._state.path[PATH])
+
+    def _chosen_by_rule(self, rule: SamplingRule) -> IntArray:
+        path = self.mdp.check_path(rule.choose(View(self)))
+        for arc in path[self._excluded[path]].tolist():
+            raise SettingError(
+                f"{type(rule).__name__}.choose returned {self.mdp.describe_arc(arc)}, which was excluded; "
+                f"view.best_path leaves out what is excluded"
+            )
+        return path
+
+    def _choose_beside(self, index: int) -> IntArray:
+        """Choose on a copy of the state in which the plays under way are told, with the means seen so far."""
+        if self.sampling_rule is not None:
+            return self._choose()
+        if index == 0 or self._imagined is None:
+            self._imagined = copies(self._state._replace(table=self._table_for(self.episodes + 1)))
+            for path in self._under_way:
+                self._imagined.path[PATH] = path
+                attend(self.layers, self.rules, self._imagined, PRETEND)
+        self._serve(ASK, self._imagined)
+        return cast(IntArray, self._imagined.path[PATH])
+
+    def _set_under_way(self, path: IntArray, change: int) -> None:
+        if change > 0 and self._imagined is not None:
+            self._imagined.path[PATH] = path
+            attend(self.layers, self.rules, self._imagined, PRETEND)
+        else:
+            self._imagined = None
+
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        self._state = self._state._replace(table=self._table_for(self.episodes + 1))
+        before = None if self.compiled else copies(self._state)
+        self._imagined = None
+        self._state.path[PATH] = path
+        self._state.stage[GAIN, : len(gains)] = gains
+        self._state.tally[PLAYED] = len(gains)
+        reason = int(self._serve(TELL))
+        self.episodes += 1
+        if before is not None:
+            try:
+                reason = self._own_rules(reason)
+            except BaseException:
+                self.episodes -= 1
+                restore(self._state, before)
+                raise
+        self._stop(reason)
+
+    def _stop(self, reason: int) -> None:
+        """Note the verdict; a stop stays."""
+        if reason != GO_ON and not self.stopped:
+            self.stop_reason = STOP_REASONS[reason]
+            self.stopped = True
+
+    def _own_rules(self, reason: int) -> int:
+        """The user's elimination and stopping rules, after the statistics; the verdict."""
+        if self.elimination_rule is not None:
+            rule = self.elimination_rule
+            self._state.flag[MARKED] = checked_mask(rule.eliminate(View(self)), rule, self.mdp.n_arcs)
+            self._serve(DROP)
+            reason = int(self._serve(TEST))
+        if self.stopping_rule is not None:
+            return GAP if bool(self.stopping_rule.stop(View(self))) else GO_ON
+        return reason
+
+    # What changes besides the evidence -------------------------------------------------------------------------
+
+    def _epsilon_changed(self) -> None:
+        self._epsilons[0] = self.epsilon
+        reason = int(self._serve(TEST))
+        self._stop(reason if self.compiled else self._own_rules(reason))
+
+    def _excluded_changed(self) -> None:
+        self._imagined = None
+        self._state.flag[CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
+        attend(self.layers, self.rules, self._state, REVIVE)
+        reason = int(self._serve(TEST))
+        self._stop(reason if self.compiled else self._own_rules(reason))
+
+    def _evidence(self) -> dict[str, Any]:
+        """What was seen, what was decided from it, and where the sampling stands."""
+        if not self.compiled:
+            raise SettingError(
+                f"{self.name} with a rule written in Python cannot be saved as numbers, since the rule may remember "
+                f"things of its own; pickle the learner instead"
+            )
+        state = self._state
+        return {
+            "visits": state.number[VISITS].copy(),
+            "sums": state.arc[SUMS].copy(),
+            "origin": state.arc[ORIGIN].copy(),
+            "base": state.arc[BASE].copy(),
+            "reference": state.stage[REFERENCE].copy(),
+            "active": state.flag[ACTIVE].copy(),
+            "started": state.flag[STARTED].copy(),
+            "cover": state.number[LEFT].copy(),
+            "tally": state.tally[list(_SAVED)],
+            "seed": int(self.rules.seed),
+        }
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        state, self._imagined = self._new_state(), None
+        state.number[VISITS], state.number[LEFT] = evidence["visits"], evidence["cover"]
+        state.arc[SUMS], state.arc[ORIGIN], state.arc[BASE] = evidence["sums"], evidence["origin"], evidence["base"]
+        learned = (state.number[VISITS] > 0) & ~self.mdp.is_known
+        state.arc[CENTRE, learned] = state.arc[ORIGIN, learned]
+        state.stage[REFERENCE] = evidence["reference"]
+        state.flag[ACTIVE], state.flag[STARTED] = evidence["active"], evidence["started"]
+        state.flag[CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
+        state.tally[list(_SAVED)] = evidence["tally"]
+        state.tally[PLAYED] = self.mdp.horizon
+        self.rules = self.rules._replace(seed=int(evidence["seed"]))
+        self._epsilons[0] = self.epsilon
+        self._state = state._replace(table=self._table_for(self.episodes + 1))
+        attend(self.layers, self.rules, self._state, WAKE)
+        self._connect()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the table of widths, which can be large and is found again."""
+        state = super().__getstate__()
+        state["_table"], state["_imagined"] = np.zeros(0), None
+        state["_state"] = state["_state"]._replace(table=np.zeros(0))
+        return state
+
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        order = np.argsort(-epsilons, kind="stable")
+        falling = np.ascontiguousarray(epsilons[order])
+        graph, rules, state = self.layers, self._rules_for(rng), self._new_state()
+        record = RunRecord.empty(len(falling), self.mdp.horizon)
+        step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
+        limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table lies ready
+        while True:
+            state = state._replace(table=self._table_for(limit))
+            task = FINISH if limit == budget else RUN
+            self._player(graph, rules, state, reality, rng, task, limit, falling, record)
+            if state.tally[SETTLED] == len(falling):
+                break
+            raise_if_cancelled()
+            limit = min(budget, int(state.tally[EPISODES]) + min(step, limit))
+        back = np.argsort(order)
+        return RunRecord(
+            record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
+        )
+
+    def _rules_for(self, rng: np.random.Generator) -> Rules:
+        """The rules of one simulated run."""
+        return self.rules
+
+    def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
+        kind = WIDTHS.index(widths)
+        unknown = int((~self.mdp.is_known).sum())
+        return {
+            "widths": kind,
+            "arcs": float(max(1, unknown) if kind == MIXTURE else self.mdp.n_arcs),
+            "delta": self.delta,
+            "prior": prior,
+            "cap": 1.0 if kind == EMPIRICAL else np.inf,
+        }
+
+
+def states_times_actions(mdp: MDP) -> int:
+    """S * A of the paper: number of states times number of actions, as the table, their names or numbers say."""
+    if mdp.sizes is not None:
+        return mdp.sizes[0] * mdp.sizes[1]
+    states = len(mdp.state_labels) if mdp.state_labels is not None else int(mdp.node_state.max()) + 1
+    actions = len(mdp.action_labels) if mdp.action_labels is not None else int(mdp.action.max()) + 1
+    return states * actions

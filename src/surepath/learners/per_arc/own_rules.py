@@ -1,0 +1,146 @@
+"""A rule of your own, in plain Python: slower than the compiled ones, and as free as you like.
+
+Write a class with one method and hand an object of it to `EPRL` in place of a rule's name. The method gets a `View`:
+read-only arrays in arc order, turned so that larger is better, and three helpers that do the dynamic programs.
+`surepath.check_rule` tries a rule on awkward graphs and says what is wrong with it.
+
+    class Greedy(SamplingRule):
+        \"\"\"Visit what was never visited, then alternate the best-looking path with the widest one.\"\"\"
+
+        def choose(self, view):
+            unvisited = (view.visits == 0) & ~view.known
+            if unvisited.any() or view.episodes % 2:
+                return view.best_path(np.where(unvisited, 1000.0, np.minimum(view.widths, 1000.0)))
+            return view.best_path(view.means)
+
+    EPRL(mdp, epsilon=0.1, delta=0.05, sigma=0.1, sampling=Greedy())
+
+The guarantee of EPRL does not depend on the sampling rule, but whether it ever ends does: a rule that plays only what
+looks best leaves the others' intervals wide. The guarantee does depend on the other two: a wrong elimination or
+stopping rule makes wrong answers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import frozen
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.errors import SettingError
+from surepath.model.mdp import MDP
+
+if TYPE_CHECKING:
+    from surepath.learners.per_arc.learner import RuleLearner
+
+
+class View:
+    """What a rule may look at, in arc order; larger is better, whatever the direction of the problem.
+
+    Attributes:
+        mdp: The layered graph.
+        epsilon, delta: As given to the learner.
+        episodes: How many episodes have been told; the next one is number episodes + 1.
+        visits: int [N].
+        means: Empirical mean, 0 where unvisited, the known reward where known, float [N].
+        widths: Half the confidence interval, infinite where unvisited, float [N].
+        upper, lower: means + widths and means - widths, float [N].
+        active: bool [N].
+        passable: Arcs that active policies can use, bool [N].
+        known: Arcs whose reward is known in advance, bool [N].
+        excluded: Arcs that were excluded as infeasible; the helpers never use them, bool [N].
+    """
+
+    def __init__(self, learner: RuleLearner) -> None:
+        self.mdp: MDP = learner.mdp
+        self.epsilon, self.delta, self.episodes = learner.epsilon, learner.delta, learner.episodes
+        self.known: BoolArray = learner.mdp.is_known
+        self.visits: IntArray = _locked(learner.visits)
+        self.means: FloatArray = _locked(np.nan_to_num(learner.mdp.sign * learner.means))
+        self.widths: FloatArray = _locked(learner.widths_now())
+        self.upper: FloatArray = _locked(self.means + self.widths)
+        self.lower: FloatArray = _locked(self.means - self.widths)
+        self.active: BoolArray = _locked(learner.active)
+        self.passable: BoolArray = _locked(learner.passable_now())
+        self.excluded: BoolArray = _locked(learner.excluded)
+
+    def values(self, weights: ArrayLike, only_active: bool = True) -> FloatArray:
+        """Largest sum of finite weights from each node to the end, float [n_nodes + 1]; -inf where there is no way."""
+        weight, mdp = self._weights(weights, only_active), self.mdp
+        value = np.zeros(mdp.n_nodes + 1)
+        for node in range(mdp.n_nodes - 1, -1, -1):
+            arcs = slice(mdp.first[node], mdp.first[node + 1])
+            value[node] = (weight[arcs] + value[mdp.target[arcs]]).max()
+        return value
+
+    def best_path(self, weights: ArrayLike, only_active: bool = True) -> IntArray:
+        """A path with the largest sum of weights, int [H]; the lowest arc wins a tie."""
+        weight, mdp = self._weights(weights, only_active), self.mdp
+        value, path, node = self.values(weights, only_active), [], 0
+        for _ in range(mdp.horizon):
+            arcs = np.arange(mdp.first[node], mdp.first[node + 1])
+            path.append(int(arcs[np.argmax(weight[arcs] + value[mdp.target[arcs]])]))
+            node = int(mdp.target[path[-1]])
+        return np.array(path, dtype=np.int64)
+
+    def through(self, weights: ArrayLike, only_active: bool = True) -> FloatArray:
+        """Largest sum of weights of a path through each arc, float [N]; -inf where there is none."""
+        weight, mdp = self._weights(weights, only_active), self.mdp
+        after, before = self.values(weights, only_active), np.full(mdp.n_nodes + 1, -np.inf)
+        before[0] = 0.0
+        for arc in range(mdp.n_arcs):
+            here = before[mdp.source[arc]] + weight[arc]
+            before[mdp.target[arc]] = max(before[mdp.target[arc]], here)
+        return before[mdp.source] + weight + after[mdp.target]
+
+    def _weights(self, weights: ArrayLike, only_active: bool) -> FloatArray:
+        weight = np.array(weights, dtype=np.float64)
+        if weight.shape != (self.mdp.n_arcs,):
+            raise SettingError(f"weights must have shape ({self.mdp.n_arcs},), one per arc, not {weight.shape}")
+        if np.isnan(weight).any() or np.isposinf(weight).any():
+            raise SettingError("weights must be finite (or -inf to close an arc); replace +inf by a large number")
+        weight[self.excluded] = -np.inf
+        if only_active:
+            weight[~self.passable] = -np.inf
+        return weight
+
+
+def _locked(array: Any) -> Any:
+    return frozen(np.array(array))
+
+
+class SamplingRule(ABC):
+    """Which path to play next."""
+
+    @abstractmethod
+    def choose(self, view: View) -> ArrayLike:
+        """The path to play, H arcs; asked twice on the same view it must answer the same."""
+
+
+class EliminationRule(ABC):
+    """Which arcs can no longer be on a best path."""
+
+    @abstractmethod
+    def eliminate(self, view: View) -> ArrayLike:
+        """Arcs to drop for good, bool [N]; called after every episode."""
+
+
+class StoppingRule(ABC):
+    """When the recommended path is good enough."""
+
+    @abstractmethod
+    def stop(self, view: View) -> bool:
+        """Whether to stop; called after every episode and its eliminations."""
+
+
+def checked_mask(answer: ArrayLike, rule: EliminationRule, n_arcs: int) -> BoolArray:
+    """The answer of an elimination rule, or an error that names the rule."""
+    mask = np.asarray(answer)
+    if mask.dtype != np.bool_ or mask.shape != (n_arcs,):
+        raise SettingError(
+            f"{type(rule).__name__}.eliminate must return bool [{n_arcs}], one per arc; got {mask.dtype} {mask.shape}"
+        )
+    return mask

@@ -1,0 +1,68 @@
+"""What rounding can have done to a bound, so that it never turns into a proof.
+
+Sampling, and the first look of every rule, use bounds and values as they come out. Where such a look says that an arc
+can go or that the learner can stop, the question is put again with every upper bound raised and every lower bound
+lowered by `slop`, and only that answer counts. Rounding can then delay a decision and never make one.
+
+A computed sum of H numbers x differs from the true one by less than H u sum |x| (u = 2^-53), whatever the order, so
+H u |x| is the share of one arc. What the bound itself is made of adds a few u: origin minus reference, sum over
+visits, mean plus width; the sum of n gains is off by n u times its largest partial sum at most; and each reward comes
+rounded, by u times its size. A bound that is no number counts as no bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath._types import FloatArray
+from surepath.kernels.arrays import Layers
+from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.origins import UNIT
+from surepath.learners.per_arc.state import BASE, BIG, HALF_BIG, LOWER, ORIGIN, SUMS, TOP, State
+
+
+@hot_kernel
+def slop(state: State, e: int | np.uint64) -> float:
+    """Most that rounding can have moved the bounds of arc e, with its share in the sum over a path."""
+    arc, horizon = state.arc, state.path.shape[1]
+    size = abs(arc[TOP, e]) + abs(arc[LOWER, e]) + abs(arc[BASE, e])
+    return float(UNIT * ((2.0 * horizon + 8.0) * size + abs(arc[ORIGIN, e]) + 2.0 * abs(arc[SUMS, e])))
+
+
+@hot_kernel
+def safe_upper(state: State, e: int | np.uint64, bound: float) -> float:
+    """An upper bound of arc e (UPPER or TOP) that holds in spite of rounding; -inf stays, BIG where there is none."""
+    if bound == -np.inf:
+        return -np.inf
+    return bound + slop(state, e) if bound < HALF_BIG else BIG
+
+
+@hot_kernel
+def safe_lower(state: State, e: int | np.uint64) -> float:
+    """A lower bound of arc e that holds in spite of rounding; -inf where there is none."""
+    bound = state.arc[LOWER, e]
+    return bound - slop(state, e) if bound > -HALF_BIG else -np.inf
+
+
+@inner_kernel
+def safe_best(graph: Layers, state: State, bound: FloatArray, value: FloatArray) -> None:
+    """value[i] = largest upper value from node i to the sink, rounding allowed for; bound is UPPER or TOP."""
+    first, target = graph.first, graph.target
+    value[len(first) - 1] = 0.0
+    for i in range(len(first) - 2, -1, -1):
+        best = -np.inf
+        for e in range(first[i], first[i + 1]):
+            best = max(best, safe_upper(state, e, bound[e]) + value[target[e]])
+        value[i] = best
+
+
+@inner_kernel
+def safe_floor(graph: Layers, state: State, value: FloatArray) -> None:
+    """value[i] = largest lower value from node i to the sink over all policies, rounding allowed for."""
+    first, target = graph.first, graph.target
+    value[len(first) - 1] = 0.0
+    for i in range(len(first) - 2, -1, -1):
+        best = -np.inf
+        for e in range(first[i], first[i + 1]):
+            best = max(best, safe_lower(state, e) + value[target[e]])
+        value[i] = best

@@ -1,0 +1,105 @@
+"""Uniform: a baseline that plays uniformly at random and stops by proof all the same."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import one_of, real, whole
+from surepath.errors import SettingError
+from surepath.kernels.widths import WIDTHS
+from surepath.learners.per_arc.elimination import EVERY_EPISODE
+from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc.recommendation import CAUTIOUS
+from surepath.learners.per_arc.sampling import UNIFORM
+from surepath.learners.per_arc.state import Rules
+from surepath.learners.per_arc.stopping import OPTIMAL_GAP
+from surepath.model.mdp import MDP
+
+
+class Uniform(RuleLearner):
+    """At every state each action with the same chance; stop when the optimal value is known to within epsilon.
+
+    Its stop and its answer are those of BPI-UCRL, so the guarantee is the same: only the choice of paths is blind.
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be; with 0 it never stops.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor, one number or one per arc.
+        widths: "paper", "mixture" or "empirical" (no guarantee).
+        seed: Of the choices; a simulated run draws its own.
+        prior: The constant c of the mixture width.
+
+    Example:
+        >>> from surepath import MDP
+        >>> learner = Uniform(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, [float(path[0])])
+        >>> learner.recommend().tolist()
+        [1]
+    """
+
+    name: ClassVar[str] = "Uniform"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        widths: str = "paper",
+        seed: int = 0,
+        prior: float = 20.0,
+    ) -> None:
+        self.widths = one_of("widths", widths, WIDTHS)
+        self.seed = whole("seed", seed, low=0)
+        self.prior = real("prior", prior)
+        if self.prior <= 0:
+            raise SettingError(f"prior must be positive, not {self.prior:g}")
+        super().__init__(mdp, epsilon, delta, sigma)
+
+    def _rules(self) -> Rules:
+        return Rules(
+            sampling=UNIFORM,
+            by_return=0,
+            by_value=0,
+            schedule=EVERY_EPISODE,
+            every=1,
+            growth=2.0,
+            sequential=0,
+            keep_last=0,
+            wait=0,
+            stopping=OPTIMAL_GAP,
+            strict=0,
+            at_eliminations=0,
+            single=0,
+            recommendation=CAUTIOUS,
+            widths_first=0,
+            least_played=0,
+            seed=self.seed % (1 << 62),
+            periods=0,
+            **self._width_settings(self.widths, self.prior),
+        )
+
+    def _rules_for(self, rng: np.random.Generator) -> Rules:
+        return self.rules._replace(seed=int(rng.integers(1 << 62)))
+
+    def _begin(self, rng: np.random.Generator) -> None:
+        self.rules = self._rules_for(rng)
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP."""
+        return {
+            "name": self.name,
+            "epsilon": self._first_epsilon,
+            "delta": self.delta,
+            "sigma": self.sigma_setting(),
+            "widths": self.widths,
+            "seed": self.seed,
+            "prior": self.prior,
+        }

@@ -1,0 +1,1 @@
+"""WholePlan: successive elimination over complete plans, one arm per plan."""

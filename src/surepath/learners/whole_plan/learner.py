@@ -1,0 +1,270 @@
+"""WholePlan: successive elimination over complete plans, one arm per plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import one_of, real, whole
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.errors import SettingError
+from surepath.kernels.arrays import Reality, no_reality
+from surepath.kernels.widths import WIDTHS
+from surepath.learners.base import Learner
+from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.record import GO_ON, STOP_REASONS, RunRecord
+from surepath.learners.whole_plan.rounds import (
+    ADVISE,
+    ASK,
+    FINISH,
+    JUDGE,
+    LEFT,
+    MEASURE,
+    N_ACTIVE,
+    N_TALLY,
+    PIVOT,
+    PLAYED,
+    ROUND,
+    RUN,
+    SETTLED,
+    TELL,
+    TEST,
+    Plans,
+    play_plans,
+)
+from surepath.model.mdp import MDP
+
+# Fields of Plans that a snapshot keeps, under the names it gives them.
+_SAVED = {
+    "plan_visits": "visits",
+    "plan_sums": "sums",
+    "active": "active",
+    "base": "base",
+    "size": "size",
+    "seen": "seen",
+    "origin": "origin",
+    "tally": "tally",
+    "bound": "bound",
+}
+
+_NO_REALITY = no_reality()
+_IDLE_RNG = np.random.default_rng(0)
+
+
+class WholePlan(Learner):
+    """Play every plan in rounds and drop those that are clearly behind; on small graphs this can win.
+
+    Nothing is shared between plans, so its cost grows with their number, and it lists them all. Its guarantee is the
+    usual one: within epsilon of the best with probability at least 1 - delta (not with `empirical` widths).
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor of each arc's reward, one number or one per arc.
+        widths: "paper" or "mixture", with a union over plans; or "empirical" (no guarantee).
+        max_plans: Graphs with more plans are refused.
+        prior: The constant c of the mixture width.
+
+    Example:
+        >>> learner = WholePlan(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, [float(path[0])])
+        >>> learner.recommend().tolist()
+        [1]
+    """
+
+    name: ClassVar[str] = "WholePlan"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        widths: str = "paper",
+        max_plans: int = 100_000,
+        prior: float = 20.0,
+    ) -> None:
+        super().__init__(mdp, epsilon, delta, sigma)
+        self.widths = one_of("widths", widths, WIDTHS)
+        self.max_plans = whole("max_plans", max_plans, low=1)
+        self.prior = real("prior", prior)
+        if self.prior <= 0:
+            raise SettingError(f"prior must be positive, not {self.prior:g}")
+        if mdp.log_paths > np.log(self.max_plans) + 1e-9:
+            count = mdp.n_paths if mdp.log_paths < 40 else f"about e^{mdp.log_paths:.0f}"
+            raise SettingError(
+                f"the graph has {count} plans and WholePlan lists them all, at most {self.max_plans}; "
+                f"EPRL and Challenger need no list"
+            )
+        self._arcs = _list_plans(mdp)
+        self._after = _paths_after(mdp)
+        self._plans = self._new_plans()
+        self._epsilons = np.array([self.epsilon])
+        self._no_record = RunRecord.empty(1, mdp.horizon)
+        self._connect()
+
+    def _connect(self) -> None:
+        self._origin = self._plans.origin
+
+    def _new_plans(self) -> Plans:
+        count, known = len(self._arcs), self.mdp.is_known
+        plans = Plans(
+            arcs=self._arcs,
+            learned=~known,
+            noise=self.sigma.copy(),
+            sigma=np.sqrt((self.sigma[self._arcs] ** 2).sum(axis=1)),
+            visits=np.zeros(count, dtype=np.int64),
+            sums=np.zeros(count),
+            active=np.ones(count, dtype=np.bool_),
+            base=np.zeros(count),
+            size=np.zeros(count),
+            upper=np.zeros(count),
+            seen=known.copy(),
+            origin=np.zeros(self.mdp.n_arcs),
+            centre=self.known_gain.copy(),
+            gain=np.zeros(self.mdp.horizon),
+            used=np.zeros(self.mdp.n_arcs, dtype=np.bool_),
+            tally=np.zeros(N_TALLY, dtype=np.int64),
+            bound=np.array([float(WIDTHS.index(self.widths)), self.delta, self.prior, np.inf]),
+        )
+        plans.tally[ROUND], plans.tally[LEFT], plans.tally[N_ACTIVE], plans.tally[PIVOT] = 1, count, count, -1
+        return plans
+
+    def _play(self, task: int, number: int = 0) -> float:
+        return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, self._epsilons, self._no_record)
+
+    def _active(self) -> BoolArray:
+        """Arcs on some plan that is still in play, bool [N]."""
+        used = np.zeros(self.mdp.n_arcs, dtype=bool)
+        used[self._arcs[self._plans.active]] = True
+        return used
+
+    @property
+    def active_plans(self) -> int:
+        """How many plans are still in play."""
+        return int(self._plans.active.sum())
+
+    def _recommend(self) -> IntArray:
+        """The active plan of largest lower bound, int [H]."""
+        return cast(IntArray, self._arcs[int(self._play(ADVISE))].copy())
+
+    def _gap(self) -> float:
+        """Largest upper bound of an active plan minus the lower bound of the recommended one; 0 when one is left."""
+        if self._plans.tally[N_ACTIVE] == 1:
+            return 0.0
+        return self._play(MEASURE)
+
+    def _choose(self) -> IntArray:
+        return cast(IntArray, self._arcs[int(self._play(ASK))])
+
+    def _choose_beside(self, index: int) -> IntArray:
+        """The active plan with the fewest plays, those under way included; ties: lowest plan."""
+        plays = self._plans.visits.copy()
+        for path in self._under_way:
+            plays[self._rank(path)] += 1
+        active = np.flatnonzero(self._plans.active)
+        return cast(IntArray, self._arcs[active[np.argmin(plays[active])]])
+
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        self._plans.tally[PLAYED] = len(gains)
+        self._plans.gain[: len(gains)] = gains
+        self.episodes += 1
+        reason = int(self._play(TELL, self._rank(path)))
+        played = path[: len(gains)]
+        learned = ~self.mdp.is_known[played]
+        self._visits[played] += 1
+        self._sums[played[learned]] += gains[learned] - self._origin[played[learned]]
+        self._stop(reason)
+
+    def _stop(self, reason: int) -> None:
+        """Note the verdict; a stop stays."""
+        if reason != GO_ON and not self.stopped:
+            self.stop_reason = STOP_REASONS[reason]
+            self.stopped = True
+
+    def _epsilon_changed(self) -> None:
+        self._epsilons[0] = self.epsilon
+        self._stop(int(self._play(TEST)))
+
+    def _excluded_changed(self) -> None:
+        self._plans.active[:] = ~self._excluded[self._arcs].any(axis=1)
+        self._play(JUDGE)
+        self._stop(int(self._play(TEST)))
+
+    def _evidence(self) -> dict[str, Any]:
+        """What was seen of arcs and of plans, which plans are left, and where the round stands."""
+        plans = {name: getattr(self._plans, field).copy() for name, field in _SAVED.items()}
+        return {"visits": self._visits.copy(), "sums": self._sums.copy(), **plans}
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        self._plans = self._new_plans()
+        for name, field in _SAVED.items():
+            getattr(self._plans, field)[:] = evidence[name]
+        self._plans.centre[:] = np.where(self.mdp.is_known, self.known_gain, self._plans.origin)
+        self._visits[:], self._sums[:] = evidence["visits"], evidence["sums"]
+        self._epsilons[0] = self.epsilon
+        self._connect()
+
+    def _rank(self, path: IntArray) -> int:
+        """The number of a plan in the list."""
+        rank = 0
+        for arc in path.tolist():
+            low = int(self.mdp.first[self.mdp.source[arc]])
+            rank += int(self._after[self.mdp.target[low:arc]].sum())
+        return rank
+
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        order = np.argsort(-epsilons, kind="stable")
+        falling = np.ascontiguousarray(epsilons[order])
+        record, plans = RunRecord.empty(len(falling), self.mdp.horizon), self._new_plans()
+        limit = 0
+        while plans.tally[SETTLED] < len(falling):
+            raise_if_cancelled()
+            limit = min(budget, limit + 1_000_000)
+            play_plans(plans, reality, rng, FINISH if limit == budget else RUN, limit, falling, record)
+        back = np.argsort(order)
+        return RunRecord(
+            record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP."""
+        return {
+            "name": self.name,
+            "epsilon": self._first_epsilon,
+            "delta": self.delta,
+            "sigma": self.sigma_setting(),
+            "widths": self.widths,
+            "max_plans": self.max_plans,
+            "prior": self.prior,
+        }
+
+
+def _paths_after(mdp: MDP) -> IntArray:
+    """Number of ways from each node to the sink, int [n_nodes + 1]."""
+    count = np.zeros(mdp.n_nodes + 1, dtype=np.int64)
+    count[-1] = 1
+    for node in range(mdp.n_nodes - 1, -1, -1):
+        count[node] = count[mdp.target[mdp.first[node] : mdp.first[node + 1]]].sum()
+    return count
+
+
+def _list_plans(mdp: MDP) -> IntArray:
+    """Every plan, int [P, H], in lexicographic order of arcs."""
+    paths, node = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for _ in range(mdp.horizon):
+        low = mdp.first[node]
+        degree = mdp.first[node + 1] - low
+        row = np.repeat(np.arange(len(node)), degree)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
+        arc = low[row] + place
+        paths = np.column_stack([paths[row], arc])
+        node = mdp.target[arc]
+    return np.ascontiguousarray(paths)

@@ -1,0 +1,289 @@
+"""Successive elimination over complete plans: each plan is one arm, and only its own returns count for it.
+
+In rounds: play every active plan once, then drop each plan whose upper bound is below the largest lower bound of an
+active plan. Stop when one plan is left, or when the largest upper bound exceeds the largest lower bound by at most
+epsilon. A plan's return is the sum of rewards that are conditionally sub-Gaussian in turn, so its own factor is the
+root of the sum of their squares, and the width is that of `kernels/widths.py` with a union over the P plans. It shares
+nothing between plans, yet on a handful of plans one width beats a sum of H of them.
+
+A return is added up relative to the origins of its arcs (their first gains, see `kernels/origins.py`), and a plan's
+value is relative to that of one plan, the pivot, from the differences of their arcs' centres stage by stage: large
+rewards that differ little lose nothing. What rounding can still do is added to the width (see `per_arc/rounding.py`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.kernels.arrays import Reality
+from surepath.kernels.draw import draw
+from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel
+from surepath.kernels.origins import UNIT, origin_of
+from surepath.kernels.widths import base_width
+from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
+
+# Places in Plans.tally.
+EPISODES, ROUND, LEFT, NEXT, N_ACTIVE, SETTLED, PLAYED, PIVOT, N_TALLY = range(9)
+# PLAYED: how many steps of the trial in Plans.gain were played.  PIVOT: -1 before the first return.
+# Place in Plans.bound of the largest upper less the largest lower bound after the last round.
+SPAN = 3
+# What `play_plans` can be asked for.
+ASK, TELL, ADVISE, MEASURE, JUDGE, TEST, RUN, FINISH = range(8)
+
+
+class Plans(NamedTuple):
+    """All plans and what is known of them."""
+
+    arcs: IntArray  # [P, H] the plans
+    learned: BoolArray  # [N] arcs whose reward must be learned
+    noise: FloatArray  # [N] sigma of each arc
+    sigma: FloatArray  # [P]
+    visits: IntArray  # [P] whole returns seen
+    sums: FloatArray  # [P] of returns, relative to the origins
+    active: BoolArray  # [P]
+    base: FloatArray  # [P] sum of the centres less that of the pivot, once visited
+    size: FloatArray  # [P] what rounding can have done to it
+    upper: FloatArray  # [P] upper bound when last looked at
+    seen: BoolArray  # [N] arcs that have an origin, or need none
+    origin: FloatArray  # [N] first gain of each arc to learn
+    centre: FloatArray  # [N] the same, or the known gain
+    gain: FloatArray  # [H] gains of the trial at hand
+    used: BoolArray  # [N] room for marks
+    tally: IntArray  # [N_TALLY]
+    bound: FloatArray  # [4] kind of width (as a float), delta, c, SPAN
+
+
+@hot_kernel
+def width_of(plans: Plans, p: int) -> float:
+    """Half the confidence interval of plan p; infinite while it has not been played."""
+    n = plans.visits[p]
+    if n == 0:
+        return np.inf
+    kind, delta, prior = int(plans.bound[0]), plans.bound[1], plans.bound[2]
+    return float(plans.sigma[p] * base_width(kind, float(n), float(len(plans.visits)), delta, prior))
+
+
+@hot_kernel
+def interval(plans: Plans, p: int) -> tuple[float, float]:
+    """Lower and upper bound of plan p relative to the pivot, rounding allowed for; what is no number is no bound."""
+    n = plans.visits[p]
+    if n == 0:
+        return -np.inf, np.inf
+    mean, width = plans.base[p] + plans.sums[p] / n, width_of(plans, p)
+    share = (2.0 * plans.arcs.shape[1] + 8.0) * (abs(mean) + width) + 2.0 * abs(plans.sums[p])
+    reach = width + plans.size[p] + UNIT * share
+    if not abs(mean) + reach < np.inf:
+        return -np.inf, np.inf
+    return mean - reach, mean + reach
+
+
+@inner_kernel
+def set_base(plans: Plans, p: int) -> None:
+    """The value of plan p, all of whose arcs were seen, relative to the pivot."""
+    pivot, horizon = plans.tally[PIVOT], plans.arcs.shape[1]
+    base, size, rewards = 0.0, 0.0, 0.0
+    for h in range(horizon):
+        difference = plans.centre[plans.arcs[p, h]] - plans.centre[plans.arcs[pivot, h]]
+        base += difference
+        size += abs(difference)
+        rewards += abs(plans.origin[plans.arcs[p, h]])
+    plans.base[p] = base
+    plans.size[p] = UNIT * ((2.0 * horizon + 8.0) * size + rewards)
+
+
+@inner_kernel
+def find_pivot(plans: Plans) -> None:
+    """Make the plan of largest mean the pivot: then the values that matter are the smallest."""
+    pivot = plans.tally[PIVOT]
+    best = plans.base[pivot] + plans.sums[pivot] / plans.visits[pivot]
+    for p in range(len(plans.visits)):
+        if plans.visits[p] > 0 and plans.base[p] + plans.sums[p] / plans.visits[p] > best:
+            pivot, best = p, plans.base[p] + plans.sums[p] / plans.visits[p]
+    plans.tally[PIVOT] = pivot
+    for p in range(len(plans.visits)):
+        if plans.visits[p] > 0:
+            set_base(plans, p)
+
+
+@inner_kernel
+def bounds(plans: Plans) -> tuple[float, float, int]:
+    """Largest upper bound, largest lower bound and the plan that has it, over active plans; ties: lowest plan."""
+    top, floor, best = -np.inf, -np.inf, -1
+    for p in range(len(plans.visits)):
+        if plans.active[p]:
+            lower, upper = interval(plans, p)
+            plans.upper[p] = upper
+            top = max(top, upper)
+            if best < 0 or lower > floor:
+                floor, best = lower, p
+    return top, floor, best
+
+
+@inner_kernel
+def judge(plans: Plans) -> None:
+    """Drop what is ruled out and begin the next round; SPAN, which what is dropped does not change, is kept."""
+    tally = plans.tally
+    top, floor, _ = bounds(plans)
+    plans.bound[SPAN] = top - floor
+    least, active = -1, 0
+    for p in range(len(plans.visits)):
+        if plans.active[p] and plans.upper[p] < floor:
+            plans.active[p] = False
+        if plans.active[p]:
+            active += 1
+            if least < 0 or plans.visits[p] < least:
+                least = plans.visits[p]
+    tally[N_ACTIVE] = active
+    tally[ROUND] = least + 1
+    tally[NEXT] = 0
+    left = 0
+    for p in range(len(plans.visits)):
+        if plans.active[p] and plans.visits[p] <= least:
+            left += 1
+    tally[LEFT] = left
+
+
+@hot_kernel
+def choose(plans: Plans) -> int:
+    """The next active plan of this round."""
+    p = plans.tally[NEXT]
+    while not plans.active[p] or plans.visits[p] >= plans.tally[ROUND]:
+        p += 1
+    plans.tally[NEXT] = p
+    return int(p)
+
+
+@inner_kernel
+def find_origins(plans: Plans, p: int) -> None:
+    """The origins of arcs that the trial of plan p in Plans.gain is the first to play."""
+    for h in range(plans.tally[PLAYED]):
+        e = plans.arcs[p, h]
+        if not plans.seen[e]:
+            plans.seen[e] = True
+            plans.origin[e] = origin_of(plans.gain[h], plans.noise[e])
+            plans.centre[e] = plans.origin[e]
+
+
+@hot_kernel
+def absorb(plans: Plans, p: int) -> bool:
+    """Take in a trial of plan p from Plans.gain; whether a round has ended.
+
+    A trial that broke off tells of the arcs it played and nothing of the plan, whose return was not seen.
+    """
+    tally, total = plans.tally, 0.0
+    tally[EPISODES] += 1
+    if plans.visits[p] == 0:
+        find_origins(plans, p)
+    for h in range(tally[PLAYED]):
+        e = plans.arcs[p, h]
+        if plans.learned[e]:
+            total += plans.gain[h] - plans.origin[e]
+    if tally[PLAYED] < plans.arcs.shape[1]:
+        return False
+    plans.visits[p] += 1
+    plans.sums[p] += total
+    if plans.visits[p] == 1:
+        if tally[PIVOT] < 0:
+            tally[PIVOT] = p
+        set_base(plans, p)
+    if plans.active[p] and plans.visits[p] == tally[ROUND]:
+        tally[LEFT] -= 1
+    if tally[LEFT] > 0:
+        return False
+    if tally[ROUND] == 1:
+        find_pivot(plans)
+    judge(plans)
+    return True
+
+
+@inner_kernel
+def verdict(plans: Plans, epsilon: float) -> int:
+    """Whether to stop after a round; also when all that is left is known, and rounding is all that is left to learn."""
+    if plans.bound[SPAN] <= epsilon:
+        return GAP
+    if plans.tally[N_ACTIVE] == 1:
+        return SINGLE
+    for p in range(len(plans.visits)):
+        if plans.active[p] and width_of(plans, p) != 0.0:
+            return GO_ON
+    return GAP
+
+
+@inner_kernel
+def unused(plans: Plans) -> int:
+    """How many arcs lie on no active plan."""
+    for e in range(len(plans.used)):
+        plans.used[e] = False
+    count = len(plans.used)
+    for p in range(len(plans.visits)):
+        if plans.active[p]:
+            for h in range(plans.arcs.shape[1]):
+                e = plans.arcs[p, h]
+                count -= 0 if plans.used[e] else 1
+                plans.used[e] = True
+    return count
+
+
+@inner_kernel
+def settle(plans: Plans, record: RunRecord, reason: np.int64) -> None:
+    """Note the answer for the next epsilon."""
+    at = plans.tally[SETTLED]
+    top, floor, best = bounds(plans)
+    record.tau[at] = plans.tally[EPISODES]
+    record.reason[at] = reason
+    for h in range(plans.arcs.shape[1]):
+        record.path[at, h] = plans.arcs[best, h]
+    record.eliminated[at] = unused(plans)
+    record.gap[at] = 0.0 if plans.tally[N_ACTIVE] == 1 else top - floor
+    plans.tally[SETTLED] += 1
+
+
+@bare_kernel
+def play_plans(
+    plans: Plans,
+    reality: Reality,
+    rng: np.random.Generator,
+    task: int,
+    number: int,
+    epsilons: FloatArray,
+    record: RunRecord,
+) -> float:
+    """The one way in, as `per_arc.run.play`: `number` is the limit of a run, or the plan that TELL was played.
+
+    MEASURE gives the certified gap; JUDGE drops what is ruled out by what is known now; TEST says whether to stop.
+    """
+    tally = plans.tally
+    if task == ASK:
+        return float(choose(plans))
+    if task == ADVISE:
+        return float(bounds(plans)[2])
+    if task == MEASURE:
+        top, floor, _ = bounds(plans)
+        return top - floor
+    if task == JUDGE:
+        judge(plans)
+        return 0.0
+    if task == TEST:
+        return float(verdict(plans, epsilons[0]))
+    if task == TELL:
+        if absorb(plans, number):
+            return float(verdict(plans, epsilons[0]))
+        return float(GO_ON)
+    tally[PLAYED] = plans.arcs.shape[1]
+    while tally[EPISODES] < number and tally[SETTLED] < len(epsilons):
+        p = choose(plans)
+        for h in range(plans.arcs.shape[1]):
+            plans.gain[h] = draw(reality, plans.arcs[p, h], rng)
+        if not absorb(plans, p):
+            continue
+        while tally[SETTLED] < len(epsilons):
+            reason = verdict(plans, epsilons[tally[SETTLED]])
+            if reason == GO_ON:
+                break
+            settle(plans, record, np.int64(reason))
+    while task == FINISH and tally[SETTLED] < len(epsilons):
+        settle(plans, record, np.int64(BUDGET))
+    return 0.0

@@ -1,0 +1,1 @@
+"""Ways into a problem: tables, rows, steps, files, graphs, environments."""

@@ -1,0 +1,158 @@
+"""An MDP from an edge table: rows, or a CSV file, with or without stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import cast
+
+from surepath._checks import one_sigma, suggest
+from surepath.errors import ProblemError
+from surepath.model.mdp import MDP
+from surepath.model.sources.assembly import EdgeTable, assemble
+from surepath.model.sources.edge_rows import Edge, EdgeRow, read_rows
+from surepath.model.sources.layering import PASS, Step, layer, waiting_name
+
+__all__ = ["EdgeRow", "EdgeTable", "from_edges", "read_edges"]
+
+
+def from_edges(
+    rows: Iterable[EdgeRow] | str | Path,
+    *,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    sigma: float | None = None,
+    direction: str = "maximize",
+) -> MDP:
+    """Build an MDP from rows or from a CSV file.
+
+    A row is (stage, state, action, next_state), (state, action, next_state), or a mapping that may also hold `known`
+    (a reward known in advance), `sigma`, `low`, `high` and `mean`. Without stages the rows must form a DAG; states
+    are laid out by their longest distance from the source, and shorter ways wait on pass-through arcs of known
+    reward 0. An empty next state ends the plan.
+
+    Args:
+        rows: The rows, or the path of a CSV file with a header line.
+        source: The first state; by default the only one it can be.
+        target: Without stages: the state where plans end; by default every state without rows.
+        sigma: Sub-Gaussian factor of the rows that give none of their own; half the range by default.
+        direction: "maximize" or "minimize".
+
+    Example:
+        >>> mdp = from_edges([("home", "bus", "work"), ("home", "walk", "park"), ("park", "walk", "work")])
+        >>> mdp.horizon, mdp.n_arcs, mdp.n_paths
+        (2, 4, 2)
+    """
+    if isinstance(rows, (str, Path)):
+        from surepath.model.sources.csv_table import read_csv
+
+        table = read_csv(Path(rows))
+        rows, place = table.rows, table.place
+    else:
+        place = None
+    return read_edges(rows, source=source, target=target, sigma=sigma, direction=direction, place=place).mdp
+
+
+def read_edges(
+    rows: Iterable[EdgeRow],
+    *,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    sigma: float | None = None,
+    fallback: float | None = None,
+    direction: str = "maximize",
+    states: Sequence[str] | None = None,
+    actions: Sequence[str] | None = None,
+    step_names: Sequence[str] | None = None,
+    horizon: int | None = None,
+    place: Callable[[int], str] | None = None,
+) -> EdgeTable:
+    """Build an MDP from rows and say which arc each row became.
+
+    Args:
+        rows: See `from_edges`.
+        source, target, sigma, direction: See `from_edges`.
+        fallback: Sub-Gaussian factor of the rows that have neither sigma nor range, when `sigma` is not given.
+        states, actions: Names in the order they are to be numbered; by default in the order they are met, and
+            plain whole numbers stand for themselves.
+        step_names: Names of the stages, one each.
+        horizon: With stages: how many there are, when all plans may end before the last one.
+        place: Names row i in messages; "row 1" is the first by default.
+    """
+    edges = read_rows(rows, place or (lambda i: f"row {i + 1}"))
+    sigma, fallback = (None if number is None else one_sigma(number, ProblemError) for number in (sigma, fallback))
+    start = None if source is None else str(source)
+    goal = None if target is None else str(target)
+    _refuse_twins(edges)
+    if edges[0].stage is None:
+        steps, start = layer(edges, start, goal)
+    elif goal is not None:
+        raise ProblemError("target is for tables without stages; with stages every plan ends after the last one")
+    else:
+        steps, start = _staged(edges, start, horizon)
+    return assemble(edges, steps, start, sigma, fallback, direction, states, actions, step_names)
+
+
+def _refuse_twins(edges: Sequence[Edge]) -> None:
+    seen: dict[tuple[int | None, str, str], Edge] = {}
+    for edge in edges:
+        twin = seen.setdefault((edge.stage, edge.state, edge.action), edge)
+        if twin is not edge:
+            raise ProblemError(f"{edge} repeats {twin.place}; an action leads to one place from one state and stage")
+
+
+def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[Step], str]:
+    """Steps of a table that has stages; a plan that ends early waits until the last stage."""
+    stages = {cast(int, edge.stage) for edge in edges}
+    last = max(stages)
+    horizon = max(last + 1, horizon or 0)
+    if min(stages) != 0:
+        raise ProblemError(f"stages are numbered from 0; the lowest here is {min(stages)}")
+    if len(stages) <= last:
+        gap = next(h for h in range(last) if h not in stages)
+        raise ProblemError(f"no row has stage {gap}, but there is a stage {last}; stages leave no gaps")
+    firsts = list(dict.fromkeys(edge.state for edge in edges if edge.stage == 0))
+    if source is None and len(firsts) > 1:
+        shown = ", ".join(repr(s) for s in firsts[:5]) + (", ..." if len(firsts) > 5 else "")
+        raise ProblemError(f"stage 0 has {len(firsts)} states ({shown}); a plan starts in one: name it with source")
+    if source is not None and source not in firsts:
+        raise ProblemError(f"no row of stage 0 leaves the source {source!r}{suggest(source, firsts)}")
+
+    places: dict[str, list[int]] = {}
+    for edge in edges:
+        places.setdefault(edge.state, []).append(cast(int, edge.stage))
+    present = {(cast(int, edge.stage), edge.state) for edge in edges}
+    end = waiting_name(None, places)
+    steps, first_wait = [], horizon
+    reached: list[set[str]] = [set() for _ in range(horizon + 1)]
+    reached[0].add(source or firsts[0])
+    for i in sorted(range(len(edges)), key=lambda i: cast(int, edges[i].stage)):
+        edge, h = edges[i], cast(int, edges[i].stage)
+        if edge.state not in reached[h]:
+            continue
+        ahead = edge.next_state
+        if h == horizon - 1:
+            ahead = None
+        elif ahead is None:
+            ahead, first_wait = end, min(first_wait, h + 1)
+        elif (h + 1, ahead) not in present:
+            raise ProblemError(_dead_end(edge, h, ahead, places))
+        else:
+            reached[h + 1].add(ahead)
+        steps.append(Step(h, edge.state, edge.action, ahead, i))
+    steps += [Step(h, end, PASS, end if h + 1 < horizon else None, -1) for h in range(first_wait, horizon)]
+    return steps, source or firsts[0]
+
+
+def _dead_end(edge: Edge, stage: int, ahead: str, places: dict[str, list[int]]) -> str:
+    other = sorted(set(places.get(ahead, [])))
+    if other:
+        shown = ", ".join(map(str, other[:5]))
+        return (
+            f"{edge} leads to state {ahead!r} at stage {stage + 1}, where it has no action; it has some at stage "
+            f"{shown}, and arcs join consecutive stages"
+        )
+    return (
+        f"{edge} leads to state {ahead!r}, which has no action at stage {stage + 1}; "
+        f"add its rows, or leave next_state empty where a plan ends"
+    )

@@ -1,0 +1,218 @@
+"""A problem as people think of it: named steps, the options of each, and what a step's score depends on.
+
+A state remembers only what later scores still need: before step i it is the tuple of those earlier choices on which the
+score of step i, or of a later one, depends. So "previous" makes a chain, "none" a single state per step.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import check_sigma, one_of, per_arc, suggest
+from surepath._numbers import is_whole
+from surepath._types import FloatArray, IntArray
+from surepath.errors import ProblemError, SettingError
+from surepath.model.mdp import MDP
+from surepath.model.sources.dense import reward_limits
+
+Depends = str | Mapping[str, str | Sequence[str]]
+
+MANY = 100_000  # arcs from which on a warning asks whether this was meant
+MOST = 5_000_000  # arcs from which on nothing is built
+
+
+class Step(NamedTuple):
+    """One step: its name, its options, and the earlier steps that the state before it remembers."""
+
+    name: str
+    options: tuple[str, ...]
+    remembers: tuple[int, ...]
+
+
+def from_steps(
+    steps: Mapping[str, Sequence[Any]],
+    depends: Depends = "previous",
+    *,
+    direction: str = "maximize",
+    reward_range: tuple[ArrayLike, ArrayLike] | None = None,
+    sigma: ArrayLike | Mapping[str, float] | None = None,
+) -> MDP:
+    """Build an MDP whose plans choose one option for each step.
+
+    Args:
+        steps: The options of each step, in the order the steps are taken.
+        depends: Which earlier choices the score of a step depends on, besides its own option: "previous" (the step
+            before), "none", or {step: [earlier steps]}, where steps that are not named depend on none.
+        direction: "maximize" or "minimize".
+        reward_range: Lowest and highest score, each one number or one per arc.
+        sigma: Sub-Gaussian factor of the scores: one number, one per arc, or one per step {step: number}.
+
+    Example:
+        >>> mdp = from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1)
+        >>> mdp.n_paths, mdp.n_arcs, mdp.state_label(2)
+        (4, 6, 'chunk=512')
+        >>> mdp.plan(mdp.path({"chunk": "512", "retriever": "bm25"}))
+        {'chunk': '512', 'retriever': 'bm25'}
+    """
+    named = _named(steps)
+    rows = _remembering(named, _needs(list(named), depends))
+    sizes = [prod(len(rows[j].options) for j in row.remembers) for row in rows]  # states before each step
+    _refuse_blow_up(rows, sizes)
+    labels, state_of = _states(rows)
+    actions = {option: i for i, option in enumerate(dict.fromkeys(o for row in rows for o in row.options))}
+    stage_node = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    degree, action, target, node_state = [], [], [], []
+    for i, row in enumerate(rows):
+        order = np.argsort([actions[option] for option in row.options], kind="stable")  # arcs go by action number
+        degree.append(np.full(sizes[i], len(order)))
+        action.append(np.tile(np.array([actions[option] for option in row.options])[order], sizes[i]))
+        target.append(stage_node[i + 1] + _ahead(rows, i, sizes[i])[:, order].ravel())
+        node_state.append(state_of[row.remembers] + np.arange(sizes[i]))
+    first = np.concatenate([[0], np.cumsum(np.concatenate(degree))]).astype(np.int64)
+    n_arcs, arcs_of = int(first[-1]), [size * len(row.options) for size, row in zip(sizes, rows)]
+    limits = reward_limits(reward_range, n_arcs)
+    noise = _noise(sigma, rows, arcs_of)
+    if noise is None and limits is not None:
+        noise = (limits[1] - limits[0]) / 2
+    return MDP(
+        first=first,
+        target=np.concatenate(target),
+        stage_node=stage_node,
+        node_state=np.concatenate(node_state),
+        action=np.concatenate(action),
+        sigma=noise,
+        reward_range=limits,
+        state_labels=labels,
+        action_labels=tuple(actions),
+        direction=direction,
+        step_labels=tuple(named),
+    )
+
+
+def _named(steps: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(steps, Mapping) or not steps:
+        raise ProblemError(f"steps must be a mapping {{step: options}} with at least one step, not {steps!r}")
+    named = {}
+    for name, options in steps.items():
+        if not isinstance(name, str) or not name:
+            raise ProblemError(f"the name of a step must be text and not empty, not {name!r}")
+        if isinstance(options, (str, bytes)) or not isinstance(options, Sequence) or not len(options):
+            raise ProblemError(f"step {name!r} needs a list of at least one option, not {options!r}")
+        for option in options:
+            if not is_whole(option) and (not isinstance(option, str) or not option):
+                raise ProblemError(f"an option of step {name!r} must be text or a whole number, not {option!r}")
+        texts = tuple(str(option) for option in options)
+        twice = next((text for i, text in enumerate(texts) if text in texts[:i]), None)
+        if twice is not None:
+            raise ProblemError(f"step {name!r} has the option {twice!r} twice")
+        named[name] = texts
+    return named
+
+
+def _needs(names: list[str], depends: Any) -> list[set[int]]:
+    """The earlier steps on which each step's score depends."""
+    if not isinstance(depends, Mapping):
+        kind = one_of("depends", depends, ("previous", "none"))
+        return [{i - 1} if i and kind == "previous" else set() for i in range(len(names))]
+    needs: list[set[int]] = [set() for _ in names]
+    for name, earlier in depends.items():
+        if name not in names:
+            raise SettingError(f"depends names no step {name!r}{suggest(str(name), names)}")
+        at = names.index(name)
+        if not isinstance(earlier, (str, list, tuple, set, frozenset)):
+            raise SettingError(f"depends of step {name!r} must be a list of earlier steps, not {earlier!r}")
+        for other in [earlier] if isinstance(earlier, str) else earlier:
+            if other not in names:
+                raise SettingError(f"step {name!r} depends on no step {other!r}{suggest(str(other), names)}")
+            if names.index(other) >= at:
+                raise SettingError(
+                    f"step {name!r} cannot depend on {other!r}, which does not come before it; "
+                    f"the order is {' > '.join(names)}"
+                )
+            needs[at].add(names.index(other))
+    return needs
+
+
+def _remembering(named: dict[str, tuple[str, ...]], needs: list[set[int]]) -> list[Step]:
+    rows = []
+    for i, (name, options) in enumerate(named.items()):
+        ahead = set().union(*needs[i:])
+        rows.append(Step(name, options, tuple(j for j in range(i) if j in ahead)))
+    return rows
+
+
+def _refuse_blow_up(rows: list[Step], sizes: list[int]) -> None:
+    """Count before building: memory of earlier choices multiplies."""
+    arcs = [size * len(row.options) for size, row in zip(sizes, rows)]
+    total, worst = sum(arcs), max(range(len(rows)), key=lambda i: arcs[i])
+    if total <= MANY:
+        return
+    kept = ", ".join(rows[j].name for j in rows[worst].remembers) or "no earlier choice"
+    message = (
+        f"these steps make {total:,} arcs, {arcs[worst]:,} of them at step {rows[worst].name!r}, "
+        f"which has to remember: {kept}"
+    )
+    if total > MOST:
+        raise ProblemError(f"{message}; at most {MOST:,} are built. Let fewer steps depend on distant choices")
+    warnings.warn(f"{message}. Every arc is learned by trials; is every dependency needed?", UserWarning, stacklevel=4)
+
+
+def _states(rows: list[Step]) -> tuple[tuple[str, ...], dict[tuple[int, ...], int]]:
+    """Labels of all states, and the number of the first state of each set of remembered steps."""
+    labels: list[str] = []
+    first: dict[tuple[int, ...], int] = {}
+    for row in rows:
+        if row.remembers in first:
+            continue
+        first[row.remembers] = len(labels)
+        own = [""]
+        for j in row.remembers:
+            parts = [f"{_plain(rows[j].name)}={_plain(option)}" for option in rows[j].options]
+            own = [f"{head}, {part}" if head else part for head in own for part in parts]
+        labels += own if row.remembers else ["start"]
+    return tuple(labels), first
+
+
+def _plain(name: str) -> str:
+    """A name that cannot run into its neighbours in a label."""
+    return name if not set(name) & set("=,'\"") else repr(name)
+
+
+def _ahead(rows: list[Step], i: int, size: int) -> IntArray:
+    """Place within the next stage of each (state, option) of step i, int [states, options]."""
+    options = len(rows[i].options)
+    goal = np.zeros((size, options), dtype=np.int64)
+    if i + 1 == len(rows):
+        return goal
+    node, stride = np.arange(size), 1
+    digit = {}  # choice of each remembered step, the last one running fastest
+    for j in reversed(rows[i].remembers):
+        digit[j] = (node // stride) % len(rows[j].options)
+        stride *= len(rows[j].options)
+    stride = 1
+    for j in reversed(rows[i + 1].remembers):
+        goal += stride * (np.arange(options)[None, :] if j == i else digit[j][:, None])
+        stride *= len(rows[j].options)
+    return goal
+
+
+def _noise(sigma: Any, rows: list[Step], arcs_of: list[int]) -> FloatArray | None:
+    if sigma is None:
+        return None
+    if not isinstance(sigma, Mapping):
+        return check_sigma(sigma, sum(arcs_of))
+    names = [row.name for row in rows]
+    for name in sigma:
+        if name not in names:
+            raise SettingError(f"sigma names no step {name!r}{suggest(str(name), names)}")
+    lacking = next((name for name in names if name not in sigma), None)
+    if lacking is not None:
+        raise SettingError(f"sigma lacks step {lacking!r}; give every step one, or one number for all")
+    own = [per_arc(f"sigma of step {name!r}", sigma[name], count) for name, count in zip(names, arcs_of)]
+    return check_sigma(np.concatenate(own), sum(arcs_of))

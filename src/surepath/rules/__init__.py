@@ -1,1 +1,0 @@
-"""One rule, one file: sampling, elimination, stopping, recommendation."""

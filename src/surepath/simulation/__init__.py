@@ -1,0 +1,1 @@
+"""Many runs of a learner in a simulated world, and what comes of them."""

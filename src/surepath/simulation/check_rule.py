@@ -1,0 +1,143 @@
+"""check_rule: try a rule of your own on awkward graphs before you trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from surepath._checks import seed_number, whole
+from surepath.errors import SettingError, SurepathError
+from surepath.learners.per_arc.eprl import EPRL
+from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule, View
+from surepath.model.instance import Instance
+from surepath.model.mdp import MDP
+from surepath.model.rewards import Gaussian
+
+Rule = SamplingRule | EliminationRule | StoppingRule
+
+_ENDINGS = 20  # graphs on which a sampling rule must come to an end
+
+
+def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 0) -> dict[str, Any]:
+    """Play a rule on small random graphs (ties, masked actions, known rewards, one path) and check its answers.
+
+    A sampling rule must give a path, the same one when asked again, and let the learner end: where max-diameter stops,
+    within some tens of times its episodes. An elimination rule must give bool [N] and, while all confidence intervals
+    hold, never drop an arc of a best path. A stopping rule must give a truth value and, while they hold, never stop on
+    a path more than epsilon from the best. Passing is evidence, not proof.
+
+    Returns:
+        What was played: graphs, episodes, stopped, eliminated.
+
+    Raises:
+        SettingError: What is wrong, on which graph, after how many episodes.
+
+    Example:
+        >>> class Widest(SamplingRule):
+        ...     def choose(self, view):
+        ...         return view.best_path(np.minimum(view.widths, 1e6))
+        >>> check_rule(Widest(), graphs=5)["graphs"]
+        5
+    """
+    if isinstance(rule, type):
+        raise SettingError(f"check_rule needs an object of your rule, {rule.__name__}(), not the class itself")
+    if not isinstance(rule, SamplingRule | EliminationRule | StoppingRule):
+        raise SettingError(
+            f"check_rule needs a SamplingRule, EliminationRule or StoppingRule, not {type(rule).__name__}; "
+            f"derive your class from one of them (surepath.learners.per_arc.own_rules)"
+        )
+    played = {"graphs": 0, "episodes": 0, "stopped": 0, "eliminated": 0}
+    for number in range(whole("graphs", graphs, low=1)):
+        rng = np.random.default_rng(np.random.SeedSequence([seed_number(seed), number]))
+        instance = _awkward(rng)
+        learner = _learner(rule, instance, float(rng.choice([0.0, 0.2, 1.0])))
+        played["episodes"] += _play(rule, learner, instance, rng, number, episodes)
+        played["graphs"] += 1
+        played["stopped"] += int(learner.stopped)
+        played["eliminated"] += int((~learner.active).sum())
+        if isinstance(rule, SamplingRule) and number < _ENDINGS:
+            _must_end(rule, instance, rng, number)
+    return played
+
+
+def _must_end(rule: SamplingRule, instance: Instance, rng: np.random.Generator, number: int) -> None:
+    """Let max-diameter and then the rule play on until they stop."""
+    needed = 0
+    for sampling in ("max-diameter", rule):
+        learner = EPRL(instance.mdp, 0.2, 0.1, instance.sigma, sampling=sampling)
+        limit = 1000 if sampling is not rule else 100 + 40 * needed
+        while not _has_stopped(learner) and learner.episodes < limit:
+            path = learner.ask()
+            learner.tell(path, instance.means[path] + instance.sigma[path] * rng.standard_normal(len(path)))
+        if sampling is not rule and not _has_stopped(learner):
+            return  # too hard to tell
+        needed = learner.episodes
+    if not _has_stopped(learner):
+        raise SettingError(
+            f"{type(rule).__name__}: the learner does not end with it; max-diameter stops within a fortieth of its "
+            f"{learner.episodes} episodes. Play every arc that is still active now and then (graph {number})"
+        )
+
+
+def _learner(rule: Rule, instance: Instance, epsilon: float) -> EPRL:
+    options: dict[str, Any] = {"sampling": "max-diameter"}
+    if isinstance(rule, SamplingRule):
+        options["sampling"] = rule
+    elif isinstance(rule, EliminationRule):
+        options["elimination"] = rule
+    else:
+        options["stopping"] = rule
+    return EPRL(instance.mdp, epsilon, 0.1, instance.sigma, **options)
+
+
+def _has_stopped(learner: EPRL) -> bool:
+    return learner.stopped
+
+
+def _awkward(rng: np.random.Generator) -> Instance:
+    states, actions, horizon = (int(rng.integers(1, 4)) for _ in range(3))
+    available = rng.random((horizon, states, actions)) < rng.choice([0.5, 1.0])
+    available[..., 0] |= ~available.any(axis=-1)
+    next_state = rng.integers(states, size=(horizon, states, actions))
+    mdp = MDP.from_arrays(next_state, available=available)
+    means = rng.random(mdp.n_arcs) if rng.random() < 0.5 else rng.integers(0, 3, mdp.n_arcs) / 2
+    if rng.random() < 0.3:
+        known = np.where(rng.random(mdp.n_arcs) < 0.4, means, np.nan)
+        parts = {name: getattr(mdp, name) for name in ("first", "target", "stage_node", "node_state", "action")}
+        mdp = MDP(**parts, known=known)
+    return Instance(mdp, Gaussian(means, float(rng.choice([0.01, 0.1]))))
+
+
+def _play(rule: Rule, learner: EPRL, instance: Instance, rng: np.random.Generator, number: int, episodes: int) -> int:
+    name, best = type(rule).__name__, instance.best_path()
+
+    def fail(message: str) -> SettingError:
+        return SettingError(f"{name}: {message} (graph {number}, after {learner.episodes} episodes)")
+
+    def ask(call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except Exception as error:
+            kind = "" if isinstance(error, SurepathError) else f"{type(error).__name__}: "
+            raise fail(f"{kind}{error}") from error
+
+    while learner.episodes < episodes and not _has_stopped(learner):
+        path = ask(learner.ask)
+        if isinstance(rule, SamplingRule) and ask(learner.ask).tolist() != path.tolist():
+            raise fail("asked twice without news it gave two paths; draw its chances from view.episodes")
+        rewards = instance.means[path] + instance.sigma[path] * rng.standard_normal(len(path))
+        ask(partial(learner.tell, path, rewards))
+        view = View(learner)
+        held = bool((np.abs(view.means - instance.gains) <= view.widths + 1e-12).all())
+        if held and isinstance(rule, EliminationRule):
+            for arc in best.tolist():
+                if not learner.active[arc]:
+                    raise fail(f"it dropped {learner.mdp.describe_arc(arc)} of a best path while all intervals held")
+        if held and _has_stopped(learner) and isinstance(rule, StoppingRule):
+            regret = instance.regret_of(learner.recommend())
+            if regret > learner.epsilon + 1e-9:
+                raise fail(f"it stopped on a path {regret:g} from the best, epsilon is {learner.epsilon:g}")
+    return learner.episodes

@@ -1,0 +1,192 @@
+"""simulate: many runs of a learner on an instance, compiled, over threads, the same for any number of workers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from surepath._checks import check_epsilon, seed_number, whole
+from surepath._types import FloatArray
+from surepath._version import __version__
+from surepath.errors import SettingError
+from surepath.kernels.arrays import reality_of
+from surepath.learners.base import Learner
+from surepath.learners.record import RunRecord
+from surepath.learners.registry import build
+from surepath.model.instance import Instance
+from surepath.model.rewards import CALLABLE
+from surepath.simulation.results import Results
+from surepath.simulation.stepwise import drive
+from surepath.simulation.workers import LOOK, play_all
+
+Progress = Callable[[int, int], None]
+
+
+def simulate(
+    learner_spec: Learner | Mapping[str, Any],
+    instance: Instance,
+    runs: int,
+    seed: int,
+    epsilons: Sequence[float] | None = None,
+    workers: int | None = None,
+    *,
+    budget: int = 10_000_000,
+    progress: bool | Progress = False,
+    first_run: int = 0,
+) -> Results:
+    """Run a learner many times on an instance.
+
+    Args:
+        learner_spec: A learner on the instance's MDP (its settings are used, the object is not touched), or a spec
+            such as {"name": "EPRL", "epsilon": 0.1, "delta": 0.1, "sampling": "max-diameter"}. A spec without sigma
+            gets the factor that the instance's laws declare; without epsilon, the smallest of `epsilons`.
+        instance: The world to play in.
+        runs: How many runs.
+        seed: Run i draws from the child i of SeedSequence(seed), whatever the number of runs and workers.
+        epsilons: Stopping times for several epsilons from one run at the smallest.
+        workers: Threads; by default one per core.
+        budget: Episodes after which a run is cut; such rows are marked censored.
+        progress: True for a progress bar on standard error, or a function of (runs done, runs), called after every
+            run with one worker and about five times a second with more.
+        first_run: Index of the first run, so that a study can be played in pieces.
+
+    Returns:
+        One row per (run, epsilon).
+
+    Example:
+        >>> from surepath import families
+        >>> spec = {"name": "BPIUCRL", "epsilon": 1.0, "delta": 0.1}
+        >>> result = simulate(spec, families.paper_random(), runs=3, seed=0, workers=1)
+        >>> len(result), bool(result.correct.all())
+        (3, True)
+    """
+    if not isinstance(instance, Instance):
+        raise SettingError(f"simulate needs an Instance, which has reward laws, not {type(instance).__name__}")
+    runs = whole("runs", runs, low=1)
+    seed = seed_number(seed)
+    budget = whole("budget", budget, low=1)
+    workers = min(runs, whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1)
+    grid = _grid(epsilons)
+    learner = _learner(learner_spec, instance, grid)
+    if grid is None:
+        grid = np.array([learner.epsilon])
+    first_run = whole("first_run", first_run, low=0)
+    one = _one_run(learner, instance, seed, budget, grid, first_run)
+    with _reporter(progress, runs) as report:
+        if workers > 1:
+            _compile(learner, instance)
+        records = play_all(one, runs, workers, report)
+    how = {"seed": seed, "runs": runs, "first_run": first_run, "budget": budget}
+    return _results(records, learner, instance, grid, how)
+
+
+def _grid(epsilons: Iterable[float] | None) -> FloatArray | None:
+    if epsilons is None:
+        return None
+    grid = np.array([check_epsilon(x) for x in epsilons])
+    if not grid.size:
+        raise SettingError("epsilons must hold at least one epsilon")
+    return grid
+
+
+def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatArray | None) -> Learner:
+    if isinstance(spec, Learner):
+        if spec.mdp != instance.mdp:
+            raise SettingError(f"the learner was built on another MDP ({spec.mdp!r}) than the instance's")
+        if grid is None or grid.min() == spec.epsilon:
+            return spec
+        return spec.fresh(float(grid.min()))
+    if not isinstance(spec, Mapping):
+        raise SettingError(f'a learner is a Learner or a spec such as {{"name": "EPRL", ...}}, not {spec!r}')
+    settings = dict(spec)
+    if grid is not None:
+        settings["epsilon"] = float(grid.min())
+    settings.setdefault("sigma", instance.sigma)
+    return build(settings, instance.mdp)
+
+
+def _in_python(learner: Learner, instance: Instance) -> bool:
+    return not learner.compiled or bool((instance.law.kind == CALLABLE).any())
+
+
+def _compile(learner: Learner, instance: Instance) -> None:
+    """Play one episode for nothing, so that whatever must be compiled is compiled before the threads start."""
+    if not _in_python(learner, instance):
+        learner._run(reality_of(instance), np.random.default_rng(0), 1, np.array([learner.epsilon]))
+
+
+def _one_run(
+    learner: Learner, instance: Instance, seed: int, budget: int, grid: FloatArray, first_run: int
+) -> Callable[[int], RunRecord]:
+    """The function that plays run first_run + i."""
+    reality = None if _in_python(learner, instance) else reality_of(instance)
+
+    def one(index: int) -> RunRecord:
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=(first_run + index,))))
+        if reality is None:
+            return drive(learner, instance, rng, budget, grid)
+        return learner._run(reality, rng, budget, grid)
+
+    return one
+
+
+class _reporter:
+    """Calls the user's function, or shows a bar, or does nothing."""
+
+    def __init__(self, progress: bool | Progress, runs: int) -> None:
+        self.progress, self.runs = progress, runs
+        self.bar: Any = None
+        self.task: Any = None
+        self.shown = 0.0
+
+    def __enter__(self) -> Callable[[int], None]:
+        if self.progress is True:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self.bar = Progress(*columns, console=Console(stderr=True))
+            self.bar.start()
+            self.task = self.bar.add_task("runs", total=self.runs)
+        return self.report
+
+    def report(self, done: int) -> None:
+        if self.bar is not None:
+            now = time.monotonic()
+            if done == self.runs or now >= self.shown + LOOK:
+                self.bar.update(self.task, completed=done)
+                self.shown = now
+        elif callable(self.progress):
+            self.progress(done, self.runs)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _results(
+    records: list[RunRecord], learner: Learner, instance: Instance, grid: FloatArray, how: dict[str, Any]
+) -> Results:
+    runs, size = len(records), len(grid)
+    path = np.concatenate([record.path for record in records])
+    epsilon = np.tile(grid, runs)
+    different, which = np.unique(path, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    regret = np.array([instance.regret_of(one) for one in different])[which]
+    tolerance = np.array([instance.tolerance_of(one) for one in different])[which]
+    return Results(
+        run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
+        epsilon=epsilon,
+        tau=np.concatenate([record.tau for record in records]),
+        reason=np.concatenate([record.reason for record in records]),
+        correct=regret <= epsilon + tolerance,
+        regret=regret,
+        eliminated=np.concatenate([record.eliminated for record in records]),
+        gap=np.concatenate([record.gap for record in records]),
+        path=path,
+        settings={"learner": learner.settings(), "instance": instance.id, "version": __version__, **how},
+    )

@@ -1,0 +1,347 @@
+"""The cache of compiled kernels: nobody else's code is run, no stale kernel, no damaged file is fatal."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import surepath
+from surepath.kernels import cache_folder as _cache_folder
+from surepath.kernels.cache_folder import SEEN, cache_folder, source_key
+from surepath.kernels.jit import is_compiled
+
+compiled_only = pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
+posix_only = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes")
+HOME = Path(surepath.__file__).parent
+
+FILL = """
+import numpy as np
+from surepath.kernels.widths import fill_table
+table = np.zeros(4)
+fill_table(0, 1.0, 0.1, 1.0, 0, table)
+print(table.tolist())
+print(fill_table._cache.cache_path)
+"""
+
+Tell = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def tell(tmp_path: Path) -> Tell:
+    """A fresh Python with a home of its own."""
+
+    def run(program: str, **more: str | None) -> subprocess.CompletedProcess[str]:
+        usual = ("NUMBA_CACHE_DIR", "SUREPATH_CACHE_DIR", "XDG_CACHE_HOME")
+        environment = {key: value for key, value in os.environ.items() if key not in usual}
+        environment |= {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "temporary")}
+        environment |= {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(HOME.parent)])}
+        environment |= {key: value for key, value in more.items() if value is not None}
+        return subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
+        )
+
+    for name in ("home", "temporary"):
+        (tmp_path / name).mkdir(mode=0o700)
+    return run
+
+
+def answer_of(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[0]
+
+
+# Where ---------------------------------------------------------------------------------------------------------------
+
+
+def point(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Path, Path]:
+    """A home and a temporary folder for this process."""
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    for path in (home, temporary):
+        path.mkdir(mode=0o700)
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "SUREPATH_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(_cache_folder.tempfile, "tempdir", str(temporary))
+    return home, temporary
+
+
+def test_the_usual_place_is_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home, _ = point(monkeypatch, tmp_path)
+    folder = cache_folder("key")
+    assert folder == (home / ".cache" / "surepath" / "numba" / "key", "")
+    assert folder.path is not None
+    for path in (folder.path, folder.path.parent, folder.path.parent.parent):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert cache_folder("key") == folder
+
+
+def test_numbas_own_setting_is_respected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    point(monkeypatch, tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "theirs"))
+    assert cache_folder("key").path == tmp_path / "theirs" / "surepath" / "numba" / "key"
+    monkeypatch.setenv("SUREPATH_CACHE_DIR", str(tmp_path / "ours"))
+    assert cache_folder("key").path == tmp_path / "ours" / "numba" / "key"
+
+
+@posix_only
+@pytest.mark.parametrize("open_at", ["surepath", "surepath/numba", "surepath/numba/key"])
+def test_a_folder_open_to_others_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, open_at: str) -> None:
+    home, temporary = point(monkeypatch, tmp_path)
+    loose = home / ".cache" / open_at
+    loose.mkdir(parents=True)
+    for path in (loose, *loose.parents):
+        if path.is_relative_to(home / ".cache"):
+            path.chmod(0o700)
+    loose.chmod(0o770)
+    folder = cache_folder("key")
+    assert folder.path == temporary / f"surepath-{os.geteuid()}" / "key"
+    assert folder.trouble == f"{loose} is open to others"
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    assert stat.S_IMODE(folder.path.parent.stat().st_mode) == 0o700
+
+
+@posix_only
+def test_a_folder_that_others_can_exchange_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home, temporary = point(monkeypatch, tmp_path)
+    (home / ".cache").mkdir()
+    (home / ".cache").chmod(0o777)  # and no sticky bit
+    assert cache_folder("key").trouble == f"{home / '.cache'} is open to others"
+    temporary.chmod(0o777)
+    assert cache_folder("key").path is None
+    temporary.chmod(0o1777)
+    assert cache_folder("key").path is not None
+
+
+@posix_only
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() != 0, reason="only root gives files away")
+def test_somebody_elses_folder_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home, temporary = point(monkeypatch, tmp_path)
+    theirs = home / ".cache" / "surepath"
+    theirs.mkdir(parents=True, mode=0o700)
+    os.chown(theirs, 12345, 12345)
+    planted = temporary / f"surepath-{os.geteuid()}"
+    planted.mkdir(mode=0o700)
+    os.chown(planted, 12345, 12345)
+    folder = cache_folder("key")
+    assert folder.path is None
+    assert folder.trouble == f"{theirs} belongs to somebody else, and {planted} belongs to somebody else"
+    assert not list(planted.iterdir())
+
+
+@posix_only
+@pytest.mark.parametrize("as_link", [True, False])
+def test_a_planted_name_in_the_temporary_folder_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_link: bool
+) -> None:
+    home, temporary = point(monkeypatch, tmp_path)
+    (home / ".cache").write_text("in the way")
+    planted = temporary / f"surepath-{os.geteuid()}"
+    if as_link:
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        planted.symlink_to(tmp_path / "elsewhere")
+        why = "is not a folder"
+    else:
+        planted.mkdir()
+        planted.chmod(0o755)  # others may look but not write: still not what we would have made
+        why = "is open to others"
+    folder = cache_folder("key")
+    assert folder.path is None
+    assert folder.trouble.endswith(f"and {planted} {why}")
+
+
+@compiled_only
+@posix_only
+def test_without_a_private_folder_kernels_are_compiled_and_that_is_said_once(tell: Tell, tmp_path: Path) -> None:
+    (tmp_path / "home").chmod(0o777)
+    (tmp_path / "temporary").chmod(0o777)
+    done = tell(FILL.replace("fill_table._cache.cache_path", "'kept'"))
+    assert answer_of(done).startswith("[")
+    assert done.stderr.count("compiling kernels; this takes a few seconds in every process") == 1
+    assert "name one with SUREPATH_CACHE_DIR" in done.stderr
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+@compiled_only
+@posix_only
+def test_a_place_that_was_refused_is_named(tell: Tell, tmp_path: Path) -> None:
+    (tmp_path / "wide").mkdir()
+    (tmp_path / "wide").chmod(0o777)
+    done = tell(FILL, SUREPATH_CACHE_DIR=str(tmp_path / "wide"))
+    kept = tmp_path / "temporary" / f"surepath-{os.geteuid()}"
+    assert f"kept in {kept}" in done.stderr
+    assert f"because {tmp_path / 'wide'} is open to others" in done.stderr
+    assert done.stdout.splitlines()[1].startswith(str(kept))
+
+
+# Which ---------------------------------------------------------------------------------------------------------------
+
+
+def imported(file: Path) -> set[str]:
+    """Modules of this package that a file imports, at the top or inside functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "surepath":
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "surepath"}
+    return found
+
+
+def test_all_that_kernels_import_is_in_the_key() -> None:
+    todo = [file for file in HOME.rglob("*.py") if "surepath.kernels.jit" in imported(file)]
+    assert len(todo) > 20
+    seen: set[Path] = set()
+    while todo:
+        file = todo.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        if file.relative_to(HOME).parts[0] == "model":
+            continue  # its own lazy imports, of adapters and learners, make no constants
+        for name in imported(file):
+            path = HOME.joinpath(*name.split(".")[1:])
+            todo += [place for place in (path.with_suffix(".py"), path / "__init__.py") if place.is_file()]
+    for file in seen:
+        inside = file.relative_to(HOME).parts
+        assert len(inside) == 1 or inside[0] in SEEN, file
+
+
+@pytest.mark.parametrize("file", ["model/rewards.py", "_checks.py", "kernels/draw.py", "learners/per_arc/run.py"])
+def test_a_changed_source_changes_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str) -> None:
+    shutil.copytree(HOME, tmp_path / "surepath", ignore=shutil.ignore_patterns("__pycache__"))
+    before = source_key()
+    monkeypatch.setattr(_cache_folder, "PACKAGE", tmp_path / "surepath")
+    assert source_key() == before
+    changed = tmp_path / "surepath" / file
+    changed.write_text(changed.read_text("utf-8") + "\n")
+    assert source_key() != before
+    assert source_key(["1.0"]) != source_key(["1.1"])
+
+
+@compiled_only
+def test_no_stale_kernel_after_a_constant_of_the_model_changed(tell: Tell, tmp_path: Path) -> None:
+    """BERNOULLI and UNIFORM are frozen into the kernel that draws; here they change places."""
+    package = tmp_path / "surepath"
+    shutil.copytree(HOME, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "drawing.py").write_text(
+        "from surepath.kernels.jit import bare_kernel\nfrom surepath.kernels.draw import draw\n"
+        "@bare_kernel\ndef one(reality, e, rng):\n    return draw(reality, e, rng)\n"
+    )
+    program = """
+import numpy as np
+from drawing import one
+from surepath import MDP, Instance, Bernoulli
+from surepath.kernels.arrays import reality_of
+instance = Instance(MDP.from_arrays([[[0, 0]]]), Bernoulli([0.5, 0.5]))
+rng = np.random.default_rng(0)
+print([one(reality_of(instance), 0, rng) for _ in range(5)])
+"""
+    before = tell(program)
+    rewards = package / "model" / "rewards.py"
+    text = rewards.read_text("utf-8")
+    line = next(line for line in text.splitlines() if line.startswith("GAUSSIAN, BERNOULLI"))
+    swapped = line.replace("BERNOULLI", "X").replace("UNIFORM", "BERNOULLI").replace("X", "UNIFORM")
+    assert swapped != line
+    rewards.write_text(text.replace(line, swapped))
+    after = tell(program)
+    assert answer_of(before) == answer_of(after)  # a stale kernel draws from the other law
+
+
+# Whose ---------------------------------------------------------------------------------------------------------------
+
+
+@compiled_only
+def test_a_users_own_functions_stay_beside_their_file(tell: Tell, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "theirs.py").write_text(
+        "import numba\n@numba.njit(cache=True)\ndef double(x):\n    return 2 * x\n"
+    )
+    program = f"""
+import sys
+sys.path.insert(0, {str(tmp_path / "mine")!r})
+import os, surepath.kernels.jit, numba.core.config
+assert "NUMBA_CACHE_DIR" not in os.environ and not numba.core.config.CACHE_DIR
+import theirs
+theirs.double(3)
+print(theirs.double._cache.cache_path)
+{FILL}
+"""
+    done = tell(program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == str(tmp_path / "mine" / "__pycache__")
+    assert list((tmp_path / "mine" / "__pycache__").glob("*.nbi"))
+    kept = tmp_path / "home" / ".cache" / "surepath"
+    assert done.stdout.splitlines()[2].startswith(str(kept))
+    assert all("theirs" not in file.name for file in kept.rglob("*.nb?"))
+    assert list(kept.rglob("widths.fill_table*.nbi"))
+
+
+@compiled_only
+def test_numbas_setting_keeps_kernels_of_other_sources_apart(tell: Tell, tmp_path: Path) -> None:
+    done = tell(FILL, NUMBA_CACHE_DIR=str(tmp_path / "shared"))
+    assert done.returncode == 0, done.stderr
+    place = Path(done.stdout.splitlines()[1])
+    assert place.parent.parent == tmp_path / "shared" / "surepath" / "numba"
+
+
+# Damaged -------------------------------------------------------------------------------------------------------------
+
+
+def half(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def flipped(data: bytes) -> bytes:
+    """One bit of the machine code; Python's own reader of pickles would not notice."""
+    at = data.rindex(b"\x7fELF") + 200 if b"\x7fELF" in data else len(data) // 2
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "half": half,
+    "zeros": lambda data: bytes(len(data)),
+    "flipped": flipped,
+    "text": lambda data: b"not a cache\n",
+}
+
+
+@compiled_only
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_replaced(tell: Tell, tmp_path: Path, ending: str, damage: str) -> None:
+    first = answer_of(tell(FILL))
+    files = list((tmp_path / "home").rglob(f"widths.fill_table*{ending}"))
+    assert files
+    for file in files:
+        file.write_bytes(DAMAGE[damage](file.read_bytes()))
+    again = tell(FILL)
+    assert answer_of(again) == first
+    assert "compiling kernels, once" in again.stderr
+    assert "Traceback" not in again.stderr
+    third = tell(FILL)
+    assert answer_of(third) == first
+    assert third.stderr == ""  # it was replaced
+
+
+@compiled_only
+@posix_only
+def test_a_full_disk_is_said_and_not_fatal(tell: Tell) -> None:
+    program = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    program += "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n" + FILL
+    done = tell(program)
+    assert answer_of(done).startswith("[")
+    assert done.stderr.count("compiled kernels cannot be kept in") == 1
+
+
+def test_importing_the_package_needs_no_compiler(tell: Tell) -> None:
+    done = tell("import sys, surepath, surepath.kernels.cache_folder\nprint([m for m in sys.modules if 'numba' in m])")
+    assert done.stdout.strip() == "[]", done.stderr

@@ -1,0 +1,165 @@
+"""Challenger's guarantee, measured where it is hardest to keep; found broken when a term of the bound is left out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import surepath
+from surepath import MDP, Challenger, Gaussian, Instance, simulate
+from surepath.learners.challenger.state import OWN, RIVAL
+
+pytestmark = pytest.mark.guarantee
+QUICK = {"repeat": 0.1, "patience": 0.3}
+
+
+def options(stages: int, actions: int, gap: float, sigma: float = 1.0) -> Instance:
+    """One state, several actions at each stage: every action but the first costs `gap`, so every wrong path does."""
+    mdp = MDP.from_arrays(np.zeros((stages, 1, actions), dtype=int))
+    return Instance(mdp, Gaussian(np.where(np.arange(mdp.n_arcs) % actions, -gap, 0.0), sigma))
+
+
+def two_roads(stages: int, gap: float, sigma: float = 1.0) -> Instance:
+    """Two paths that share nothing, `gap` apart in sum: many arcs to be wrong about."""
+    available = np.zeros((stages, 2, 2), dtype=bool)
+    available[:, :, 0] = available[0, 0, 1] = True
+    next_state = np.repeat([[[0, 0], [1, 1]]], stages, axis=0)
+    next_state[0, 0] = [0, 1]
+    mdp = MDP.from_arrays(next_state, available=available)
+    second = mdp.node_state[mdp.source] == 1
+    second[1] = True  # the arc that leaves the first road
+    return Instance(mdp, Gaussian(np.where(second, -gap / stages, 0.0), sigma))
+
+
+def wrong(learner: Challenger, instance: Instance, runs: int) -> int:
+    result = simulate(learner, instance, runs, seed=7, budget=200_000, workers=1)
+    assert not result.censored.any()
+    return int((~result.correct).sum())
+
+
+def is_above(failed: int, runs: int, delta: float) -> bool:
+    """Whether an exact binomial test shows a failure rate above delta."""
+    return bool(binomtest(failed, runs, delta, alternative="greater").pvalue < 1e-3)
+
+
+# Instance, epsilon, runs, settings. Every wrong path lies just outside epsilon.
+CASES: list[tuple[Instance, float, int, dict[str, Any]]] = [
+    (options(1, 2, 0.102), 0.1, 2000, {}),
+    (options(1, 2, 0.31), 0.3, 2500, {}),
+    (options(1, 2, 0.31), 0.3, 1500, {"widths": "two-sided"}),
+    (options(1, 2, 0.31), 0.3, 1500, {"widths": "per-arc", "sampling": "max-diameter"}),
+    (options(1, 3, 0.51), 0.5, 500, {"prior": "both", "sampling": "coverage"}),
+    (options(1, 2, 0.3), 0.0, 700, {}),
+    (options(3, 2, 0.51), 0.5, 700, {}),
+    (options(3, 2, 0.51), 0.5, 300, {"prior": "uniform"}),
+    (options(10, 2, 1.02, 0.5), 1.0, 150, {}),
+    (options(10, 2, 0.5, 0.2), 0.0, 50, {}),
+    (two_roads(10, 1.02), 1.0, 700, {}),
+]
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+def test_the_failure_rate_stays_below_delta(delta: float) -> None:
+    failed = runs = 0
+    for instance, epsilon, count, settings in CASES:
+        learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, **{**QUICK, **settings})
+        own = wrong(learner, instance, count)
+        assert not is_above(own, count, delta), (instance.mdp, epsilon, settings)
+        failed, runs = failed + own, runs + count
+    assert runs >= 10_000
+    assert binomtest(failed, runs, delta, alternative="less").pvalue < 1e-6
+
+
+def in_delayed_batches(instance: Instance, epsilon: float, delta: float, rng: np.random.Generator) -> Challenger:
+    """Workers that answer late: a batch is told only after the next two were handed out, and one play is lost."""
+    learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, patience=0.3)
+    waiting: deque[np.ndarray] = deque()
+    while not learner.stopped:
+        while len(waiting) < 3:
+            waiting.append(learner.ask(3))
+        batch = waiting.popleft()
+        learner.cancel(batch[0])
+        for path in batch[1:]:
+            if not learner.stopped:
+                learner.tell(path, instance.means[path] + instance.sigma[path] * rng.standard_normal(len(path)))
+    return learner
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+def test_delayed_batches_keep_the_guarantee(delta: float) -> None:
+    instance, runs, rng = options(2, 2, 0.82), 250, np.random.default_rng(3)
+    failed = 0
+    for _ in range(runs):
+        learner = in_delayed_batches(instance, 0.8, delta, rng)
+        failed += int(instance.regret_of(learner.recommend()) > 0.8)
+    assert not is_above(failed, runs, delta)
+    assert binomtest(failed, runs, delta, alternative="less").pvalue < 1e-3
+
+
+def test_the_certified_gap_holds_at_all_times_at_once() -> None:
+    """Looked at again and again: how often it is EVER below the true gap; and the best path is EVER ruled out."""
+    instance, delta, runs, rng = options(2, 2, 0.6), 0.3, 150, np.random.default_rng(4)
+    best, broken, lost = instance.best_path(), 0, 0
+    for _ in range(runs):
+        learner, below = Challenger(instance.mdp, 0.0, delta, instance.sigma, patience=0.2), False
+        while not learner.stopped and learner.episodes < 120:
+            path = learner.ask()
+            learner.tell(path, instance.means[path] + rng.standard_normal(2))
+            if learner.episodes % 6 == 4:
+                below |= learner.certified_gap() < instance.regret_of(learner.recommend()) - 1e-9
+        broken += int(below)
+        lost += int(not learner.active[best].all())
+    for count in (broken, lost):
+        assert not is_above(count, runs, delta)
+        assert binomtest(count, runs, delta, alternative="less").pvalue < 1e-3
+
+
+def test_without_the_union_over_paths_it_fails() -> None:
+    """Two hundred actions, and a bound that holds for one of them only: wrong more often than delta allows."""
+    instance, delta, runs = options(1, 200, 2.04), 0.5, 250
+    learner = Challenger(instance.mdp, 2.0, delta, 1.0, repeat=0.1, patience=0.1)
+    # Any c keeps the guarantee; with the same on both sides the bound of this one pair has little to spare.
+    learner.pairs.c[OWN] = learner.pairs.c[RIVAL]
+    assert not is_above(wrong(learner, instance, runs), runs, delta)
+    entries = np.ones_like(learner.pairs.cost)
+    bare = learner.pairs._replace(
+        prior=np.zeros_like(learner.pairs.prior), log_paths=0.0, cost=entries * np.log(1 / delta)
+    )
+    learner.pairs = bare
+    assert is_above(wrong(learner, instance, runs), runs, delta)
+
+
+def test_a_build_without_the_log_term_fails(tmp_path: Path) -> None:
+    """Two roads of ten arcs each: without 1/2 log(1 + n/c) of every arc the bound is far too tight."""
+    instance, delta, runs = two_roads(10, 1.02), 0.1, 400
+    learner = Challenger(instance.mdp, 1.0, delta, instance.sigma, **QUICK)
+    assert not is_above(wrong(learner, instance, runs), runs, delta)
+    home = Path(surepath.__file__).parent
+    shutil.copytree(home, tmp_path / "surepath", ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "surepath" / "learners" / "challenger" / "bound.py"
+    text, term = file.read_text(encoding="utf-8"), "0.5 * np.log1p(n / c)"
+    assert text.count(term) == 1
+    file.write_text(text.replace(term, "0.0"), encoding="utf-8")
+    program = (
+        "from tests.learners.challenger.test_guarantee import *\n"
+        f"assert str(Path(surepath.__file__)).startswith({str(tmp_path)!r})\n"
+        f"instance = two_roads(10, 1.02)\n"
+        f"print(wrong(Challenger(instance.mdp, 1.0, {delta}, instance.sigma, **QUICK), instance, {runs}))\n"
+    )
+    root = Path(__file__).resolve().parents[3]
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}", "SUREPATH_CACHE_DIR": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert is_above(int(done.stdout), runs, delta)

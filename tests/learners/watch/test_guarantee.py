@@ -1,0 +1,161 @@
+"""The watch's false alarms measured under learners that choose by what they see, and what it finds when it should."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from surepath import EPRL, MDP, Challenger, families
+from surepath.learners.watch import Watch, evalues
+from tests.learners.watch.test_watch import CHAIN, random_path
+
+MDP_3 = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 0]]])
+ALPHA = 0.05
+Law = Callable[[np.random.Generator, np.ndarray], np.ndarray]
+# Each law with a sub-Gaussian factor that leaves it as little to spare as one that holds for all means can.
+LAWS: dict[str, tuple[Law, float]] = {
+    "gaussian": (lambda rng, mean: mean + rng.standard_normal(len(mean)), 1.0),
+    "bernoulli": (lambda rng, mean: (rng.random(len(mean)) < mean).astype(float), 0.5),
+    "uniform": (lambda rng, mean: mean + rng.uniform(-1, 1, len(mean)), 3**-0.5),
+}
+
+
+def least_p_value(learner_type: type, law: str, seed: int) -> float:
+    """The least p-value met when looking again and again while a learner chooses by the rewards."""
+    rng = np.random.default_rng([seed, 77])
+    draw, sigma = LAWS[law]
+    means = rng.choice([0.3, 0.5, 0.5, 0.7], MDP_3.n_arcs)
+    learner = learner_type(MDP_3, 0.0, 0.1, sigma)
+    watch, least = Watch(MDP_3, learner.sigma), 1.0
+    for trial in range(1, 31):
+        path = learner.ask()
+        rewards = draw(rng, means[path])
+        learner.tell(path, rewards)
+        watch.observe(path, rewards)
+        if trial in (8, 15, 30) or learner.stopped:
+            least = min(least, watch.p_value())
+        if learner.stopped:
+            break
+    return least
+
+
+def alarms(runs: int) -> tuple[int, int]:
+    """False alarms and runs, over learners and laws."""
+    p_values = [
+        least_p_value(learner, law, seed) for learner in (Challenger, EPRL) for law in LAWS for seed in range(runs)
+    ]
+    return int((np.array(p_values) <= ALPHA).sum()), len(p_values)
+
+
+def is_above(count: int, runs: int) -> bool:
+    return bool(binomtest(count, runs, ALPHA, alternative="greater").pvalue < 1e-3)
+
+
+@pytest.mark.guarantee
+def test_false_alarms_stay_below_alpha() -> None:
+    count, runs = alarms(335)
+    assert runs >= 2000
+    assert binomtest(count, runs, ALPHA, alternative="less").pvalue < 1e-6
+
+
+@pytest.mark.guarantee
+def test_without_the_price_of_noise_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evalues, "noise_price", lambda n: np.zeros((len(n), len(evalues.TILTS))))
+    assert is_above(*alarms(5))
+
+
+def alarms_among_many_contexts(runs: int) -> tuple[int, int]:
+    """Two steps with twelve options each: many means to compare, by choice rather than by chance."""
+    mdp, count = MDP.from_arrays(np.zeros((2, 1, 12), dtype=int)), 0
+    for seed in range(runs):
+        rng, watch = np.random.default_rng(seed), Watch(mdp, np.ones(24))
+        for _ in range(600):
+            watch.observe(random_path(mdp, rng), rng.standard_normal(2))
+        count += watch.p_value() <= ALPHA
+    return count, runs
+
+
+@pytest.mark.guarantee
+@pytest.mark.parametrize("price", ["shift_price", "shared_price"])
+def test_without_the_price_of_contexts_there_are_too_many(price: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_above(*alarms_among_many_contexts(25))
+    kept = getattr(evalues, price)
+    monkeypatch.setattr(evalues, price, lambda *given: 0 * kept(*given))
+    assert is_above(*alarms_among_many_contexts(25))
+
+
+def expectation(log_density: np.ndarray, at: np.ndarray, exponent: np.ndarray) -> float:
+    return float(np.exp(log_density + exponent).sum() * (at[1] - at[0]))
+
+
+def test_prices_are_what_gaussian_noise_wins_on_average_to_the_last_digit() -> None:
+    x = np.linspace(-150, 150, 300_001)
+    for n in (1.0, 7.0):
+        normal = -0.5 * x**2 - 0.5 * np.log(2 * np.pi)  # of the sum of n rewards over sqrt(n)
+        for k, shift in enumerate(evalues.SHIFTS):
+            won = 0.5 * shift * n * x**2 / (1 + shift * n) - evalues.shift_price(np.array([n]))[0, k]
+            assert expectation(normal, x, won) == pytest.approx(1, abs=1e-9)
+    for k, tilt in enumerate(evalues.TILTS):
+        won = 0.5 * tilt * x**2 - evalues.noise_price(np.array([1.0]))[0, k]
+        assert expectation(normal, x, won) == pytest.approx(1, abs=1e-9)
+        # and no sub-Gaussian law wins more
+        u = np.linspace(-(3**0.5), 3**0.5, 100_001)
+        assert np.exp(0.5 * tilt * u**2).mean() <= np.exp(evalues.noise_price(np.array([1.0]))[0, k]) + 1e-9
+        for mean in np.linspace(0, 1, 21):
+            two = mean * np.exp(2 * tilt * (1 - mean) ** 2) + (1 - mean) * np.exp(2 * tilt * mean**2)
+            assert two <= np.exp(evalues.noise_price(np.array([1.0]))[0, k]) + 1e-12
+
+
+def test_the_shared_price_is_what_gaussian_noise_wins_on_average() -> None:
+    """Against the covariance of the rewards themselves, two arcs in two contexts, one reward each."""
+    of_arc, of_context = np.repeat(np.eye(2), 2, axis=0), np.tile(np.eye(2), (2, 1))
+    both = np.hstack([of_arc, of_context])
+    prior = np.array([[0.25, 0.25, 16.0, 16.0]])
+    covariance = np.eye(4) + both @ np.diag(prior[0]) @ both.T
+    price = evalues.shared_price(both.T @ both, prior)
+    assert price[0] == pytest.approx(0.5 * np.linalg.slogdet(covariance)[1])
+
+
+# Power -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [2.0, 3.0, 5.0])
+def test_noise_larger_than_declared_is_found(factor: float) -> None:
+    """Told in nearly every run by the time that Challenger stops, some seventy trials, and not blamed on choices."""
+    told, runs = 0, 12
+    for seed in range(runs):
+        instance, rng = families.chain(8, 4, seed=seed, sigma=0.1), np.random.default_rng(seed)
+        learner = Challenger(instance.mdp, 0.3, 0.1, 0.1)
+        watch = Watch(instance.mdp, learner.sigma)
+        while not learner.stopped:
+            path = learner.ask()
+            rewards = instance.means[path] + 0.1 * factor * rng.standard_normal(8)
+            learner.tell(path, rewards)
+            watch.observe(path, rewards)
+        findings = watch.findings()
+        told += bool(findings)
+        assert {found.kind for found in findings} <= {"noise"}
+        for found in findings[:1]:
+            assert found.seen == pytest.approx(0.1 * factor, rel=0.35)
+    assert told >= 0.8 * runs
+
+
+def test_one_noisy_option_is_found_and_named() -> None:
+    rng, watch = np.random.default_rng(5), Watch(CHAIN, np.full(12, 0.1))
+    for _ in range(300):
+        path = random_path(CHAIN, rng)
+        watch.observe(path, rng.standard_normal(4) * np.where(path == 7, 0.3, 0.1))
+    first = watch.findings()[0]
+    assert (first.kind, first.where) == ("noise", "on '1' in state '0' at stage 2")
+    assert first.seen == pytest.approx(0.3, rel=0.15)
+
+
+def test_a_drift_is_found() -> None:
+    rng, watch = np.random.default_rng(6), Watch(CHAIN, np.full(12, 0.1))
+    for trial in range(300):
+        watch.observe(random_path(CHAIN, rng), 0.1 * rng.standard_normal(4) + [0, 0, 0.3 * trial / 300, 0])
+    first = watch.findings()[0]
+    assert (first.kind, first.where) == ("drift", "at stage 2")

@@ -1,0 +1,243 @@
+"""Edge tables: layering and padding against plain enumeration of the rows, and every refusal in words."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surepath import MDP
+from surepath.errors import ProblemError
+from surepath.model.sources.edges import read_edges
+from tests.naive.paths import all_paths
+from tests.strategies import mdps
+
+ROUTES = [("home", "bus", "work"), ("home", "walk", "park"), ("park", "walk", "work")]
+
+
+def naive_routes(rows: list[tuple[str, str, str | None]], state: str | None) -> list[tuple[int, ...]]:
+    """Every way from a state to where no row leaves, as row numbers."""
+    own = [i for i, row in enumerate(rows) if row[0] == state]
+    if not own:
+        return [()]
+    return [(i, *rest) for i in own for rest in naive_routes(rows, rows[i][2])]
+
+
+@st.composite
+def dags(draw: st.DrawFn) -> list[tuple[str, str, str | None]]:
+    """Rows of a random DAG of named states that starts in "n0"; parallel edges and long jumps included."""
+    size = draw(st.integers(1, 5))
+    rows: list[tuple[str, str, str | None]] = []
+    for i in range(size):
+        for a in range(draw(st.integers(1 if i == 0 else 0, 3))):
+            goal = draw(st.one_of(st.integers(i + 1, size), st.none()))
+            rows.append((f"n{i}", f"a{a}", None if goal is None else f"n{goal}"))
+    return rows
+
+
+@given(dags())
+def test_a_dag_has_the_same_plans_after_padding(rows: list[tuple[str, str, str | None]]) -> None:
+    table = read_edges(rows, source="n0")
+    row_of = {int(arc): row for row, arc in enumerate(table.arc_of_row) if arc >= 0}
+    played = [tuple(row_of[arc] for arc in path if arc in row_of) for path in all_paths(table.mdp)]
+    assert sorted(played) == sorted(naive_routes(rows, "n0"))
+    assert table.mdp.horizon == max(map(len, played))
+    passing = [arc for arc in range(table.mdp.n_arcs) if arc not in row_of]
+    assert (np.flatnonzero(table.mdp.is_known) == passing).all()
+    assert all(table.mdp.known is not None and table.mdp.known[arc] == 0 for arc in passing)
+
+
+@given(dags())
+def test_waiting_nodes_are_shared_by_stage_and_destination(rows: list[tuple[str, str, str | None]]) -> None:
+    mdp = read_edges(rows, source="n0").mdp
+    places = [(int(mdp.arcs.stage[arc]), mdp.state_label(int(mdp.source[arc]))) for arc in np.flatnonzero(mdp.is_known)]
+    assert len(places) == len(set(places))
+
+
+@given(mdps())
+def test_rows_of_an_mdp_build_it_again(mdp: MDP) -> None:
+    arcs = mdp.arcs
+    goals = [None if node == mdp.n_nodes else int(mdp.node_state[node]) for node in mdp.target]
+    rows = [(int(h), int(s), int(a), goal) for h, s, a, goal in zip(arcs.stage, arcs.state, arcs.action, goals)]
+    table = read_edges(rows)
+    assert table.mdp == mdp
+    assert table.arc_of_row.tolist() == list(range(mdp.n_arcs))
+    shuffled = read_edges(rows[::-1])
+    assert shuffled.mdp == mdp
+    assert shuffled.arc_of_row.tolist() == list(range(mdp.n_arcs))[::-1]
+
+
+def test_names_are_numbered_in_the_order_they_are_met() -> None:
+    mdp = MDP.from_edges([(0, "s", "z", "b"), (0, "s", "y", "a"), (1, "b", "y", None), (1, "a", "x", None)])
+    assert mdp.state_labels == ("s", "b", "a")
+    assert mdp.action_labels == ("z", "y", "x")
+    assert mdp.arc(1, "a", "x") == 3
+
+
+def test_a_plan_that_ends_early_waits() -> None:
+    mdp = MDP.from_edges([(0, "s", "stop", None), (0, "s", "go", "t"), (1, "t", "go", "t"), (2, "t", "go", None)])
+    assert mdp.n_paths == 2
+    assert mdp.path_labels([0, 2, 4]) == [("s", "stop"), ("(end)", "(pass)"), ("(end)", "(pass)")]
+    assert mdp.is_known.tolist() == [False, False, True, False, True, False]
+
+
+def test_a_waiting_label_never_meets_a_users_label() -> None:
+    mdp = MDP.from_edges([("s", "x", None), ("s", "y", "(end)"), ("(end)", "z", None)])
+    assert mdp.state_labels == ("s", "((end))", "(end)")
+
+
+def test_only_ways_to_the_target_count() -> None:
+    rows = [*ROUTES, ("home", "swim", "island"), ("work", "home again", "home"), ("moon", "fall", "home")]
+    mdp = MDP.from_edges(rows, source="home", target="work", direction="minimize")
+    assert mdp.n_paths == 2
+    assert read_edges(rows, source="home", target="work").arc_of_row.tolist()[3:] == [-1, -1, -1]
+
+
+def test_what_lies_beyond_the_target_is_no_way_to_it() -> None:
+    rows = [*ROUTES, ("work", "lunch", "cafe"), ("cafe", "back", "work")]
+    assert MDP.from_edges(rows, source="home", target="work") == MDP.from_edges(ROUTES)
+
+
+def test_rows_that_no_plan_reaches_are_left_out_whatever_they_say() -> None:
+    rows = [(0, "s", "x", "a"), (1, "a", "x", "b"), (1, "lost", "x", "nowhere"), (2, "b", "x", None)]
+    assert read_edges(rows).arc_of_row.tolist() == [0, 1, -1, 2]
+
+
+def test_listed_names_need_not_name_our_waiting_nodes() -> None:
+    table = read_edges(ROUTES, states=["park", "home"], actions=["walk", "bus"])
+    assert table.mdp.state_labels == ("park", "home", "(end)")
+    assert table.mdp.action_labels == ("walk", "bus", "(pass)")
+
+
+def test_numbers_of_rows_reach_their_arcs() -> None:
+    table = read_edges(
+        [
+            {"state": "a", "action": "x", "next_state": "b", "sigma": 0.2, "mean": 1.0},
+            {"state": "a", "action": "y", "next_state": "b", "low": 0, "high": 3, "mean": 2.0},
+            {"state": "b", "action": "toll", "known": 5},
+            {"state": "b", "action": "free", "mean": -1},
+        ],
+        sigma=0.7,
+    )
+    assert table.mdp.sigma is not None
+    assert table.mdp.known is not None
+    assert table.mdp.reward_range is not None
+    assert table.means is not None
+    order = table.arc_of_row
+    assert table.mdp.sigma[order].tolist() == [0.2, 0.7, 0.0, 0.7]
+    assert table.mdp.known[order].tolist()[2] == 5.0
+    assert table.mdp.is_known[order].tolist() == [False, False, True, False]
+    assert table.mdp.reward_range[0][order].tolist() == [-np.inf, 0, -np.inf, -np.inf]
+    assert table.means[order].tolist() == [1.0, 2.0, 5.0, -1.0]
+    assert read_edges([("a", "x", None)]).mdp.sigma is None
+    ranged = read_edges([{"state": "a", "action": "x", "low": 0, "high": 3}]).mdp.sigma
+    assert ranged is not None
+    assert ranged.tolist() == [1.5]
+
+
+ROW = {"stage": 0, "state": "a", "action": "x"}
+BAD: list[tuple[Any, dict[str, Any], str]] = [
+    ([], {}, "the edge table is empty; a problem needs at least one edge"),
+    (7, {}, "rows must be a list of edges, not int"),
+    ([("a", "b")], {}, "row 1 must be (state, action, next_state), (stage, state, action, next_state) or a mapping"),
+    ([{**ROW, "sigmaa": 1}], {}, "row 1 has an unknown column 'sigmaa' (did you mean \"sigma\"?)"),
+    ([{"state": "a"}], {}, "row 1 has no action; every row names its state and its action"),
+    ([(0, 0.5, "x", "b")], {}, "row 1: state must be text or a whole number, not 0.5"),
+    ([(0.0, "a", "x", "b")], {}, "row 1: stage must be a whole number 0, 1, 2, ...; got 0.0"),
+    ([(-1, "a", "x", "b")], {}, "row 1: stage must be a whole number 0, 1, 2, ...; got -1"),
+    ([(True, "a", "x", "b")], {}, "row 1: stage must be a whole number 0, 1, 2, ...; got True"),
+    ([{**ROW, "mean": float("nan")}], {}, "row 1: mean must be finite, not nan"),
+    ([{**ROW, "mean": "inf"}], {}, "row 1: mean must be finite, not inf"),
+    ([{**ROW, "mean": "high"}], {}, "row 1: mean must be a number, not 'high'"),
+    ([{**ROW, "mean": [1]}], {}, "row 1: mean must be a number, not [1]"),
+    ([{**ROW, "sigma": -1}], {}, "row 1 (stage 0, state 'a', action 'x'): sigma must be 0 or more, not -1"),
+    ([{**ROW, "low": 1}], {}, "low and high go together; give both or neither"),
+    ([{**ROW, "low": 1, "high": 0}], {}, "low must not exceed high, but 1 > 0"),
+    ([{**ROW, "known": 1, "sigma": 1}], {}, "a known reward has no noise; leave sigma out or drop known"),
+    ([{**ROW, "known": 1, "mean": 2}], {}, "the known reward 1 and the mean 2 disagree"),
+    ([{**ROW, "low": 0, "high": 1, "mean": 2}], {}, "the mean 2 lies outside [0, 1]"),
+    ([ROW, {"state": "b", "action": "x"}], {}, "row 2 (state 'b', action 'x') has no stage while row 1 has one"),
+    ([ROW, ROW], {}, "row 2 (stage 0, state 'a', action 'x') repeats row 1; an action leads to one place"),
+    ([(1, "a", "x", "b")], {}, "stages are numbered from 0; the lowest here is 1"),
+    ([(0, "a", "x", "b"), (2, "b", "x", "c")], {}, "no row has stage 1, but there is a stage 2; stages leave no gaps"),
+    ([(0, "a", "x", None), (0, "b", "x", None)], {}, "stage 0 has 2 states ('a', 'b'); a plan starts in one"),
+    ([(0, "alpha", "x", None)], {"source": "alpa"}, "no row of stage 0 leaves the source 'alpa' (did you mean"),
+    ([(0, "a", "x", None)], {"target": "b"}, "target is for tables without stages"),
+    (
+        [(0, "a", "x", "b"), (0, "a", "y", "c"), (1, "b", "x", None)],
+        {},
+        "row 2 (stage 0, state 'a', action 'y') leads to state 'c', which has no action at stage 1; add its rows",
+    ),
+    (
+        [(0, "a", "x", "b"), (0, "a", "y", "c"), (1, "b", "x", "c"), (2, "c", "x", None)],
+        {},
+        "row 2 (stage 0, state 'a', action 'y') leads to state 'c' at stage 1, where it has no action; it has some at "
+        "stage 2, and arcs join consecutive stages",
+    ),
+    (
+        [("a", "x", "b"), ("b", "y", "c"), ("c", "z", "b")],
+        {},
+        "the edges form a cycle: 'b' -> 'c' -> 'b'; without stages the edges must form a DAG",
+    ),
+    ([("a", "x", "b"), ("b", "y", "a")], {}, "every state has a row that leads to it, so there is a cycle or no start"),
+    ([("a", "x", "c"), ("b", "y", "c")], {}, "2 states could be the start ('a', 'b'); name one with source"),
+    ([("home", "x", "c")], {"source": "hoem"}, "no row leaves the source 'hoem' (did you mean \"home\"?)"),
+    (ROUTES, {"target": "wrok"}, "no row leads to the target 'wrok' (did you mean \"work\"?)"),
+    (ROUTES, {"source": "park", "target": "home"}, "the source 'park' cannot reach the target 'home'"),
+    (
+        [{**ROW, "sigma": 1}, {**ROW, "action": "y"}],
+        {},
+        "has no sigma while other rows have; give it one, or a default",
+    ),
+    ([{**ROW, "mean": 1}, {**ROW, "action": "y"}], {}, "has no mean while other rows have; give every edge a mean or"),
+    ([ROW], {"sigma": -1.0}, "sigma must be 0 or more, not -1"),
+    ([ROW], {"direction": "minimise"}, "direction 'minimise' is not known (did you mean \"minimize\"?)"),
+    ([ROW], {"states": ["b"]}, "state 'a' is not in the list of states"),
+    ([ROW], {"states": ["a", "a"]}, "the list of states names 'a' twice"),
+]
+
+
+@pytest.mark.parametrize(("rows", "options", "message"), BAD)
+def test_bad_tables_are_refused_in_words(rows: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_edges(rows, **options)
+
+
+def test_too_much_padding_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surepath.model.sources.layering.MAX_PADDING", 3)
+    rows = [("n0", f"jump {i}", f"n{i}") for i in range(2, 9)]
+    rows += [(f"n{i}", "on", f"n{i + 1}") for i in range(9)]
+    message = "unequal length: 16 rows would need 28 pass-through arcs, and at most 16 are added; give the rows stages"
+    with pytest.raises(ProblemError, match=message):
+        MDP.from_edges(rows)
+    monkeypatch.setattr("surepath.model.sources.layering.MAX_PADDING", 28)  # exactly what is needed
+    assert MDP.from_edges(rows).n_arcs == 16 + 28
+
+
+def test_a_small_table_never_takes_gigabytes() -> None:
+    """A hundred kilobytes of rows whose padding would be four million arcs: refused before one of them is made."""
+    rows = [("n0", f"j{i}", f"n{i}") for i in range(2, 3000)]
+    rows += [(f"n{i}", "on", f"n{i + 1}") for i in range(2999)]
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProblemError, match="5,997 rows would need 4,495,501 pass-through arcs, and at most 1,000,"):
+            MDP.from_edges(rows)
+        assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_number_and_its_text_are_not_one_state() -> None:
+    message = "row 2 has the state '1' where row 1 has 1; write a state's name the same way everywhere"
+    with pytest.raises(ProblemError, match=re.escape(message)):
+        MDP.from_edges([(0, 0, "x", 1), (1, "1", "x", None)])
+    with pytest.raises(ProblemError, match=re.escape("row 2 has the state 1 where row 1 has '1'; write")):
+        MDP.from_edges(
+            [{"state": "0", "action": "x", "next_state": "1"}, {"state": 1, "action": "x", "next_state": "2"}]
+        )
+    assert MDP.from_edges([(0, 0, "x", np.int64(1)), (1, 1, "x", None)]).n_arcs == 2

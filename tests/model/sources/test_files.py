@@ -1,0 +1,209 @@
+"""Problem files: exact round trips, writing that is all or nothing, and the published schema."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+
+from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance, families
+from surepath.errors import FileError, ProblemError
+from surepath.model.sources.files import load_problem, parse_json_problem, problem_schema, save_problem
+from tests.model.sources.problem_texts import EDGE, problem
+from tests.strategies import arc_values, mdps
+
+pytestmark = pytest.mark.pure
+
+
+@given(mdps())
+def test_json_and_csv_give_back_the_same_mdp(tmp_path_factory: pytest.TempPathFactory, mdp: MDP) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    for name in ("problem.json", "problem.csv"):
+        mdp.save(folder / name)
+        assert MDP.load(folder / name) == mdp
+
+
+@pytest.mark.parametrize("law", ["gaussian", "gaussian-each", "bernoulli", "beta", "uniform"])
+def test_an_instance_comes_back_with_its_laws(tmp_path: Path, law: str) -> None:
+    mdp = MDP.from_edges([(0, "s", "x", "t"), (0, "s", "toll", "t", 3)[:4], (1, "t", "x", None), (1, "t", "y", None)])
+    means = arc_values(mdp, 3)
+    laws = {
+        "gaussian": Gaussian(means, 0.3),
+        "gaussian-each": Gaussian(means, [0.1, 0.2, 0.3, 0.4]),
+        "bernoulli": Bernoulli(means),
+        "beta": Bounded(-1, 2, means, concentration=7.0),
+        "uniform": Bounded(-1, 2, means, sampler="uniform"),
+    }
+    instance = Instance(mdp, laws[law])
+    save_problem(tmp_path / "p.json", mdp, instance, epsilon=0.1, delta=0.05, name="five", about="text")
+    loaded = load_problem(tmp_path / "p.json")
+    assert loaded.instance is not None
+    for field in ("kind", "mean", "sigma", "low", "high", "a", "b"):
+        assert getattr(loaded.instance.law, field) == pytest.approx(getattr(instance.law, field)), field
+    assert loaded.mdp.sigma is not None
+    assert loaded.mdp.sigma == pytest.approx(instance.sigma)
+    assert (loaded.epsilon, loaded.delta, loaded.name, loaded.about) == (0.1, 0.05, "five", ("text",))
+
+
+def test_padding_prices_ranges_and_direction_survive(tmp_path: Path) -> None:
+    mdp = MDP.from_edges(
+        [
+            {"state": "home", "action": "taxi", "next_state": "work", "known": 20},
+            {"state": "home", "action": "walk", "next_state": "park", "sigma": 2},
+            {"state": "park", "action": "bus", "next_state": "work", "low": 1, "high": 9},
+        ],
+        direction="minimize",
+    )
+    mdp.save(tmp_path / "routes.json")
+    assert MDP.load(tmp_path / "routes.json") == mdp
+    assert load_problem(tmp_path / "routes.json", direction="minimize").mdp == mdp
+
+
+def test_a_range_given_to_arrays_survives(tmp_path: Path) -> None:
+    mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]], reward_range=(0, [1, 1, 3, 1, 1, 1]))
+    assert mdp.sigma is not None
+    assert mdp.sigma.tolist() == [0.5, 0.5, 1.5, 0.5, 0.5, 0.5]
+    for name in ("p.json", "p.csv"):
+        mdp.save(tmp_path / name)
+        assert MDP.load(tmp_path / name) == mdp
+
+
+@pytest.mark.parametrize("toll", [{}, {"low": 0, "high": 1}])
+@pytest.mark.parametrize("head", [{"low": 0, "high": 1}, {"low": 0, "high": 1, "sigma": 1.0}, {"law": "bernoulli"}])
+def test_declared_sigma_and_ranges_of_known_edges_survive(
+    tmp_path: Path, head: dict[str, Any], toll: dict[str, Any]
+) -> None:
+    edges = [
+        {**EDGE, "mean": 0.3},
+        {**EDGE, "action": "toll", "known": 0.5, **toll},
+        {**EDGE, "action": "y", "mean": 1},
+    ]
+    first = parse_json_problem(problem(edges=edges, **head))
+    for instance in (None, first.instance):
+        save_problem(tmp_path / "p.json", first.mdp, instance)
+        again = load_problem(tmp_path / "p.json")
+        assert again.mdp == first.mdp
+        assert again.instance == instance
+
+
+def test_csv_with_remarks_means_and_direction(tmp_path: Path) -> None:
+    text = "\ufeff# to work\nstate,action,next_state,mean,known,sigma\n\nhome,bus,work,12,,2\nhome, taxi ,work,,30,\n"
+    (tmp_path / "routes.csv").write_text(text, encoding="utf-8")
+    loaded = load_problem(tmp_path / "routes.csv", direction="minimize")
+    assert loaded.instance is not None
+    assert loaded.instance.optimal_return == 12
+    assert loaded.mdp.action_labels == ("bus", "taxi")
+    assert MDP.from_edges(tmp_path / "routes.csv", direction="minimize") == loaded.mdp
+    save_problem(tmp_path / "again.csv", MDP.from_edges(tmp_path / "routes.csv"))
+    assert MDP.load(tmp_path / "again.csv") == MDP.from_edges(tmp_path / "routes.csv")
+
+
+def test_named_rows_come_back_from_csv_in_the_same_order(tmp_path: Path) -> None:
+    mdp = families.support_tickets().mdp
+    mdp.save(tmp_path / "t.csv")
+    assert MDP.load(tmp_path / "t.csv") == mdp
+
+
+def test_defaults_of_the_file_reach_its_edges() -> None:
+    loaded = parse_json_problem(problem(low=0, high=4, edges=[EDGE, {**EDGE, "action": "y", "low": 1, "high": 2}]))
+    assert loaded.mdp.reward_range is not None
+    assert loaded.mdp.reward_range[1].tolist() == [4, 2]
+    assert loaded.mdp.sigma is not None
+    assert loaded.mdp.sigma.tolist() == [2.0, 0.5]
+    assert loaded.instance is None
+
+
+def test_means_inside_ranges_are_drawn_by_a_beta_law() -> None:
+    loaded = parse_json_problem(problem(low=0, high=1, edges=[{**EDGE, "mean": 0.25}]))
+    assert loaded.instance is not None
+    assert (loaded.instance.law.a[0], loaded.instance.law.b[0]) == (1.0, 3.0)
+
+
+def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    mdp = MDP.from_arrays([[[0, 0]]])
+    mdp.save(file)
+    os.chmod(file, 0o640)
+    before = file.read_text()
+    with pytest.raises(ProblemError, match="epsilon must be a number"):
+        save_problem(file, mdp, epsilon="small")
+    assert file.read_text() == before
+    MDP.from_arrays([[[0, 0, 0]]]).save(file)
+    assert MDP.load(file).n_arcs == 3
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
+    with pytest.raises(FileError, match=re.escape("cannot write")):
+        mdp.save(tmp_path / "missing" / "p.json")
+
+
+def test_what_a_file_cannot_hold_is_refused(tmp_path: Path) -> None:
+    mdp = MDP.from_arrays([[[0, 0]]])
+    for law in (Empirical([[1, 2], [3]]), Drawn(lambda arc, rng: 0.0, 0.0, 1.0)):
+        with pytest.raises(ProblemError, match="one law for all edges: gaussian, bernoulli, beta or uniform"):
+            save_problem(tmp_path / "p.json", mdp, Instance(mdp, law))
+    with pytest.raises(ProblemError, match="the instance stands on another graph"):
+        save_problem(tmp_path / "p.json", mdp, families.bandit(3))
+    with pytest.raises(ProblemError, match=re.escape("cannot say that returns are minimised; save as .json")):
+        families.grid(2, 2).mdp.save(tmp_path / "p.csv")
+    with pytest.raises(ProblemError, match=re.escape("has no place for epsilon; save as .json")):
+        save_problem(tmp_path / "p.csv", mdp, epsilon=0.1)
+    with pytest.raises(ProblemError, match=re.escape("the action name ' x' cannot stand in a CSV table")):
+        MDP.from_edges([("a", " x", None)]).save(tmp_path / "p.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_csv_is_refused_a_law_that_it_would_change(tmp_path: Path) -> None:
+    mdp, file = MDP.from_arrays([[[0, 0]]]), tmp_path / "p.csv"
+    for law in (
+        Bernoulli(0.5),
+        Bounded(0, 1, sampler="uniform"),
+        Bounded(0, 1, concentration=40),
+        Empirical([[1, 2], [3]]),
+        Drawn(lambda arc, rng: 0.0, 0.0, 1.0),
+    ):
+        with pytest.raises(ProblemError, match=re.escape("cannot name the law of its rewards")):
+            save_problem(file, mdp, Instance(mdp, law))
+    assert not file.exists()
+    for law in (Gaussian([0.1, 0.7], 0.3), Bounded(-1, 2, [0.1, 0.7])):
+        instance = Instance(mdp, law)
+        save_problem(file, mdp, instance)
+        loaded = load_problem(file).instance
+        assert loaded is not None
+        for field in ("kind", "mean", "sigma", "a", "b"):
+            assert getattr(loaded.law, field) == pytest.approx(getattr(instance.law, field)), field
+
+
+def test_only_the_extra_fields_may_be_added_and_they_are_checked(tmp_path: Path) -> None:
+    mdp, file = MDP.from_arrays([[[0, 0]]]), tmp_path / "p.json"
+    for field, value in (("edges", []), ("direction", "minimize"), ("law", "beta")):
+        with pytest.raises(ProblemError, match=f"save_problem has no field '{field}'"):
+            save_problem(file, mdp, **{field: value})
+    with pytest.raises(ProblemError, match=re.escape("no field 'epsilonn' (did you mean \"epsilon\"?)")):
+        save_problem(file, mdp, epsilonn=0.1)
+    with pytest.raises(ProblemError, match="epsilon must be 0 or more, not -1"):
+        save_problem(file, mdp, epsilon=-1)
+    with pytest.raises(ProblemError, match="delta must lie strictly between 0 and 1"):
+        save_problem(file, mdp, delta=2.0)
+    assert not file.exists()
+
+
+# The schema ----------------------------------------------------------------------------------------------------
+
+
+def test_the_published_schema_is_the_one_in_use() -> None:
+    published = Path(__file__).parents[3] / "docs" / "problem.schema.json"
+    assert json.loads(published.read_text(encoding="utf-8")) == problem_schema()
+    jsonschema.Draft202012Validator.check_schema(problem_schema())
+
+
+@given(mdps())
+def test_saved_files_obey_the_schema(tmp_path_factory: pytest.TempPathFactory, mdp: MDP) -> None:
+    file = tmp_path_factory.getbasetemp() / "schema.json"
+    save_problem(file, mdp, Instance(mdp, Gaussian(arc_values(mdp, 1), 0.2)))
+    jsonschema.validate(json.loads(file.read_text()), problem_schema())

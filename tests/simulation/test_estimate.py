@@ -1,0 +1,103 @@
+"""estimate: worlds drawn from the range asked for, the same for the same seed, honest about cut runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surepath import MDP, families
+from surepath.errors import SettingError
+from surepath.simulation.estimate import EPRL_WORLDS, Estimate, estimate
+
+GRAPH = families.chain(3, 2).mdp
+
+
+def test_challenger_is_expected_to_need_far_fewer() -> None:
+    guess = estimate(GRAPH, 0.3, 0.1, 0.2, worlds=8)
+    assert len(guess.trials["Challenger"]) == 8
+    assert len(guess.trials["EPRL"]) == EPRL_WORLDS
+    assert 5 * guess.quantile("Challenger", 0.5) < guess.quantile("EPRL", 0.5)
+    assert guess.quantile("Challenger", 0.1) <= guess.quantile("Challenger", 0.5) <= guess.quantile("Challenger", 0.9)
+
+
+def test_a_world_does_not_depend_on_how_many_there_are() -> None:
+    few, many = estimate(GRAPH, 0.3, 0.1, 0.2, worlds=2, seed=5), estimate(GRAPH, 0.3, 0.1, 0.2, worlds=4, seed=5)
+    assert few.trials["Challenger"].tolist() == many.trials["Challenger"][:2].tolist()
+    assert estimate(GRAPH, 0.3, 0.1, 0.2, worlds=4, seed=6).trials["Challenger"].tolist() != (
+        many.trials["Challenger"].tolist()
+    )
+
+
+def test_scaling_means_noise_and_epsilon_together_changes_nothing() -> None:
+    one = estimate(GRAPH, 0.25, 0.1, 0.25, worlds=3)
+    four = estimate(GRAPH, 1.0, 0.1, 1.0, worlds=3, spread=(0.0, 4.0))
+    assert one.trials["Challenger"].tolist() == four.trials["Challenger"].tolist()
+
+
+def test_the_declared_range_is_taken_where_there_is_one() -> None:
+    n = GRAPH.n_arcs
+    low, high = np.full(n, 2.0), np.full(n, 5.0)
+    low[0], high[0] = -np.inf, np.inf
+    mdp = MDP(
+        first=GRAPH.first,
+        target=GRAPH.target,
+        stage_node=GRAPH.stage_node,
+        node_state=GRAPH.node_state,
+        action=GRAPH.action,
+        reward_range=(low, high),
+    )
+    guess = estimate(mdp, 2.0, 0.1, 0.5, worlds=1)
+    assert (guess.low[0], guess.high[0], guess.low[1], guess.high[1]) == (0.0, 1.0, 2.0, 5.0)
+    assert estimate(mdp, 2.0, 0.1, 0.5, worlds=1, spread=(-1.0, 1.0)).low.tolist() == [-1.0] * n
+
+
+def test_cut_runs_make_quantiles_infinite() -> None:
+    guess = estimate(GRAPH, 0.3, 0.1, 1.0, worlds=2, budget=20)
+    assert guess.censored["EPRL"].all()
+    assert guess.quantile("EPRL", 0.1) == np.inf
+    mixed = Estimate(
+        {"EPRL": np.array([10, 20, 20])}, {"EPRL": np.array([False, True, True])}, guess.low, guess.high, {}
+    )
+    assert mixed.quantile("EPRL", 0.0) == 10
+    assert mixed.quantile("EPRL", 0.5) == np.inf
+
+
+def test_enough_time_changes_nothing() -> None:
+    free, timed = (estimate(GRAPH, 0.3, 0.1, 0.2, worlds=4, seconds=seconds) for seconds in (None, 600.0))
+    for name in ("Challenger", "EPRL"):
+        assert free.trials[name].tolist() == timed.trials[name].tolist()
+        assert free.censored[name].tolist() == timed.censored[name].tolist()
+    assert not timed.settings["out_of_time"]
+    cut, timed_cut = (estimate(GRAPH, 0.3, 0.1, 1.0, worlds=2, budget=20, seconds=s) for s in (None, 600.0))
+    assert cut.trials["EPRL"].tolist() == timed_cut.trials["EPRL"].tolist() == [20, 20]
+
+
+def test_time_that_runs_out_is_said_and_bounds_what_was_seen() -> None:
+    """A hundred thousand arcs, of which a hundred trials do not see a tenth: nobody is done in two seconds."""
+    mdp = families.layered(1000, 10, 10).mdp
+    seen: list[tuple[int, int]] = []
+    guess = estimate(mdp, 0.01, 0.1, 1.0, worlds=3, seconds=2.0, progress=lambda done, all: seen.append((done, all)))
+    assert guess.settings["out_of_time"]
+    assert list(guess.trials) == ["Challenger"]  # no time for the other
+    assert guess.censored["Challenger"].tolist() == [True]
+    assert guess.quantile("Challenger", 0.5) == np.inf
+    assert guess.at_least("Challenger", 0.5) == guess.trials["Challenger"][0] >= 1
+    assert seen == []
+    assert estimate(mdp, 0.01, 0.1, 1.0, worlds=3, seconds=0.0).trials["Challenger"].tolist() == [0]
+
+
+def test_progress_counts_the_worlds() -> None:
+    seen: list[tuple[int, int]] = []
+    estimate(GRAPH, 0.3, 0.1, 0.2, worlds=3, progress=lambda done, all: seen.append((done, all)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_refusals() -> None:
+    with pytest.raises(SettingError, match="worlds must be at most 1,000,000, not 1,000,000,000,000"):
+        estimate(GRAPH, 0.3, 0.1, 1.0, worlds=10**12)
+    with pytest.raises(SettingError, match="seconds must be finite, not nan"):
+        estimate(GRAPH, 0.3, 0.1, 1.0, seconds=float("nan"))
+    with pytest.raises(SettingError, match="spread goes from the least mean to the largest, not from 1 to 1"):
+        estimate(GRAPH, 0.3, 0.1, spread=(1.0, 1.0))
+    with pytest.raises(SettingError, match="an estimate needs an MDP, not Instance; take"):
+        estimate(families.chain(3, 2), 0.3, 0.1)  # type: ignore[arg-type]
