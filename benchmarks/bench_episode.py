@@ -35,7 +35,7 @@ def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, rep
         state.tally[LEFT_AHEAD] = len(noise)
         rest = (np.random.default_rng(0), FINISH, LIMIT, np.array([learner.epsilon]), record)
         begun = time.thread_time()
-        play(learner.layers, learner.plan, state, reality, *rest)
+        play(learner.layers, learner.rules, state, reality, *rest)
         tau = int(record.tau[0])
         least = min(least, 1e9 * (time.thread_time() - begun) / tau)
     return tau, least
@@ -55,7 +55,7 @@ def cpp_program(folder: Path) -> Path | None:
 
 def cpp_words(program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int) -> list[str]:
     """The command line of the C++ program that plays the same, its data written beside it."""
-    table, mdp, plan = learner._table_for(LIMIT), learner.mdp, learner.plan
+    table, mdp, plan = learner._table_for(LIMIT), learner.mdp, learner.rules
     head = [mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table), plan.widths, plan.least_played, plan.periods]
     real = [plan.arcs, plan.delta, plan.prior, plan.cap]
     first, target, _ = learner.layers
@@ -170,7 +170,7 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     learner: Any = build({"epsilon": 1e-9, "delta": 0.1, **spec}, instance.mdp)
     learner._table_for(skip + 4 * episodes)
     state, record = learner._new_state(), new_record(1, instance.mdp.horizon)
-    rest = (learner.layers, learner.plan, state, reality_of(instance), np.random.default_rng(0), RUN)
+    rest = (learner.layers, learner.rules, state, reality_of(instance), np.random.default_rng(0), RUN)
     play(*rest, skip, np.array([1e-9]), record)
     least = np.inf
     for part in range(1, 4):

@@ -242,7 +242,7 @@ def test_dense_tables_can_declare_a_range() -> None:
 def test_states_out_of_reach_count_in_s_times_a() -> None:
     mdp = MDP.from_arrays(np.zeros((3, 2, 2), dtype=int))
     assert mdp.sizes == (2, 2)
-    assert EPRL(mdp, 0.1, 0.1, 1.0, schedule="every-sa", sampling="max-diameter").plan.every == 4
+    assert EPRL(mdp, 0.1, 0.1, 1.0, schedule="every-sa", sampling="max-diameter").rules.every == 4
     assert pickle.loads(pickle.dumps(mdp)).sizes == (2, 2)
 
 

@@ -32,7 +32,7 @@ FILES = {
 @pytest.mark.parametrize("rule", SAMPLING)
 def test_every_sampling_rule_is_whole(rule: str) -> None:
     module = rule.replace("-", "_")
-    assert f"plan.sampling == {module.upper()}" in inspect.getsource(sampling) or rule == SAMPLING[-1]
+    assert f"rules.sampling == {module.upper()}" in inspect.getsource(sampling) or rule == SAMPLING[-1]
     assert hasattr(getattr(sampling, module), "choose")
     assert getattr(sampling, module).__doc__
     assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")

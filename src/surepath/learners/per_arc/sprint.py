@@ -66,7 +66,7 @@ from surepath.model.rewards import GAUSSIAN
 
 @hot_kernel
 def may_sprint(rules: Rules, state: State) -> bool:
-    """Whether the rules are one of the two, looks are at fixed times, and the coming episode may be part of a sprint."""
+    """Whether the rules are one of the two, looks are at fixed times, and the next episode may be part of a sprint."""
     tally = state.tally
     wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER and tally[FRESH_SPREAD] == 1
     hopeful = rules.sampling == OPTIMISTIC and rules.stopping == OPTIMAL_GAP and tally[FRESH_BEST] == 1
