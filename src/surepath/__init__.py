@@ -13,6 +13,7 @@ from surepath._version import __version__
 if TYPE_CHECKING:
     from surepath import theory as theory
     from surepath.learners.challenger import Challenger as Challenger
+    from surepath.learners.design.learner import Design as Design
     from surepath.learners.per_arc.bpi_ucrl import BPIUCRL as BPIUCRL
     from surepath.learners.per_arc.eprl import EPRL as EPRL
     from surepath.learners.per_arc.uniform import Uniform as Uniform
@@ -41,6 +42,7 @@ _HOMES = {
     "EPRL": "surepath.learners.per_arc.eprl",
     "BPIUCRL": "surepath.learners.per_arc.bpi_ucrl",
     "Challenger": "surepath.learners.challenger",
+    "Design": "surepath.learners.design.learner",
     "Uniform": "surepath.learners.per_arc.uniform",
     "WholePlan": "surepath.learners.whole_plan.learner",
     "simulate": "surepath.simulation.simulate",

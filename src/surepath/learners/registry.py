@@ -17,6 +17,7 @@ LEARNERS = {
     "EPRL": "surepath.learners.per_arc.eprl",
     "BPIUCRL": "surepath.learners.per_arc.bpi_ucrl",
     "Challenger": "surepath.learners.challenger",
+    "Design": "surepath.learners.design.learner",
     "Uniform": "surepath.learners.per_arc.uniform",
     "WholePlan": "surepath.learners.whole_plan.learner",
 }

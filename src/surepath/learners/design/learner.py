@@ -1,0 +1,215 @@
+"""Design: the non-adaptive baseline. Every play is fixed before the first one, and the data are looked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.errors import SettingError
+from surepath.kernels.arrays import Reality
+from surepath.kernels.draw import draw
+from surepath.kernels.jit import bare_kernel
+from surepath.learners.base import Learner
+from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.design.schedule import Schedule, schedule
+from surepath.learners.record import BUDGET, GAP, STOP_REASONS, RunRecord
+from surepath.model.mdp import MDP
+from surepath.model.paths import best_path, on_open_paths
+
+
+@bare_kernel
+def play_list(
+    paths: IntArray,
+    due: IntArray,
+    reality: Reality,
+    rng: np.random.Generator,
+    budget: int,
+    visits: IntArray,
+    origin: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Play the list round by round until nothing is due or `budget` plays are made; sums are relative to the origin."""
+    left = 0
+    for i in range(len(due)):
+        left += due[i]
+    left = min(left, budget)
+    while left > 0:
+        for i in range(len(due)):
+            if due[i] > 0 and left > 0:
+                due[i] -= 1
+                left -= 1
+                for h in range(paths.shape[1]):
+                    e = paths[i, h]
+                    gain = draw(reality, e, rng)
+                    if visits[e] == 0:
+                        origin[e] = gain
+                    visits[e] += 1
+                    sums[e] += gain - origin[e]
+
+
+class Design(Learner):
+    """Play a fixed list of paths, then recommend the one of largest empirical sum.
+
+    Nothing adapts to what is seen, so it needs no anytime bound and no union over times: where all plans are about
+    equal it is hard to beat, and where gaps are clear it wastes most of its trials. The answer is within epsilon of the
+    best with probability at least 1 - delta. Only plays of the list count, each as often as planned; other trials, and
+    trials that failed, are kept in `visits` and not used. It cannot be tightened: that would be a second look.
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be; above 0.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
+
+    Attributes:
+        schedule: The paths, how often each is played, and what that proves.
+
+    Example:
+        >>> learner = Design(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, [float(path[0])])
+        >>> learner.recommend().tolist(), learner.episodes
+        ([1], 2)
+    """
+
+    name: ClassVar[str] = "Design"
+
+    def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
+        super().__init__(mdp, epsilon, delta, sigma)
+        if self.epsilon == 0:
+            raise SettingError("a design needs an epsilon above 0: with epsilon 0 no fixed number of trials is enough")
+        self.schedule: Schedule = schedule(mdp, self.sigma, self.epsilon, self.delta, self._excluded)
+        self._start()
+
+    def _start(self) -> None:
+        """Begin the schedule, with nothing used yet."""
+        self._due: IntArray = self.schedule.plays.copy()
+        self._used: IntArray = np.zeros(self.mdp.n_arcs, dtype=np.int64)
+        self._used_sums: FloatArray = np.zeros(self.mdp.n_arcs)
+        self._cursor = 0  # the list is played round by round, so that drift would hit all paths alike
+        self._place = {path.tobytes(): at for at, path in enumerate(self.schedule.paths)}
+
+    def _active(self) -> BoolArray:
+        """Every arc that is not excluded: a design rules nothing out."""
+        return on_open_paths(self.mdp, ~self._excluded)
+
+    def _choose(self) -> IntArray:
+        return cast(IntArray, self.schedule.paths[self._next(self._due)])
+
+    def _next(self, due: IntArray) -> int:
+        """The next path of the round that is still due."""
+        left = np.flatnonzero(due)
+        return int(left[np.searchsorted(left, self._cursor) % len(left)])
+
+    def _around_failures(self, path: IntArray) -> IntArray:
+        """Another path of the list, where one is left that does not use an option that keeps failing."""
+        if not self._failures.resting(path, self.episodes):
+            return path
+        due = self._due.copy()
+        due[(self._failures.until[self.schedule.paths] > self.episodes).any(axis=1)] = 0
+        return cast(IntArray, self.schedule.paths[self._next(due)]) if due.any() else path
+
+    def _choose_beside(self, index: int) -> IntArray:
+        due = self._due.copy()
+        for path in self._under_way:
+            at = self._place.get(path.tobytes())
+            if at is not None and due[at] > 0:
+                due[at] -= 1
+        return cast(IntArray, self.schedule.paths[self._next(due if due.any() else self._due)])
+
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        self.episodes += 1
+        played = path[: len(gains)]
+        learned = ~self.mdp.is_known[played]
+        arcs, news = played[learned], gains[learned]
+        new = self._visits[arcs] == 0
+        self._origin[arcs[new]] = news[new]
+        self._visits[played] += 1
+        self._sums[arcs] += news - self._origin[arcs]
+        at = self._place.get(path.tobytes())
+        if at is None or self._due[at] == 0 or len(gains) < len(path):
+            return
+        self._due[at] -= 1
+        self._cursor = at + 1
+        self._used[played] += 1
+        self._used_sums[arcs] += news - self._origin[arcs]
+        if not self._due.any():
+            self.stopped, self.stop_reason = True, STOP_REASONS[GAP]
+
+    def _means(self) -> FloatArray:
+        mean = self._origin + self._used_sums / np.maximum(self._used, 1)
+        return np.where(self.mdp.is_known, self.known_gain, mean)
+
+    def _recommend(self) -> IntArray:
+        return best_path(self.mdp, np.where(self._active(), self._means(), -np.inf))
+
+    def _gap(self) -> float:
+        """Nothing is proven before the end."""
+        return self.schedule.gap if not self._due.any() else float("inf")
+
+    def tighten(self, epsilon: float) -> None:
+        """Refuse: a smaller epsilon would need a second look at the data."""
+        raise SettingError("a design looks at its data once and cannot be tightened; build one with a smaller epsilon")
+
+    def _epsilon_changed(self) -> None:
+        """Never called: a design cannot be tightened."""
+
+    def _excluded_changed(self) -> None:
+        """Plan anew on what is left; what was played for another list is not used."""
+        closed = ~on_open_paths(self.mdp, ~self._excluded)
+        self.schedule = schedule(self.mdp, self.sigma, self.epsilon, self.delta, closed)
+        self._start()
+
+    def _evidence(self) -> dict[str, Any]:
+        return {
+            "visits": self._visits.copy(),
+            "origin": self._origin.copy(),
+            "sums": self._sums.copy(),
+            "due": self._due.copy(),
+            "cursor": self._cursor,
+            "used": self._used.copy(),
+            "used_sums": self._used_sums.copy(),
+        }
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        if self._excluded.any():
+            self._excluded_changed()
+        self._visits[:], self._origin[:], self._sums[:] = evidence["visits"], evidence["origin"], evidence["sums"]
+        self._due[:], self._used[:] = evidence["due"], evidence["used"]
+        self._used_sums[:] = evidence["used_sums"]
+        self._cursor = int(evidence["cursor"])
+
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        """The list depends on epsilon, so every epsilon has a run of its own from the same seed."""
+        record = RunRecord.empty(len(epsilons), self.mdp.horizon)
+        start = rng.bit_generator.state
+        for at, epsilon in enumerate(epsilons.tolist()):
+            raise_if_cancelled()
+            rng.bit_generator.state = start
+            own = self if epsilon == self._first_epsilon else self.fresh(epsilon)
+            assert isinstance(own, Design)
+            plan = own.schedule
+            visits = np.zeros(self.mdp.n_arcs, dtype=np.int64)
+            origin, sums = np.zeros(self.mdp.n_arcs), np.zeros(self.mdp.n_arcs)
+            done = plan.episodes <= budget
+            play_list(plan.paths, plan.plays.copy(), reality, rng, budget, visits, origin, sums)
+            mean = np.where(self.mdp.is_known, self.known_gain, origin + sums / np.maximum(visits, 1))
+            record.tau[at] = min(budget, plan.episodes)
+            record.reason[at] = GAP if done else BUDGET
+            record.path[at] = best_path(self.mdp, mean)
+            record.gap[at] = plan.gap if done else np.inf
+        return record
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP."""
+        return {
+            "name": self.name,
+            "epsilon": self._first_epsilon,
+            "delta": self.delta,
+            "sigma": self.sigma_setting(),
+        }
