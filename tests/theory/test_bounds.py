@@ -133,8 +133,10 @@ def test_the_tree_bound_takes_the_least_sigma_below_an_arc() -> None:
 
 
 def test_worst_cases() -> None:
-    assert worst_case_lower_bound(4, 2, 6, 0.5, 0.01) == pytest.approx(4 * 2 * 36 * log(25) / (72 * 0.25))
-    assert worst_case_lower_bound(4, 2, 6, 0.5, 0.01, sigma=3) == pytest.approx(9 * 4 * 2 * 36 * log(25) / 18)
+    published = worst_case_lower_bound(4, 2, 6, 0.5, 0.01, sigma=3, formula="published")
+    assert published == pytest.approx(9 * 4 * 2 * 36 * log(25) / 18)
+    assert worst_case_lower_bound(4, 2, 6, 0.5, 0.01) == pytest.approx(4 * 2 * 4 * log(25) / (8 * 0.25))
+    assert worst_case_lower_bound(4, 2, 6, 0.5, 0.01, sigma=3) == pytest.approx(9 * 4 * 2 * 4 * log(25) / 2)
     assert worst_case_lower_bound(4, 2, 6, 0.5, 0.4) == 0
     size = log(4 * 24 / 0.1)
     lead = 256 * 2 * 3 * 16 / 0.25
@@ -177,7 +179,12 @@ def test_everything_known_or_tied() -> None:
         (lambda i: tree_lower_bound(i, 0.1, 0.1), ProblemError, "2 arcs lead to stage 1, state '0'"),
         (lambda i: tree_upper_bound(i, 0.1, 0.1), ProblemError, "this bound holds for trees"),
         (lambda i: worst_case_lower_bound(6, 2, 9, 0.1, 0.1), SettingError, "6 is not a power of two"),
-        (lambda i: worst_case_lower_bound(8, 2, 8, 0.1, 0.1), SettingError, r"H >= 3 log2\(S\) = 9 stages, not 8"),
+        (
+            lambda i: worst_case_lower_bound(8, 2, 8, 0.1, 0.1, formula="published"),
+            SettingError,
+            r"H >= 3 log2\(S\) = 9 stages, not 8",
+        ),
+        (lambda i: worst_case_lower_bound(8, 2, 3, 0.1, 0.1), SettingError, r"H > log2\(S\) = 3 stages, not 3"),
         (lambda i: worst_case_lower_bound(8, 2, 9, 0, 0.1), SettingError, "needs epsilon above 0"),
         (
             lambda i: worst_case_lower_bound(8, 2, 9, 0.1, 0.1, sigma=-1),

@@ -16,9 +16,10 @@ from surepath.theory.gaps import gaps as gaps
 from surepath.theory.lower_bounds import LowerBound as LowerBound
 from surepath.theory.lower_bounds import lower_bound as lower_bound
 from surepath.theory.lower_bounds import tree_lower_bound as tree_lower_bound
-from surepath.theory.lower_bounds import worst_case_lower_bound as worst_case_lower_bound
 from surepath.theory.upper_bounds import UpperBound as UpperBound
 from surepath.theory.upper_bounds import gap_complexity as gap_complexity
 from surepath.theory.upper_bounds import tree_upper_bound as tree_upper_bound
 from surepath.theory.upper_bounds import upper_bound as upper_bound
 from surepath.theory.upper_bounds import worst_case_upper_bound as worst_case_upper_bound
+from surepath.theory.worst_case import design_episodes as design_episodes
+from surepath.theory.worst_case import worst_case_lower_bound as worst_case_lower_bound

@@ -6,17 +6,14 @@ They hold for Gaussian rewards with the given sigma. Where the arcs' sigmas diff
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log2
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import check_delta, check_epsilon, whole
 from surepath._types import FloatArray, IntArray
-from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.theory.bounds import Setting, divide, log_confidence, one_sigma, require_tree, setting
+from surepath.theory.bounds import Setting, divide, log_confidence, require_tree, setting
 from surepath.theory.flows import Flow, minimum_flow
 
 
@@ -125,32 +122,3 @@ def tree_lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma:
     local = local_bounds(Setting(at.instance, at.gaps, at.epsilon, at.delta, below))
     stages = np.add.reduceat(local, mdp.stage_arc[:-1])
     return float((stages * np.arange(mdp.horizon, 0, -1)).max())
-
-
-def worst_case_lower_bound(
-    states: int, actions: int, horizon: int, epsilon: float, delta: float, *, sigma: float = 1.0
-) -> float:
-    """S A H^2 sigma^2 log(1 / (4 delta)) / (72 epsilon^2): on some MDP of this size nobody needs fewer episodes.
-
-    The instance is the family `minimax_hard` (when H leaves 2 divided by 3, the same tree entered until stage
-    floor((H - log2 S) / 2), for floor(H / 3) then falls a little short). The paper states sigma = 1; dividing rewards
-    and epsilon by sigma gives the factor.
-
-    Raises:
-        SettingError: S is not a power of two, S or A is below 2, H < 3 log2(S), or epsilon = 0.
-
-    Example:
-        >>> round(worst_case_lower_bound(8, 4, 9, 0.1, 0.05))
-        5794
-    """
-    states, actions = whole("states", states, low=2), whole("actions", actions, low=2)
-    horizon = whole("horizon", horizon, low=1)
-    depth = int(log2(states))
-    if 2**depth != states:
-        raise SettingError(f"this bound is proved for S = 2^d states; {states} is not a power of two")
-    if horizon < 3 * depth:
-        raise SettingError(f"this bound is proved for H >= 3 log2(S) = {3 * depth} stages, not {horizon}")
-    if check_epsilon(epsilon) == 0:
-        raise SettingError("this bound needs epsilon above 0")
-    size, variance = states * actions * horizon**2, one_sigma(sigma) ** 2
-    return float(divide(variance * log_confidence(check_delta(delta), 4) / 72 * size, epsilon))

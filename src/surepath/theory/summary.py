@@ -14,8 +14,9 @@ from surepath.model.instance import Instance
 from surepath.model.rewards import GAUSSIAN
 from surepath.theory.bounds import Setting, divide, is_tree, setting
 from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time, confidence
-from surepath.theory.lower_bounds import LowerBound, lower_bound, tree_lower_bound, worst_case_lower_bound
+from surepath.theory.lower_bounds import LowerBound, lower_bound, tree_lower_bound
 from surepath.theory.upper_bounds import gap_complexity, tree_upper_bound, upper_bound, worst_case_upper_bound
+from surepath.theory.worst_case import worst_case_lower_bound
 
 TIMED_ARCS = 5_000  # up to this many arcs T* is computed unasked
 
@@ -124,8 +125,13 @@ def _worst_lower(at: Setting) -> Row:
     try:
         value = worst_case_lower_bound(*size_of(at), at.epsilon, at.delta, sigma=at.largest_sigma)
     except SettingError as error:
-        return Row(name, "lower", None, str(error))
-    return Row(name, "lower", value, "on the hardest problem with as many states, actions and stages, not on this one")
+        return Row(name, "measure", None, str(error))
+    return Row(
+        name,
+        "measure",
+        value,
+        "a lower bound on the hardest problem with as many states, actions and stages, not on this one",
+    )
 
 
 def _upper(at: Setting) -> list[Row]:

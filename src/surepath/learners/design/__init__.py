@@ -1,4 +1,4 @@
 """Design: decide before the first trial how often to play what, and look once, at the end.
 
-Read `schedule.py` (how often, and why that is enough), then `learner.py`.
+How often to play what, and why that is enough, is in `kernels/flow/schedule.py`; the learner in `learner.py`.
 """

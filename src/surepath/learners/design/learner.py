@@ -12,10 +12,10 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality
 from surepath.kernels.draw import draw
+from surepath.kernels.flow.schedule import Schedule, schedule
 from surepath.kernels.jit import bare_kernel
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
-from surepath.learners.design.schedule import Schedule, schedule
 from surepath.learners.record import BUDGET, GAP, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths

@@ -6,7 +6,7 @@ from surepath.model.families.chains import chain, support_tickets
 from surepath.model.families.ids import FAMILIES, Family, from_id, names
 from surepath.model.families.paper_random import paper_min_gap, paper_random
 from surepath.model.families.shapes import bandit, grid, layered, tree
-from surepath.model.families.special import cover_gap, minimax_hard, twin_optimal
+from surepath.model.families.special import cover_gap, minimax_hard, minimax_tree, twin_optimal
 
 __all__ = [
     "FAMILIES",
@@ -18,6 +18,7 @@ __all__ = [
     "grid",
     "layered",
     "minimax_hard",
+    "minimax_tree",
     "names",
     "paper_min_gap",
     "paper_random",

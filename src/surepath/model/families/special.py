@@ -12,6 +12,7 @@ from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
 
 MINIMAX_HARD = Family("minimax_hard", {"states": "s", "actions": "a", "horizon": "h"})
+MINIMAX_TREE = Family("minimax_tree", {"states": "s", "actions": "a", "horizon": "h"})
 COVER_GAP = Family("cover_gap", {"m": "m"})
 TWIN_OPTIMAL = Family("twin_optimal", {"horizon": "h"})
 
@@ -56,6 +57,45 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     available[last_entry - 1 :, 0, 1] = False
     mdp = MDP.from_arrays(np.broadcast_to(next_state, (horizon, states, actions)), available=available)
     name = MINIMAX_HARD.id(states=states, actions=actions, horizon=horizon, sigma=sigma)
+    return Instance(mdp, Gaussian(0.0, sigma), id=name)
+
+
+@register(MINIMAX_TREE)
+def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: float = 1.0) -> Instance:
+    """The worst case whose proof holds: enter a binary tree at stage 1, stay in a leaf; all means are zero.
+
+    State 0 is the start, with one action into the root; states 1 .. S - 1 are the tree, level by level: 0 goes left, 1
+    right. In a leaf, reached after log2 S stages, all actions stay. See `theory.worst_case_lower_bound`.
+
+    Args:
+        states: S = 2^d: the start and a full binary tree of 2^d - 1 nodes.
+        actions: A >= 2, the actions of a leaf.
+        horizon: H > log2 S.
+        sigma: Standard deviation of the Gaussian rewards.
+
+    Example:
+        >>> minimax_tree(states=4, actions=3, horizon=4).mdp.n_paths
+        18
+    """
+    counts(states=states, actions=actions, horizon=horizon)
+    check_size(states * actions * horizon)
+    sigma = check_noise(sigma)
+    depth = int(states).bit_length() - 1
+    if states < 2 or states != 2**depth:
+        raise ProblemError(f"minimax_tree needs 2, 4, 8, ... states (a start and a full binary tree), not {states}")
+    if actions < 2:
+        raise ProblemError(f"minimax_tree needs at least 2 actions, not {actions}")
+    if horizon <= depth:
+        raise ProblemError(f"minimax_tree needs a horizon above log2(states) = {depth}, not {horizon}")
+    first_leaf, node = states // 2, np.arange(states)
+    next_state = np.repeat(node[:, None], actions, axis=1)
+    next_state[1:first_leaf, :2] = np.stack([2 * node[1:first_leaf], 2 * node[1:first_leaf] + 1], axis=1)
+    next_state[0, 0] = 1
+    available = np.ones((horizon, states, actions), dtype=bool)
+    available[:, :first_leaf, 2:] = False
+    available[:, 0, 1] = False
+    mdp = MDP.from_arrays(np.broadcast_to(next_state, (horizon, states, actions)), available=available)
+    name = MINIMAX_TREE.id(states=states, actions=actions, horizon=horizon, sigma=sigma)
     return Instance(mdp, Gaussian(0.0, sigma), id=name)
 
 
