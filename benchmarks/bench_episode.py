@@ -20,9 +20,9 @@ import numpy as np
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
 from surepath.kernels.arrays import reality_of
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.learners.record import RunRecord
-from surepath.learners.per_arc.run import FINISH, RUN, , play
+from surepath.learners.per_arc.run import FINISH, RUN, play
 from surepath.learners.per_arc.state import LEFT_AHEAD
+from surepath.learners.record import RunRecord
 
 LIMIT = 150_000
 
