@@ -1,84 +1,117 @@
-"""What is spared while kernels are compiled comes back afterwards, after an error too."""
+"""The announcer: once, for kernels of ours alone, and where they are kept; the compiler is left as it was."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
 import pytest
 from numba.core import config, event
 
+from surepath.kernels._compiling import Announcer
+from surepath.kernels.cache_folder import Folder
 from surepath.kernels.jit import is_compiled
 
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
 
 
-class Heard(event.Listener):
-    """What the settings are when each kernel is begun and ended."""
-
-    def __init__(self) -> None:
-        self.at: list[tuple[str, int, bool]] = []
-
-    def on_start(self, event: Any) -> None:
-        self.at.append((event.data["dispatcher"].py_func.__name__, int(config.OPT), gc.isenabled()))
-
-    def on_end(self, event: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def heard() -> Iterator[list[tuple[str, int, bool]]]:
-    listener = Heard()
-    event.register("numba:compile", listener)
-    yield listener.at
-    event.unregister("numba:compile", listener)
+def announce() -> Iterator[Callable[[Folder], None]]:
+    """Registers an announcer of its own for this test."""
+    made: list[Announcer] = []
+
+    def register(folder: Folder) -> None:
+        made.append(Announcer(folder))
+        event.register("numba:compile", made[-1])
+
+    yield register
+    for announcer in made:
+        event.unregister("numba:compile", announcer)
 
 
-def made(function: Callable[..., Any], **options: Any) -> Any:
-    function.__module__ = "surepath.kernels.somewhere"
-    return numba.njit(**options)(function)
+def compile_one(module: str) -> None:
+    """Compile a function that says it lives in this module, and one that it calls."""
 
-
-def test_kernels_inside_others_are_touched_lightly(heard: list[tuple[str, int, bool]]) -> None:
     def inside(x: float) -> float:
         return x + 1.0
 
-    def way_in(x: float) -> float:
-        return 2.0 * x
-
-    inner, other = made(inside, no_cpython_wrapper=True), made(way_in)
+    inner: Any = numba.njit(inside)
 
     def outer(x: float) -> float:
-        return inner(x) + other(x)  # type: ignore[no-any-return]
+        return 2.0 * inner(x)  # type: ignore[no-any-return]
 
-    usual = (int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE)
-    assert made(outer)(3.0) == 10.0
-    assert heard == [("outer", 3, False), ("inside", 1, False), ("way_in", 3, False)]
-    assert (int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE) == usual
-    assert gc.isenabled()
+    inside.__module__ = outer.__module__ = module
+    assert numba.njit(outer)(3.0) == 8.0
 
 
-def test_an_error_leaves_nothing_behind() -> None:
-    def wrong(x: float) -> float:
-        return x.nothing  # type: ignore[attr-defined, no-any-return]
-
-    inner = made(wrong, no_cpython_wrapper=True)
-
-    def outer(x: float) -> float:
-        return inner(x)  # type: ignore[no-any-return]
-
-    with pytest.raises(numba.TypingError):
-        made(outer)(3.0)
-    assert int(config.OPT) == 3
-    assert gc.isenabled()
+def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [line for line in capsys.readouterr().err.splitlines() if line.startswith("surepath: compiling")]
 
 
-def test_other_peoples_kernels_are_left_alone(heard: list[tuple[str, int, bool]]) -> None:
-    @numba.njit
-    def theirs(x: float) -> float:
-        return 3.0 * x
+def test_said_once_for_ours(announce: Callable[[Folder], None], capsys: pytest.CaptureFixture[str]) -> None:
+    compile_one("surepath.kernels.somewhere")  # the package's own announcer has spoken
+    said(capsys)
+    announce(Folder(Path("kept")))
+    compile_one("surepath.kernels.somewhere")
+    compile_one("surepath.learners.elsewhere")
+    assert said(capsys) == ["surepath: compiling kernels, once; this takes a few seconds"]
 
-    assert theirs(1.0) == 3.0
-    assert heard == [("theirs", 3, True)]
+
+def test_nothing_is_said_of_other_peoples_functions(
+    announce: Callable[[Folder], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    announce(Folder(Path("kept")))
+    compile_one("surepathology.kernels")
+    compile_one("their.own")
+    assert said(capsys) == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        (
+            Folder(Path("kept"), "usual is open to others"),
+            "compiling kernels, once; this takes a few seconds, kept in kept because usual is open to others",
+        ),
+        (
+            Folder(None, "usual is open to others"),
+            "compiling kernels; this takes a few seconds in every process, for want of a private folder to keep them in "
+            "(usual is open to others); name one with SUREPATH_CACHE_DIR",
+        ),
+    ],
+)
+def test_trouble_with_the_folder_is_said(
+    announce: Callable[[Folder], None], capsys: pytest.CaptureFixture[str], folder: Folder, words: str
+) -> None:
+    compile_one("surepath.kernels.somewhere")
+    said(capsys)
+    announce(folder)
+    compile_one("surepath.kernels.somewhere")
+    assert said(capsys) == [f"surepath: {words}"]
+
+
+class Heard(event.Listener):
+    """What the compiler's settings are while each function is compiled."""
+
+    def __init__(self) -> None:
+        self.at: list[tuple[int, Any, Any, bool]] = []
+
+    def on_start(self, event: Any) -> None:
+        self.at.append((int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE, gc.isenabled()))
+
+    def on_end(self, event: Any) -> None:
+        self.on_start(event)
+
+
+def test_numba_and_the_garbage_collector_are_left_alone() -> None:
+    usual = (int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE, gc.isenabled())
+    listener = Heard()
+    event.register("numba:compile", listener)
+    try:
+        compile_one("surepath.kernels.somewhere")
+    finally:
+        event.unregister("numba:compile", listener)
+    assert listener.at == [usual] * 4

@@ -2,7 +2,7 @@
 
 Numba's file cache watches only the file of the function that was called: a change in a kernel it calls, or in a
 constant that it freezes, is not seen. So the folder of the cache is named by a hash of all that kernels can see
-(`_cache_folder.py`). NUMBA_DISABLE_JIT=1 runs the same code as plain Python.
+(`cache_folder.py`). NUMBA_DISABLE_JIT=1 runs the same code as plain Python.
 """
 
 from __future__ import annotations
@@ -22,30 +22,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 Whole = int | np.int64
 
 
-def _set_up() -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+def _set_up() -> tuple[Any, Any]:
+    """Numba, and the cache for its kernels or None."""
     import llvmlite
     import numba
 
-    from surepath.kernels import _compiling
+    from surepath.kernels._compiling import announce
 
     folder = cache_folder(source_key([numba.__version__, llvmlite.__version__, np.__version__]))
     cache: Any = None
     if folder.path is not None:
-        try:  # it looks inside Numba too; where that has changed kernels are compiled in every process
+        try:  # the cache object is Numba's own affair; where it has changed, kernels are compiled in every process
             from surepath.kernels.kernel_cache import KernelCache, Place
 
             Place.folder, cache = folder.path, KernelCache
         except (ImportError, AttributeError) as cause:
             folder = Folder(None, f"this Numba has another cache ({cause})")
-    _compiling.listen(folder)
-    if numba.__version__.startswith("0.68."):  # _linking.py looks inside Numba: only where it was seen to work
-        from surepath.kernels._linking import InnerCompiler, OuterCompiler
-
-        return numba, cache, {"pipeline_class": InnerCompiler}, {"pipeline_class": OuterCompiler}
-    return numba, cache, {}, {}
+    announce(folder)
+    return numba, cache
 
 
-_numba, _cache, _inside, _outside = _set_up()
+_numba, _cache = _set_up()
 
 
 def _made(function: F, options: dict[str, Any]) -> F:
@@ -69,7 +66,7 @@ def kernel(function: F) -> F:
 
 # Rewriting serves array expressions and raised errors, which bare kernels have none of, and takes time to compile.
 _BARE: dict[str, Any] = {**_PLAIN, "_nrt": False, "no_rewrites": True}
-_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True, **_inside}
+_INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True}
 
 
 def bare_kernel(function: F) -> F:
@@ -78,11 +75,11 @@ def bare_kernel(function: F) -> F:
     Numba counts references to every array of a NamedTuple at every call and use, with atomic instructions; on loops
     of a tenth of a microsecond that is most of the time, and threads that share arrays would wait for each other.
     """
-    return _made(function, {**_BARE, **_outside})
+    return _made(function, _BARE)
 
 
 def inner_kernel(function: F) -> F:
-    """A bare kernel that only other kernels call, with no way in from Python (see `_linking.py`)."""
+    """A bare kernel that only other kernels call: it has no entry point from Python."""
     return _made(function, _INNER)
 
 

@@ -131,14 +131,14 @@ def spend_cover(graph: Layers, state: State) -> None:
         _spend(graph, state)
 
 
-@inner_kernel
+@hot_kernel
 def prepare(graph: Layers, rules: Rules, state: State) -> tuple[bool, bool]:
     """Before an episode is taken in: whether eliminations are due after it, and whether the value rule marked arcs."""
     due = is_due(rules, state)
     return due, due and mark(graph, rules, state)  # with the quantities of the previous episode
 
 
-@inner_kernel
+@hot_kernel
 def conclude(graph: Layers, rules: Rules, state: State, due: bool, marked: bool | np.bool_) -> None:
     """After an episode is taken in: eliminate (line 7 of Algorithm 1), use up the cover, begin the next period."""
     if due:

@@ -80,7 +80,7 @@ def mark(graph: Layers, rules: Rules, state: State) -> bool:
     return _mark(graph, state)
 
 
-@inner_kernel
+@hot_kernel
 def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_) -> None:
     """Apply the rules that are on; both are judged on the active policies of the previous episode."""
     if rules.wait == 1 and state.tally[UNSEEN_ACTIVE] > 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import hot_kernel
 from surepath.learners.per_arc.sampling import (
     coverage,
     max_coverage,
@@ -21,7 +21,7 @@ _max_coverage, _max_diameter, _coverage = max_coverage.choose, max_diameter.choo
 _optimistic, _uniform, _static = optimistic.choose, uniform.choose, static_max_coverage.choose
 
 
-@inner_kernel
+@hot_kernel
 def choose(graph: Layers, rules: Rules, state: State) -> None:
     """Write the path to play into the row PATH.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from surepath._types import BoolArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import hot_kernel
 from surepath.learners.per_arc.state import (
     ACTIVE,
     BIG,
@@ -38,7 +38,7 @@ def lacks(state: State, judged: BoolArray, closed: bool, e: int) -> float:
     return 1.0 if low and judged[e] and not state.flag[KNOWN, e] else 0.0
 
 
-@inner_kernel
+@hot_kernel
 def cover(graph: Layers, state: State, judged: BoolArray) -> None:
     """Write a path with most undersampled arcs, judged on these active sets, into the row PATH."""
     first, target, value = graph.first, graph.target, state.node[SCRATCH]

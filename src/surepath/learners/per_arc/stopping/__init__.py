@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import hot_kernel, inner_kernel
 from surepath.learners.per_arc.cached_values import walk_best
 from surepath.learners.per_arc.recommendation import certified_gap
 from surepath.learners.per_arc.state import ADVICE, CHECKED, CROWDED, WIDTH, Rules, State
@@ -37,7 +37,7 @@ def is_proven(graph: Layers, rules: Rules, state: State, epsilon: float) -> bool
     return exact
 
 
-@inner_kernel
+@hot_kernel
 def verdict(graph: Layers, rules: Rules, state: State, epsilon: float) -> int:
     """Line 9 of Algorithm 1 after an episode: GAP, SINGLE (one action at most in every state) or GO_ON."""
     if state.tally[CHECKED] == 0:
