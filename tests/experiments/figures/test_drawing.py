@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from surepath.experiments.paper import Claim, Found
-from surepath.plots.data import POINTS, STRIP, Panel, Series, panels_of
+from surepath.experiments.figures import Claim, cases, hard, ratios
+from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
@@ -26,7 +26,7 @@ MEANS = {
 
 
 def test_ratios_leave_the_baseline_out_and_mark_bounds() -> None:
-    left, right = panels_of("figure-ratios", Found({"means": pl.DataFrame(MEANS)}, []))
+    left, right = ratios.panels({"means": pl.DataFrame(MEANS)})
     assert [series.label for series in left.series] == ["max-coverage", "max-diameter", "Challenger"]
     assert [series.y for series in left.series] == [[0.5], [0.4], [0.1]]
     assert all(series.hollow == [True] and series.kind == POINTS for series in left.series)
@@ -44,7 +44,7 @@ def test_cases_show_every_run() -> None:
             "epsilon": [0.25] * 4,
         }
     )
-    (panel,) = panels_of("figure-cases", Found({"runs": runs}, []))
+    (panel,) = cases.panels({"runs": runs})
     assert panel.title == "paper_random s2a2h3, seed 25: epsilon = 0.250"
     assert panel.categories == ["max-coverage", "Challenger"]
     assert [(series.x, series.y, series.kind) for series in panel.series] == [
@@ -60,7 +60,7 @@ def test_hard_has_a_panel_per_size_with_its_bounds() -> None:
         for axis in ("states", "actions", "horizon")
         for size in (4, 2)
     ]  # fmt: skip
-    panels = panels_of("figure-hard", Found({"sizes": pl.DataFrame(rows)}, []))
+    panels = hard.panels({"sizes": pl.DataFrame(rows)})
     assert [(panel.title, panel.x_label) for panel in panels] == [
         ("A = 2, H = 6", "states"),
         ("S = 4, H = 6", "actions"),
@@ -72,7 +72,7 @@ def test_hard_has_a_panel_per_size_with_its_bounds() -> None:
 
 
 def test_every_kind_of_series_is_drawn(tmp_path: Path) -> None:
-    from surepath.plots.draw import draw, png, svg
+    from surepath.experiments.figures.drawing import draw_panels, png, svg
 
     series = [
         Series("max-coverage", [1.0, 2.0], [3.0, 4.0], low=[2.0, 3.0], high=[4.0, 5.0]),
@@ -85,18 +85,18 @@ def test_every_kind_of_series_is_drawn(tmp_path: Path) -> None:
         Panel("falling", "delta", "y", series, x_falls=True),
         Panel("runs", "", "y", strip, x_log=False, categories=["max-diameter", "one"]),
     ]
-    figure = draw(panels, "a title")
+    figure = draw_panels(panels, "a title")
     assert len(figure.axes) == 3
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["max-coverage", "Challenger", "lower bound"]
     assert figure.axes[1].xaxis_inverted()
     assert [tick.get_text() for tick in figure.axes[2].get_xticklabels()] == ["max-diameter", "one"]
     assert png(figure).startswith(b"\x89PNG")
-    assert b"<svg" in svg(draw(panels, "a title"))
-    assert svg(draw(panels, "a title")) == svg(draw(panels, "a title"))
+    assert b"<svg" in svg(draw_panels(panels, "a title"))
+    assert svg(draw_panels(panels, "a title")) == svg(draw_panels(panels, "a title"))
 
 
 def test_the_report_stands_alone_and_escapes() -> None:
-    from surepath.plots.report import Section, report
+    from surepath.experiments.figures.report import Section, report
 
     claims = [Claim("a < b", "1 & 2", True), Claim("c", "d", False), Claim("e", "f", None)]
     section = Section("figure-x", "Title", "Look here.", b"\x89PNG", claims, {"runs": 3}, 1.5, "theory")
@@ -112,7 +112,7 @@ def test_the_report_stands_alone_and_escapes() -> None:
 
 
 def test_a_section_is_kept_beside_its_picture(tmp_path: Path) -> None:
-    from surepath.plots.report import Section
+    from surepath.experiments.figures.report import Section
 
     section = Section("figure-x", "T", "R", b"\x89PNG", [Claim("a", "b", None)], {"runs": 3}, 1.5, "theory")
     section.save(tmp_path)

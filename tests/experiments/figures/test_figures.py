@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from surepath.cli.main import app
 from surepath.errors import SettingError
-from surepath.experiments.paper import FIGURES, PRESETS, Options, cover, ratios
-from surepath.experiments.paper.common import BPI, LABELS, error_claims, learners, proven, summary, under
+from surepath.experiments.figures import FIGURES, PRESETS, Options, cover, ratios
+from surepath.experiments.figures.common import BPI, LABELS, error_claims, learners, proven, summary, under
 from surepath.experiments.spec import Spec
 from surepath.learners.registry import build
 from surepath.model import families
@@ -54,21 +54,21 @@ def rows(tau: dict[str, list[int]], censored: bool = False) -> pl.DataFrame:
 
 def test_claims_follow_the_numbers() -> None:
     like_paper = {"max-coverage": [90, 27], "max-diameter": [80, 18], "BPI-UCRL": [99_000, 9], "Challenger": [9, 3]}
-    claims = ratios._claims(ratios.ratios(summary(rows(like_paper))))
+    claims = ratios.claims(ratios.with_ratios(summary(rows(like_paper))))
     # Every claim holds but the one that instances differ, since here they are twins.
     assert [claim.holds for claim in claims] == [True, True, True, True, False, True, True]
     assert "ratios 1.95 to 1.95" in claims[0].measured
     other = {"max-coverage": [90, 29], "max-diameter": [95, 8], "BPI-UCRL": [99, 9], "Challenger": [900, 30]}
-    claims = ratios._claims(ratios.ratios(summary(rows(other))))
+    claims = ratios.claims(ratios.with_ratios(summary(rows(other))))
     assert [claim.holds for claim in claims] == [False, False, False, False, False, True, False]
-    claims = ratios._claims(ratios.ratios(summary(rows(other, censored=True))))
+    claims = ratios.claims(ratios.with_ratios(summary(rows(other, censored=True))))
     assert [claim.holds for claim in claims[2:4]] == [None, None]
     assert claims[2].measured == "at 0.05: ratios 0.96 to 0.96, at most: BPI-UCRL was cut by the budget"
 
 
 def test_ratios_divide_means_and_mark_cut_baselines() -> None:
     tau = {"max-coverage": [90, 20], "max-diameter": [45, 10], "BPI-UCRL": [900, 5], "Challenger": [9, 3]}
-    found = ratios.ratios(summary(rows(tau, censored=True)))
+    found = ratios.with_ratios(summary(rows(tau, censored=True)))
     one = found.row(by_predicate=(pl.col("instance") == "i0") & (pl.col("learner") == "max-diameter")
                     & (pl.col("epsilon") == 0.05), named=True)  # fmt: skip
     assert one["ratio_to_bpi"] == pytest.approx(45.5 / 900.5)
