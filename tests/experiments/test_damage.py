@@ -103,6 +103,31 @@ def test_a_manifest_with_holes(finished: Path, change: dict[str, Any], message: 
     assert read(finished).equals(before)
 
 
+@pytest.mark.parametrize(("number", "age"), [(2, "an older"), (4, "a newer")])
+def test_rows_of_another_format_are_refused(finished: Path, number: int, age: str) -> None:
+    file = finished / "experiment.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": number}))
+    message = (
+        f"{finished} holds rows of format {number}, written by {age} surepath; this one reads format 3: "
+        "play the experiment again in another folder"
+    )
+    for use in (read, scan):
+        with pytest.raises(SettingError, match=re.escape(message)):
+            use(finished)
+
+
+def test_rows_of_two_formats_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        for module in ("cells", "store"):
+            older.setattr(f"surepath.experiments.{module}.FORMAT", 2)
+        run(SPEC, tmp_path, workers=1)
+    before = pieces(tmp_path)
+    message = "holds rows of another experiment: its format is 2, here it is 3; choose another folder"
+    with pytest.raises(SettingError, match=re.escape(message)):
+        run(SPEC, tmp_path, workers=1, resume=True)
+    assert pieces(tmp_path) == before
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b'{"cells": NaN}'])
 def test_a_manifest_that_is_none(finished: Path, content: bytes) -> None:
     (finished / "experiment.json").write_bytes(content)
