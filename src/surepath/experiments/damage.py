@@ -42,7 +42,7 @@ def checked_manifest(found: Any, file: Path) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def saying(what: str) -> Iterator[None]:
+def as_file_error(what: str) -> Iterator[None]:
     """Turn an `OSError` inside the block into a `FileError` that says what could not be done and why."""
     try:
         yield

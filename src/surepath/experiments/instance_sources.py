@@ -33,8 +33,8 @@ def read_sources(entry: Any, index: int, locate: FieldLocations, folder: Path | 
         raise SettingError(f'{at} must be an id, or a table with "id", "family" or "file", not {entry!r}')
     kinds = [kind for kind in ("id", "family", "file", "text") if kind in entry]
     if len(kinds) != 1:
-        said = " and ".join(f'"{kind}"' for kind in kinds) or "none of them"
-        raise SettingError(f'{at} must have one of "id", "family" and "file"; it has {said}')
+        given = " and ".join(f'"{kind}"' for kind in kinds) or "none of them"
+        raise SettingError(f'{at} must have one of "id", "family" and "file"; it has {given}')
     kind = kinds[0]
     valid = {"id": ("id",), "file": ("file", "direction"), "text": ("text", "name", "direction")}
     if kind != "family":
@@ -71,8 +71,10 @@ def name_of(source: Mapping[str, str]) -> str:
 
 
 def min_gap_of(source: Mapping[str, str]) -> float:
-    """Compute Delta_min, the least positive value gap. Of the paper's random instances it is taken over ALL states, as
-    its authors count it; of every other instance over the reachable ones.
+    """Compute Delta_min, the least positive value gap.
+
+    Of the paper's random instances it is taken over ALL states, as its authors count it; of every other instance over
+    the reachable ones.
     """
     from surepath import theory
 

@@ -18,7 +18,7 @@ GRID_FIELDS = ("epsilon", "delta")
 
 @dataclass(frozen=True)
 class LearnerSpec:
-    """One entry of `learners`.
+    """One entry of the `learners` of a spec.
 
     Attributes:
         name: Name of the learner's class.

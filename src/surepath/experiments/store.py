@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from surepath._version import __version__
 from surepath.errors import FileError, SettingError
 from surepath.experiments.cells import FORMAT, Cell, Task
-from surepath.experiments.damage import checked_manifest, is_whole, saying
+from surepath.experiments.damage import as_file_error, checked_manifest, is_whole
 from surepath.experiments.rows import frame_of
 from surepath.experiments.worker import Columns
 from surepath.model.sources.textfile import PARTIAL, make_folder, write_bytes
@@ -66,7 +66,7 @@ class Store:
         if self.rows.is_symlink():
             raise FileError(f"{self.rows} is a link, and rows are not written through one; choose another folder")
         make_folder(self.rows)
-        with saying(f"cannot write in {self.rows}"):
+        with as_file_error(f"cannot write in {self.rows}"):
             for left in (*damaged, *self.rows.glob(f"*{PARTIAL}"), *self.rows.glob(f".*{PARTIAL}")):
                 left.unlink()
         manifest = {"format": FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
@@ -82,7 +82,7 @@ class Store:
             yield
             return
         lock = self.folder / ".lock"
-        with saying(f"cannot write {lock}"):  # a link in its place is refused
+        with as_file_error(f"cannot write {lock}"):  # a link in its place is refused
             handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             try:
