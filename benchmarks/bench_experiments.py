@@ -1,4 +1,4 @@
-"""Studies: overhead over bare simulation, threads, shared epsilons, memory over runs, and figure-ratios.
+"""Experiments: overhead over bare simulation, threads, shared epsilons, memory over runs, and figure-ratios.
 
 The paper's sweep (10 instances, 28 epsilons, 10 runs, 3 learners) took its authors 48 hours on 32 processors. Here its
 costliest part, BPI-UCRL at 0.05 Delta_min, is played once per instance, and the rest of the sweep in full.
@@ -26,15 +26,15 @@ BPI = {"name": "BPIUCRL", "label": "BPI-UCRL", "preset": "experiment"}
 
 
 def timed(spec: Any, workers: int) -> float:
-    """Seconds of a whole study, rows on disk included."""
+    """Seconds of a whole experiment, rows on disk included."""
     from surepath.experiments.runner import run
 
     with tempfile.TemporaryDirectory() as folder:
         return run(spec, folder, workers=workers).seconds
 
 
-def study(**changes: Any) -> Any:
-    """A study over the small sweep."""
+def spec_of(**changes: Any) -> Any:
+    """An experiment over the small sweep."""
     from surepath.experiments.spec import Spec
 
     return Spec.from_dict({**SWEEP, "runs": 100, "learners": [MAX_DIAMETER, BPI], **changes})
@@ -43,7 +43,7 @@ def study(**changes: Any) -> Any:
 def bare(spec: Any) -> float:
     """Seconds of the same runs by `simulate` alone, on one thread."""
     from surepath import simulate
-    from surepath.experiments.sources import instance_of
+    from surepath.experiments.instance_sources import instance_of
 
     begun = time.perf_counter()
     for cell in spec.cells():
@@ -54,32 +54,32 @@ def bare(spec: Any) -> float:
 
 def peak(runs: int) -> dict[str, float]:
     """Peak memory of a process that plays this many runs of each cell."""
-    spec = study(runs=runs, epsilons_per_gap=[5.0], chunk=100)
+    spec = spec_of(runs=runs, epsilons_per_gap=[5.0], chunk=100)
     seconds = timed(spec, 2)
     return {"seconds": seconds, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def ratios_seconds(workers: int) -> tuple[float, float]:
     """Seconds of the paper's sweep: of one run per cell with BPI-UCRL, and of ten without it."""
-    from surepath.experiments.paper.common import learners
-    from surepath.experiments.paper.ratios import BUDGET, GRID
+    from surepath.experiments.figures.common import learners
+    from surepath.experiments.figures.ratios import BUDGET, GRID
 
     whole = {**SWEEP, "epsilons_per_gap": list(GRID), "budget": BUDGET["experiment"]}
     whole["instances"] = [{"family": "paper_random", "seeds": "0..9", "sigma": 0.5}]
     others = [learner for learner in learners("experiment") if learner["name"] != "BPIUCRL"]
-    long = timed(study(**whole, runs=1, learners=[BPI]), workers)
-    return long, timed(study(**whole, runs=10, learners=others), workers)
+    long = timed(spec_of(**whole, runs=1, learners=[BPI]), workers)
+    return long, timed(spec_of(**whole, runs=10, learners=others), workers)
 
 
 def main() -> None:
     """Print the table."""
     cores = os.cpu_count() or 1
-    timed(study(runs=1), 1)  # compile
-    spec = study()
+    timed(spec_of(runs=1), 1)  # compile
+    spec = spec_of()
     alone, one, many = bare(spec), timed(spec, 1), timed(spec, cores)
-    apart = timed(study(learners=[{**BPI, "share": False}]), 1)
-    shared = timed(study(learners=[BPI]), 1)
-    print(f"{'a study of 800 runs over bare simulate, one thread':<60} {one / alone:>8.2f}")
+    apart = timed(spec_of(learners=[{**BPI, "share": False}]), 1)
+    shared = timed(spec_of(learners=[BPI]), 1)
+    print(f"{'an experiment of 800 runs over bare simulate, one thread':<60} {one / alone:>8.2f}")
     print(f"{f'one thread over {cores}':<60} {one / many:>8.2f}")
     print(f"{'a run per epsilon over one run for four':<60} {apart / shared:>8.2f}")
     rows = {}

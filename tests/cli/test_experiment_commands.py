@@ -35,7 +35,7 @@ def test_run_resume_and_compare(spec: Path, tmp_path: Path) -> None:
     first = CliRunner().invoke(app, [*command, "--json"])
     assert first.exit_code == 0, first.output
     told = json.loads(first.stdout)
-    assert (told["study"], told["cells"], told["runs"], told["played"]) == ("spec", 2, 6, 6)
+    assert (told["experiment"], told["cells"], told["runs"], told["played"]) == ("spec", 2, 6, 6)
     again = CliRunner().invoke(app, command)
     assert isinstance(again.exception, SettingError)
     resumed = CliRunner().invoke(app, [*command, "--resume"])
@@ -48,7 +48,7 @@ def test_run_resume_and_compare(spec: Path, tmp_path: Path) -> None:
     assert latex.startswith("\\begin{tabular}")
 
 
-def test_a_table_of_an_unfinished_study_says_so(spec: Path, tmp_path: Path) -> None:
+def test_a_table_of_an_unfinished_experiment_says_so(spec: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert CliRunner().invoke(app, ["experiment", "run", str(spec), "--out", str(out), "--quiet"]).exit_code == 0
     assert "note:" not in CliRunner().invoke(app, ["experiment", "table", str(out)]).stderr

@@ -135,7 +135,7 @@ def test_half_a_character_is_no_traceback(tmp_path: Path) -> None:
     assert r"there is no file p\udcff.json" in done.stderr
 
 
-def test_a_study_with_hostile_names(tmp_path: Path) -> None:
+def test_an_experiment_with_hostile_names(tmp_path: Path) -> None:
     pytest.importorskip("polars")
     label = json.dumps(f"l{ESC}")
     spec = f"name = {json.dumps('s' + ESC)}\nruns = 2\ndeltas = [0.1]\nepsilons = [0.5]\n"

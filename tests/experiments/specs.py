@@ -1,4 +1,4 @@
-"""Small specs shared by the tests of studies."""
+"""Small specs shared by the tests of experiments."""
 
 from __future__ import annotations
 

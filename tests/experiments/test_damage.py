@@ -1,4 +1,4 @@
-"""A study on a bad disk: pieces cut short, a manifest with holes, links in the way, no room, no permission."""
+"""An experiment on a bad disk: pieces cut short, a manifest with holes, links in the way, no room, no permission."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import pytest
 
 from surepath.errors import FileError, SettingError
 from surepath.experiments.damage import is_whole
-from surepath.experiments.results import Store, read, scan
+from surepath.experiments.results import read, scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
+from surepath.experiments.store import Store
 from tests.experiments.specs import small
 
 pytest.importorskip("polars")
@@ -25,10 +26,10 @@ SPEC = Spec.from_dict(small())
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Path:
-    """The folder of a finished study."""
-    run(SPEC, tmp_path / "study", workers=1)
-    return tmp_path / "study"
+def finished(tmp_path: Path) -> Path:
+    """The folder of a finished experiment."""
+    run(SPEC, tmp_path / "experiment", workers=1)
+    return tmp_path / "experiment"
 
 
 def pieces(folder: Path) -> list[Path]:
@@ -36,53 +37,53 @@ def pieces(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("left", [0, 3, 11, 0.5, 0.99])
-def test_a_piece_cut_short_is_played_again(study: Path, left: float) -> None:
-    before = read(study)
-    file = pieces(study)[3]
+def test_a_piece_cut_short_is_played_again(finished: Path, left: float) -> None:
+    before = read(finished)
+    file = pieces(finished)[3]
     data = file.read_bytes()
     file.write_bytes(data[: int(left * len(data)) if left < 1 else int(left)])
     assert not is_whole(file)
     message = f"{file} is damaged; play its runs again with surepath experiment run --resume"
     for use in (read, scan):
         with pytest.raises(SettingError, match=re.escape(message)):
-            use(study)
-    with pytest.raises(SettingError, match="already holds 18 runs of this study; add --resume"):
-        run(SPEC, study, workers=1)
-    assert run(SPEC, study, workers=1, resume=True).played == 2
-    assert read(study).equals(before)
+            use(finished)
+    with pytest.raises(SettingError, match="already holds 18 runs of this experiment; add --resume"):
+        run(SPEC, finished, workers=1)
+    assert run(SPEC, finished, workers=1, resume=True).played == 2
+    assert read(finished).equals(before)
 
 
-def test_a_piece_cut_short_is_replaced_whatever_the_pieces_are_now(study: Path) -> None:
-    before = read(study)
-    file = pieces(study)[0]
+def test_a_piece_cut_short_is_replaced_whatever_the_pieces_are_now(finished: Path) -> None:
+    before = read(finished)
+    file = pieces(finished)[0]
     file.write_bytes(file.read_bytes()[:-5])
     again = Spec.from_dict(small(chunk=1))
-    assert run(again, study, workers=1, resume=True).played == 2
+    assert run(again, finished, workers=1, resume=True).played == 2
     assert not file.exists()
-    assert read(study).equals(before)
+    assert read(finished).equals(before)
 
 
-def test_a_study_with_nothing_but_damage_asks_before_it_plays(study: Path) -> None:
-    files = pieces(study)
+def test_an_experiment_with_nothing_but_damage_asks_before_it_plays(finished: Path) -> None:
+    files = pieces(finished)
     for file in files:
         file.write_bytes(b"PAR1")
     with pytest.raises(SettingError, match=re.escape(f"{files[0]} is damaged; add --resume to play its runs again")):
-        run(SPEC, study, workers=1)
-    assert run(SPEC, study, workers=1, resume=True).played == 20
+        run(SPEC, finished, workers=1)
+    assert run(SPEC, finished, workers=1, resume=True).played == 20
 
 
-def test_a_damaged_middle_is_said(study: Path) -> None:
-    file = pieces(study)[0]
+def test_a_damaged_middle_is_said(finished: Path) -> None:
+    file = pieces(finished)[0]
     data = file.read_bytes()
     file.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
     with pytest.raises(SettingError, match=r"rows in .* cannot be read \(.*delete the damaged file and play its runs"):
-        read(study)
+        read(finished)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cells": None}, 'has no "cells"; play the study again with --resume'),
+        ({"cells": None}, 'has no "cells"; play the experiment again with --resume'),
         ({"cells": []}, 'has no "cells"'),
         ({"spec": {}}, 'its spec has no number of "runs"'),
         ({"spec": {"runs": 10**400}}, 'its spec has no number of "runs"'),
@@ -92,21 +93,46 @@ def test_a_damaged_middle_is_said(study: Path) -> None:
         ({"format": None}, 'has no "format"'),
     ],
 )
-def test_a_manifest_with_holes(study: Path, change: dict[str, Any], message: str) -> None:
-    file = study / "experiment.json"
-    before, found = read(study), json.loads(file.read_text())
+def test_a_manifest_with_holes(finished: Path, change: dict[str, Any], message: str) -> None:
+    file = finished / "experiment.json"
+    before, found = read(finished), json.loads(file.read_text())
     file.write_text(json.dumps({key: value for key, value in {**found, **change}.items() if value is not None}))
     with pytest.raises(SettingError, match=re.escape(f"{file} is damaged") + ".*" + re.escape(message)):
-        read(study)
-    assert run(SPEC, study, workers=1, resume=True).played == 0  # and writes it anew
-    assert read(study).equals(before)
+        read(finished)
+    assert run(SPEC, finished, workers=1, resume=True).played == 0  # and writes it anew
+    assert read(finished).equals(before)
+
+
+@pytest.mark.parametrize(("number", "age"), [(2, "an older"), (4, "a newer")])
+def test_rows_of_another_format_are_refused(finished: Path, number: int, age: str) -> None:
+    file = finished / "experiment.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": number}))
+    message = (
+        f"{finished} holds rows of format {number}, written by {age} surepath; this one reads format 3: "
+        "play the experiment again in another folder"
+    )
+    for use in (read, scan):
+        with pytest.raises(SettingError, match=re.escape(message)):
+            use(finished)
+
+
+def test_rows_of_two_formats_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        for module in ("cells", "store"):
+            older.setattr(f"surepath.experiments.{module}.FORMAT", 2)
+        run(SPEC, tmp_path, workers=1)
+    before = pieces(tmp_path)
+    message = "holds rows of another experiment: its format is 2, here it is 3; choose another folder"
+    with pytest.raises(SettingError, match=re.escape(message)):
+        run(SPEC, tmp_path, workers=1, resume=True)
+    assert pieces(tmp_path) == before
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b'{"cells": NaN}'])
-def test_a_manifest_that_is_none(study: Path, content: bytes) -> None:
-    (study / "experiment.json").write_bytes(content)
+def test_a_manifest_that_is_none(finished: Path, content: bytes) -> None:
+    (finished / "experiment.json").write_bytes(content)
     with pytest.raises(SettingError, match=r"experiment\.json is damaged"):
-        read(study)
+        read(finished)
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
@@ -143,7 +169,7 @@ def test_a_link_for_the_lock_or_the_rows_is_refused(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-import surepath.experiments.paper, surepath.learners.per_arc.eprl, surepath.learners.per_arc.bpi_ucrl
+import surepath.experiments.figures, surepath.learners.per_arc.eprl, surepath.learners.per_arc.bpi_ucrl
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
 sys.argv = ["surepath", *sys.argv[2:]]
 from surepath.cli.main import run

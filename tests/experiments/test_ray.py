@@ -1,4 +1,4 @@
-"""Studies on a real local Ray cluster of three nodes, one of which is killed in mid-run."""
+"""Experiments on a real local Ray cluster of three nodes, one of which is killed in mid-run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from surepath.experiments.backends.ray import RayBackend
-from surepath.experiments.results import Store, read
+from surepath.experiments.results import read
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
+from surepath.experiments.store import Store
 from tests.experiments.specs import small
 
 pytest.importorskip("polars")
@@ -58,7 +59,7 @@ def lose(cluster: Any, node: Any) -> int:
     return len(workers)
 
 
-def test_a_study_survives_the_loss_of_a_node(cluster: Any, tmp_path: Path) -> None:
+def test_an_experiment_survives_the_loss_of_a_node(cluster: Any, tmp_path: Path) -> None:
     doomed = cluster.add_node(**SMALL_NODE)
     cluster.add_node(**SMALL_NODE)
     # A run takes about half a second, so that every node is at work when one of them goes.

@@ -1,4 +1,4 @@
-"""Studies: the same rows however they were played, nothing lost, nothing twice."""
+"""Experiments: the same rows however they were played, nothing lost, nothing twice."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from surepath import families, simulate
 from surepath.errors import SettingError
 from surepath.experiments.backends.local import LocalBackend
 from surepath.experiments.cells import Task
-from surepath.experiments.results import Store, read, scan
+from surepath.experiments.results import read, scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
-from surepath.experiments.work import Columns
+from surepath.experiments.store import Store
+from surepath.experiments.worker import Columns
 from tests.experiments.specs import MAX_DIAMETER, small
 
 polars = pytest.importorskip("polars")
@@ -107,7 +108,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_broken_study_is_completed(error: type[BaseException], tmp_path: Path) -> None:
+def test_a_broken_experiment_is_completed(error: type[BaseException], tmp_path: Path) -> None:
     spec = Spec.from_dict(small())
     with pytest.raises(error):
         run(spec, tmp_path / "a", on=Broken(5, error))
@@ -130,14 +131,14 @@ def test_more_runs_are_added_to_those_that_are_there(tmp_path: Path) -> None:
     assert read(tmp_path / "a")["run"].max() == 1
 
 
-def test_a_folder_keeps_one_study(tmp_path: Path) -> None:
+def test_a_folder_keeps_one_experiment(tmp_path: Path) -> None:
     run(Spec.from_dict(small()), tmp_path, workers=1)
     before = sorted(tmp_path.rglob("*.parquet"))
-    with pytest.raises(SettingError, match="already holds 20 runs of this study; add --resume"):
+    with pytest.raises(SettingError, match="already holds 20 runs of this experiment; add --resume"):
         run(Spec.from_dict(small()), tmp_path)
     other = Spec.from_dict(small(deltas=[0.2]))
     with pytest.raises(
-        SettingError, match=r"holds rows of another study: its deltas are \[0.1\], here they are \[0.2\]"
+        SettingError, match=r"holds rows of another experiment: its deltas are \[0.1\], here they are \[0.2\]"
     ):
         run(other, tmp_path, resume=True)
     with pytest.raises(SettingError, match="its seed is 3, here it is 4; choose another folder"):
@@ -145,14 +146,14 @@ def test_a_folder_keeps_one_study(tmp_path: Path) -> None:
     values = {key: value for key, value in small(epsilons_per_gap=[5.0]).items() if key != "epsilons"}
     with pytest.raises(SettingError, match=r"its epsilons are .*, here they are not given"):
         run(Spec.from_dict(values), tmp_path, resume=True)
-    with Store(tmp_path).locked(), pytest.raises(SettingError, match="another process is running a study in"):
+    with Store(tmp_path).locked(), pytest.raises(SettingError, match="another process is running an experiment in"):
         run(Spec.from_dict(small()), tmp_path, resume=True)
     assert sorted(tmp_path.rglob("*.parquet")) == before
     assert read(tmp_path).height == 40
 
 
-def test_an_empty_folder_is_no_study(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"holds no study: there is no experiment\.json in it"):
+def test_an_empty_folder_is_no_experiment(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"holds no experiment: there is no experiment\.json in it"):
         read(tmp_path)
     spec = Spec.from_dict(small())
     Store(tmp_path).open(spec, spec.cells(), resume=False)

@@ -9,7 +9,7 @@ import pytest
 
 from surepath.errors import SettingError
 from surepath.experiments.cells import instance_seed
-from surepath.experiments.sources import min_gap_of, name_of
+from surepath.experiments.instance_sources import min_gap_of, name_of
 from surepath.experiments.spec import FIELDS, Spec
 from surepath.model import families
 from surepath.model.sources.files import save_problem
@@ -151,7 +151,7 @@ def test_ids_tell_close_numbers_apart() -> None:
         ('"EPRL"', '"EPLR"', "line 16: learners[0].name: no learner is called 'EPLR' (did you mean \"EPRL\"?)"),
         ("sampling =", "samplin =", 'line 18: learners[0].samplin is not a setting of EPRL (did you mean "sampling"?)'),
         ('= "max-diameter"\n\n', '= "max-diametr"\n\n', "line 18: learners[0].sampling: sampling 'max-diametr' is not"),
-        ("sampling =", "delta = 0.1\nsampling =", "line 18: learners[0].delta: delta belongs to the whole study"),
+        ("sampling =", "delta = 0.1\nsampling =", "line 18: learners[0].delta: delta belongs to the whole experiment"),
         ("share = false", "share = 1", "line 22: learners[1].share must be true or false, not 1"),
         ("share = false", 'label = "max-diameter"', 'line 20: learners[1]: two learners are called "max-diameter"'),
         ("share = false", 'label = "a|b"', "line 22: learners[1].label must be some text without"),

@@ -110,13 +110,13 @@ def test_a_comparison_and_its_tables(tmp_path: Path) -> None:
     assert latex.count(r"\\") == 9
     assert "ratio" not in table(compare(frame))
     with pytest.raises(
-        SettingError, match=r"no learner of this study is called 'BPIUCL' \(did you mean \"BPIUCRL\"\?\)"
+        SettingError, match=r"no learner of this experiment is called 'BPIUCL' \(did you mean \"BPIUCRL\"\?\)"
     ):
         compare(frame, "BPIUCL")
 
 
 def rows(**columns: tuple[list[int], list[bool]]) -> polars.DataFrame:
-    """A study of one cell per learner, each given as its stopping times and which of them were cut."""
+    """An experiment of one cell per learner, each given as its stopping times and which of them were cut."""
     parts = [
         polars.DataFrame({"run": range(len(tau)), "tau": tau, "censored": cut}).with_columns(
             instance=polars.lit("world"), delta=0.1, epsilon=1.0, learner=polars.lit(name), correct=True,

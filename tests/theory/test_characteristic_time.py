@@ -13,7 +13,7 @@ from surepath import MDP, Gaussian, Instance, families
 from surepath.errors import SettingError
 from surepath.theory import characteristic_time, gaps
 from surepath.theory.allocation import Allocation
-from surepath.theory.bounds import setting
+from surepath.theory.bounds import checked_case
 from tests.naive import characteristic_time as naive
 from tests.strategies import arc_values, mdps
 
@@ -51,7 +51,7 @@ def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
     assume(mdp.n_paths <= 300)
     rng = np.random.default_rng(seed)
     means, sigma = rng.random(mdp.n_arcs), np.ones(mdp.n_arcs)
-    at = setting(Instance(mdp, Gaussian(means)), 0.0, 0.5)
+    at = checked_case(Instance(mdp, Gaussian(means)), 0.0, 0.5)
     assume(at.gaps.unique and mdp.n_paths > 1)
     allocation = Allocation(at)
     shares = rng.random(mdp.n_arcs) ** 3 + 1e-3

@@ -68,7 +68,7 @@ def costliest(answer: Summary, count: int) -> list[int]:
 
 def arc_data(answer: Summary, arc: int) -> dict[str, Any]:
     """One arc with its gaps and its share of the bound."""
-    at, mdp = answer.setting, answer.setting.mdp
+    at, mdp = answer.case, answer.case.mdp
     node, goal = int(mdp.source[arc]), int(mdp.target[arc])
     return {
         "arc": arc,
@@ -86,7 +86,7 @@ def arc_data(answer: Summary, arc: int) -> dict[str, Any]:
 
 def as_data(answer: Summary, problem: str) -> dict[str, Any]:
     """The whole answer as plain values; infinite bounds become null with "infinite": true."""
-    at = answer.setting
+    at = answer.case
     time = answer.time
     return {
         "problem": problem,
@@ -135,7 +135,7 @@ def print_text(answer: Summary, problem: str) -> None:
 
     from surepath.cli._describe import SMALL
 
-    at = answer.setting
+    at = answer.case
     noise = f"{at.sigma.max():g}" if at.sigma.min() == at.sigma.max() else f"{at.sigma.min():g} to {at.sigma.max():g}"
     console = Console(highlight=False, soft_wrap=False)
     console.print(f"{shown(problem)}: epsilon {at.epsilon:g}, delta {at.delta:g}, sigma {noise}", markup=False)
@@ -166,8 +166,8 @@ def print_text(answer: Summary, problem: str) -> None:
 
 def drawing(answer: Summary) -> list[str]:
     """The graph in text with the visits each arc needs; [ ] marks the best plan, | the cut that proves the bound."""
-    mdp, local = answer.setting.mdp, answer.lower.local
-    best, cut = set(answer.setting.gaps.optimal_path.tolist()), set(answer.lower.cut.tolist())
+    mdp, local = answer.case.mdp, answer.lower.local
+    best, cut = set(answer.case.gaps.optimal_path.tolist()), set(answer.lower.cut.tolist())
     finite = [x for x in local.tolist() if x < float("inf")]
     largest = max(finite, default=0.0)
     out = ["visits that each arc needs ([] best plan, | cut of the bound)"]

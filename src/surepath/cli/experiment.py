@@ -1,4 +1,4 @@
-"""`surepath experiment`: run a study from a spec, look at it, compare its learners."""
+"""`surepath experiment`: run an experiment from a spec, check the spec, compare the learners."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from surepath.cli._interrupt import INTERRUPTED, last_words
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.main import app
 
-experiment = typer.Typer(help="Studies: many learners, instances and runs from one spec.", no_args_is_help=True)
+experiment = typer.Typer(
+    help="Experiments: simulate many learners, instances and runs from one spec.", no_args_is_help=True
+)
 app.add_typer(experiment, name="experiment")
 
 SpecFile = Annotated[Path, typer.Argument(help="The spec, a TOML file.")]
-Folder = Annotated[Path, typer.Argument(help="Folder of a study's results.")]
+Folder = Annotated[Path, typer.Argument(help="Folder of an experiment's results.")]
 
 
 @experiment.command("run")
@@ -32,15 +34,15 @@ def run_command(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play a study; stop it at any time, and go on with --resume."""
+    """Play an experiment; stop it at any time, and continue with --resume."""
     from surepath.experiments.runner import run
     from surepath.experiments.spec import Spec
 
-    study = Spec.load(spec)
+    loaded = Spec.load(spec)
     words = last_words(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume")
     try:
         summary = run(
-            study,
+            loaded,
             out,
             workers=workers,
             backend_name=backend,
@@ -52,30 +54,30 @@ def run_command(
         typer.secho(words, fg="yellow", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
-        print_json({**summary._asdict(), "study": study.name, "out": str(out)})
+        print_json({**summary._asdict(), "experiment": loaded.name, "out": str(out)})
         return
     typer.echo(
-        f"{shown(study.name)}: {summary.runs:,} runs in {summary.cells:,} cells, {summary.played:,} of them played now "
-        f"in {summary.seconds:.1f} s; rows in {shown(out)}"
+        f"{shown(loaded.name)}: {summary.runs:,} runs in {summary.cells:,} cells, {summary.played:,} of them played "
+        f"now in {summary.seconds:.1f} s; rows in {shown(out)}"
     )
 
 
 @experiment.command("check")
 def check_command(spec: SpecFile, as_json: AsJson = False) -> None:
     """Check a spec and list its cells; nothing is run."""
-    from surepath.experiments.sources import name_of
+    from surepath.experiments.instance_sources import name_of
     from surepath.experiments.spec import Spec
 
-    study = Spec.load(spec)
-    cells = study.cells()
+    loaded = Spec.load(spec)
+    cells = loaded.cells()
     if as_json:
-        print_json({"study": study.name, "runs": study.runs, "cells": [cell.id for cell in cells]})
+        print_json({"experiment": loaded.name, "runs": loaded.runs, "cells": [cell.id for cell in cells]})
         return
     typer.echo("\n".join(shown(cell.id) for cell in cells))
-    if study.per_gap:
+    if loaded.per_gap:
         for name, epsilons in {name_of(cell.source): cell.epsilons for cell in reversed(cells)}.items():
             typer.echo(f"{shown(name)}: smallest epsilon {min(epsilons):.4g}, largest {max(epsilons):.4g}")
-    typer.echo(f"{shown(study.name)}: {len(cells):,} cells of {study.runs:,} runs each")
+    typer.echo(f"{shown(loaded.name)}: {len(cells):,} cells of {loaded.runs:,} runs each")
 
 
 @experiment.command("table")
@@ -85,9 +87,10 @@ def table_command(
     form: Annotated[str, typer.Option("--format", help="markdown or latex.")] = "markdown",
     as_json: AsJson = False,
 ) -> None:
-    """Compare the learners of a study: means, intervals, errors, ratios over paired runs, a permutation test."""
-    from surepath.experiments.results import Store, read
+    """Compare the learners of an experiment: means, intervals, errors, ratios over paired runs, a permutation test."""
+    from surepath.experiments.results import read
     from surepath.experiments.stats import compare
+    from surepath.experiments.store import Store
     from surepath.experiments.tables import table
 
     rows = read(folder)

@@ -1,4 +1,4 @@
-"""`surepath reproduce`: the paper's experiments in our own pictures, with its claims against what was measured."""
+"""`surepath reproduce`: the paper's figures, and its claims beside what was measured."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play the paper's experiments again: PNG, SVG, Parquet and one HTML report. Call again to go on after a stop."""
+    """Play the paper's experiments again: PNG, SVG, Parquet, one HTML report. Call again to continue after a stop."""
     from surepath._checks import one_of
-    from surepath.experiments.paper import FIGURES, Options
-    from surepath.plots.reproduce import REPORT, files_of
-    from surepath.plots.reproduce import reproduce as make
+    from surepath.experiments.figures import FIGURES, Options
+    from surepath.experiments.figures.reproduce import REPORT, files_of
+    from surepath.experiments.figures.reproduce import reproduce as make
 
     names = list(FIGURES) if one_of("figure", figure, (*FIGURES, ALL)) == ALL else [figure]
     show = not quiet and not as_json

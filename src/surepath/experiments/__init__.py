@@ -1,1 +1,1 @@
-"""Grids of (instance, learner, epsilon, seed): spec, runner, back ends, results, the paper's figures."""
+"""Experiments: grids of simulations over instances, learners, epsilons and seeds, and the paper's figures."""

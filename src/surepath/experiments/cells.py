@@ -1,8 +1,8 @@
-"""Cells and tasks: the smallest named pieces of a study, and the pieces of work that a worker takes.
+"""Cells and tasks: the smallest named parts of an experiment, and the ranges of runs that a worker plays.
 
-A cell is one learner on one instance at one delta. Its id is for people; its key is a hash of everything that stands in
-its rows, so that stored rows are never taken for those of another study or of another learner of the same one. A task
-is a range of runs of a cell, as plain data that any worker can rebuild.
+A cell is one learner on one instance at one delta. Its id is for people; its key is a hash of everything that its rows
+contain, so that stored rows are never taken for those of another experiment or of another learner of the same one. A
+task is a range of runs of a cell, as plain data that any worker can rebuild.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from surepath._version import __version__
-from surepath.experiments.sources import Source, name_of
+from surepath.experiments.instance_sources import Source, name_of
 
 if TYPE_CHECKING:
     from surepath.experiments.spec import Spec
 
 MOST_RUNS = 999_999_999  # nine digits in the names of files
+FORMAT = 3  # of the stored columns; part of every key, so that rows of two formats are never mixed
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Cell:
     """One learner on one instance at one delta, for one or more epsilons.
 
     Attributes:
-        study: Name of the study.
+        experiment: Name of the experiment.
         id: For people: instance | label | delta, and the epsilon when runs are not shared over epsilons.
         source: Rebuilds the instance.
         learner: Name and settings, without epsilon and delta.
@@ -39,7 +40,7 @@ class Cell:
         budget: Episodes after which a run is cut.
     """
 
-    study: str
+    experiment: str
     id: str
     source: Source
     learner: dict[str, Any]
@@ -52,13 +53,13 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Hash of everything that decides the rows or stands in them, the version included."""
-        told = [self.study, self.id, name_of(self.source), self.learner, self.label, self.delta, self.epsilons]
-        told += [self.multiples, self.seed, self.budget, __version__]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+        """Hash everything that decides the rows or is written in them, the format and the version included."""
+        parts = [FORMAT, self.experiment, self.id, name_of(self.source), self.learner, self.label, self.delta]
+        parts += [self.epsilons, self.multiples, self.seed, self.budget, __version__]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     def task(self, first: int, count: int) -> Task:
-        """The work of runs first .. first + count - 1."""
+        """Return the task of runs first .. first + count - 1."""
         return Task(self, first, count)
 
 
@@ -71,7 +72,7 @@ class Task:
     count: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a worker in another process."""
+        """Return the task as plain data, for a worker in another process."""
         cell = self.cell
         return {
             "source": cell.source,
@@ -85,19 +86,19 @@ class Task:
 
 
 def instance_seed(seed: int, instance: str) -> int:
-    """The seed of all runs on an instance: it depends on the main seed and on the instance, never on the learner."""
+    """Derive the seed of all runs on an instance from the main seed and the instance, never from the learner."""
     digest = hashlib.sha256(f"{seed}\n{instance}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1  # below 2^63: it goes into a column of int64
 
 
 def exact(number: float) -> str:
-    """A number as short as it can be written without becoming another one."""
+    """Write a number as short as it can be read back exactly."""
     short = f"{number:g}"
     return short if float(short) == number else repr(number)
 
 
 def cells_of(spec: Spec, source: Source, min_gap: float | None) -> list[Cell]:
-    """The cells of a spec on one instance."""
+    """List the cells of a spec on one instance."""
     scale = 1.0 if min_gap is None else min_gap
     name = name_of(source)
     found = []
@@ -109,7 +110,7 @@ def cells_of(spec: Spec, source: Source, min_gap: float | None) -> list[Cell]:
                 if not learner.share:
                     parts.append(f"epsilon {exact(group[0])}" + (" Delta_min" if spec.per_gap else ""))
                 cell = Cell(
-                    study=spec.name,
+                    experiment=spec.name,
                     id=" | ".join(parts),
                     source=source,
                     learner={"name": learner.name, **learner.settings},

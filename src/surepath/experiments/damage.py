@@ -1,4 +1,4 @@
-"""What may have happened to a folder of results on its disk, and how it is found out."""
+"""Checks for damage to a folder of results: files cut short, a manifest with missing fields, refused writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from surepath.experiments.cells import MOST_RUNS
 
 
 def is_whole(file: Path) -> bool:
-    """Whether a file begins and ends as Parquet does, with room for the table of contents that its end speaks of."""
+    """Check that a file begins and ends as Parquet does and is long enough for the footer that its end announces."""
     try:
         with file.open("rb") as stream:
             head = stream.read(4)
@@ -27,21 +27,23 @@ def is_whole(file: Path) -> bool:
 
 
 def checked_manifest(found: Any, file: Path) -> dict[str, Any]:
-    """A manifest that has all that is read from it."""
+    """Return a manifest after checking that it has every field that is read from it."""
     if not isinstance(found, dict):
         raise SettingError(f"{file} is damaged: it must hold one table")
     for field, kind in (("format", int), ("version", str), ("spec", dict), ("cells", dict)):
         if not isinstance(found.get(field), kind):
-            raise SettingError(f'{file} is damaged: it has no "{field}"; play the study again with --resume')
+            raise SettingError(f'{file} is damaged: it has no "{field}"; play the experiment again with --resume')
     runs = found["spec"].get("runs")
     if type(runs) is not int or not 0 < runs <= MOST_RUNS:
-        raise SettingError(f'{file} is damaged: its spec has no number of "runs"; play the study again with --resume')
+        raise SettingError(
+            f'{file} is damaged: its spec has no number of "runs"; play the experiment again with --resume'
+        )
     return found
 
 
 @contextlib.contextmanager
-def saying(what: str) -> Iterator[None]:
-    """Turn what the system says no to into an error in words."""
+def as_file_error(what: str) -> Iterator[None]:
+    """Turn an `OSError` inside the block into a `FileError` that says what could not be done and why."""
     try:
         yield
     except OSError as cause:

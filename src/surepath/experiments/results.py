@@ -1,171 +1,25 @@
-"""Rows on disk: one Parquet file per finished range of runs, named by its cell and range, and a manifest beside them.
-
-A file is written whole under another name and then renamed, so that it is either there or not. Which runs are missing
-is read from the names of files that end as Parquet does; a run is planned only if no such file covers it, so that no
-row is ever stored twice. A file cut short, by a disk that failed or a copy that broke off, counts as missing.
-"""
+"""Reading the rows of an experiment, whole or lazily."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import os
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from surepath._optional import need
-from surepath._version import __version__
-from surepath.errors import FileError, SettingError
-from surepath.experiments.cells import Cell, Task
-from surepath.experiments.damage import checked_manifest, is_whole, saying
-from surepath.experiments.sources import name_of
-from surepath.experiments.work import Columns
-from surepath.model.sources.textfile import PARTIAL, make_folder, write_bytes
+from surepath.errors import SettingError
+from surepath.experiments.damage import is_whole
+from surepath.experiments.store import ROWS, Store, key_of
 
 if TYPE_CHECKING:
     import polars
 
-    from surepath.experiments.spec import Spec
-
-MANIFEST = "experiment.json"
-ROWS = "rows"
-FORMAT = 2
-_NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-(\d{9})\.parquet")
-
-
-class Store:
-    """The folder of one study.
-
-    Args:
-        folder: Made when it is missing.
-    """
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self.rows = self.folder / ROWS
-
-    # Opening ---------------------------------------------------------------------------------------------------
-
-    def open(self, spec: Spec, cells: list[Cell], *, resume: bool) -> None:
-        """Take the folder for this spec; refuses rows of another study, and old rows without `resume`."""
-        stored, damaged = self.stored(), self.damaged()
-        names = {cell.key: cell.id for cell in cells}
-        strangers = [key for key in (*stored, *map(_key, damaged)) if key is not None and key not in names]
-        if strangers:
-            why = self._difference(strangers[0], spec, set(names.values()))
-            raise SettingError(f"{self.folder} holds rows of another study: {why}; choose another folder")
-        if stored and not resume:
-            runs = sum(stop - start for ranges in stored.values() for start, stop in ranges)
-            raise SettingError(
-                f"{self.folder} already holds {runs:,} runs of this study; add --resume to play only the missing ones, "
-                f"or choose another folder"
-            )
-        if damaged and not resume:
-            raise SettingError(
-                f"{damaged[0]} is damaged; add --resume to play its runs again, or choose another folder"
-            )
-        if self.rows.is_symlink():
-            raise FileError(f"{self.rows} is a link, and rows are not written through one; choose another folder")
-        make_folder(self.rows)
-        with saying(f"cannot write in {self.rows}"):
-            for left in (*damaged, *self.rows.glob(f"*{PARTIAL}"), *self.rows.glob(f".*{PARTIAL}")):
-                left.unlink()
-        manifest = {"format": FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
-        write_bytes(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
-
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Only one process writes in a folder; the lock goes with the process, however it ends."""
-        make_folder(self.folder)
-        try:
-            import fcntl
-        except ImportError:  # a system without it: two writers would still never store a row twice under one name
-            yield
-            return
-        lock = self.folder / ".lock"
-        with saying(f"cannot write {lock}"):  # a link in its place is refused
-            handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise SettingError(f"another process is running a study in {self.folder}") from None
-            yield
-        finally:
-            os.close(handle)
-
-    def manifest(self) -> dict[str, Any]:
-        """The spec, the version and the cells' names, as they were written."""
-        file = self.folder / MANIFEST
-        try:
-            found = json.loads(file.read_text("utf-8"))
-        except FileNotFoundError:
-            raise SettingError(f"{self.folder} holds no study: there is no {MANIFEST} in it") from None
-        except OSError as cause:
-            raise SettingError(f"cannot read {file}: {cause.strerror or cause}") from None
-        except (ValueError, RecursionError) as cause:
-            raise SettingError(f"{file} is damaged: {cause}") from None
-        return checked_manifest(found, file)
-
-    # What is there ---------------------------------------------------------------------------------------------
-
-    def stored(self) -> dict[str, list[tuple[int, int]]]:
-        """The ranges of runs stored for each key, in order; files cut short are not counted."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for file in self.rows.glob("*.parquet"):
-            match = _NAME.fullmatch(file.name)
-            if match and is_whole(file):
-                found.setdefault(match[1], []).append((int(match[2]), int(match[3])))
-        return {key: sorted(ranges) for key, ranges in found.items()}
-
-    def damaged(self) -> list[Path]:
-        """Files of rows that were cut short."""
-        return sorted(file for file in self.rows.glob("*.parquet") if _key(file) and not is_whole(file))
-
-    def missing(self, cells: list[Cell], runs: int, chunk: int) -> list[Task]:
-        """Tasks for all runs that no file covers, first chunks of all cells first."""
-        stored = self.stored()
-        lanes = [[cell.task(*piece) for piece in _holes(stored.get(cell.key, []), runs, chunk)] for cell in cells]
-        longest = max((len(lane) for lane in lanes), default=0)
-        return [lane[i] for i in range(longest) for lane in lanes if i < len(lane)]
-
-    def write(self, task: Task, columns: Columns) -> None:
-        """Store the rows of a finished task."""
-        cell = task.cell
-        slug = re.sub(r"[^A-Za-z0-9.]+", "_", cell.id).strip("_")[:80]
-        name = f"{slug}-{cell.key}-{task.first:09d}-{task.first + task.count:09d}.parquet"
-        stream = io.BytesIO()
-        _frame(task, columns).write_parquet(stream)
-        write_bytes(self.rows / name, stream.getvalue())
-
-    def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
-        """What about the spec whose rows are here is not as in this one."""
-        with contextlib.suppress(SettingError):
-            manifest = self.manifest()
-            old = {"version": manifest["version"], "format": manifest["format"], **manifest["spec"]}
-            new = {"version": __version__, "format": FORMAT, **spec.to_dict()}
-            for field in ("version", "format", "name", "seed", "budget"):
-                if old.get(field) != new[field]:
-                    return f"its {field} is {old.get(field)}, here it is {new[field]}"
-            for field in ("deltas", "epsilons", "epsilons_per_gap"):
-                if old.get(field) != new.get(field):
-                    return f"its {field} are {old.get(field, 'not given')}, here they are {new.get(field, 'not given')}"
-            id = manifest["cells"].get(key, key)
-            return f"{id} has other settings there" if id in ids else f"{id} is no cell of this spec"
-        return "there is no telling which"
-
 
 def scan(folder: str | Path) -> polars.LazyFrame:
-    """The rows of a study as a lazy polars frame, for studies larger than memory."""
+    """Open the rows of an experiment as a lazy polars frame, for experiments larger than memory."""
     pl = need("polars", "data")
     store = Store(folder)
     manifest = store.manifest()
-    files = sorted(file for file in store.rows.glob("*.parquet") if _key(file) in manifest["cells"])
+    files = sorted(file for file in store.rows.glob("*.parquet") if key_of(file) in manifest["cells"])
     if not files:
         raise SettingError(f"{store.folder} holds no rows yet")
     for file in files:
@@ -176,60 +30,14 @@ def scan(folder: str | Path) -> polars.LazyFrame:
 
 
 def read(folder: str | Path) -> polars.DataFrame:
-    """The rows of a study as a polars frame, in order of cell, run and falling epsilon."""
+    """Read the rows of an experiment as a polars frame, in order of cell, run and falling epsilon."""
     pl = need("polars", "data")
     rows = scan(folder)
     try:
         return rows.collect().sort("cell", "run", "epsilon", descending=[False, False, True])
     except (pl.exceptions.PolarsError, OSError) as cause:
-        told = str(cause).strip().splitlines()[0]
+        reason = str(cause).strip().splitlines()[0]
         raise SettingError(
-            f"rows in {Path(folder) / ROWS} cannot be read ({told}); delete the damaged file and play its runs again "
+            f"rows in {Path(folder) / ROWS} cannot be read ({reason}); delete the damaged file and play its runs again "
             f"with surepath experiment run --resume"
         ) from None
-
-
-def _key(file: Path) -> str | None:
-    match = _NAME.fullmatch(file.name)
-    return match[1] if match else None
-
-
-def _holes(ranges: list[tuple[int, int]], runs: int, chunk: int) -> Iterator[tuple[int, int]]:
-    """(first, count) of pieces of at most `chunk` runs that fill 0 .. runs - 1 around the ranges, which are sorted."""
-    at = 0
-    for start, stop in [*ranges, (runs, runs)]:
-        for first in range(at, min(start, runs), chunk):
-            yield first, min(chunk, min(start, runs) - first)
-        at = max(at, stop)
-
-
-def _frame(task: Task, columns: Columns) -> polars.DataFrame:
-    """One row per (run, epsilon), with everything that made it."""
-    pl = need("polars", "data")
-    cell, size = task.cell, len(columns["tau"])
-    per_gap = None if cell.multiples is None else np.tile(cell.multiples, task.count)
-    head = {
-        "study": cell.study,
-        "cell": cell.id,
-        "instance": name_of(cell.source),
-        "learner": cell.label,
-        "delta": cell.delta,
-    }
-    frame = pl.DataFrame({name: pl.Series(columns[name]) for name in ("run", "epsilon")})
-    frame = frame.with_columns(
-        pl.Series("epsilon_per_gap", per_gap if per_gap is not None else [None] * size, dtype=pl.Float64),
-        *(pl.Series(name, columns[name]) for name in ("tau", "censored", "correct", "regret", "reason")),
-        *(pl.Series(name, columns[name]) for name in ("eliminated", "gap")),
-        pl.Series("path", columns["path"], dtype=pl.List(pl.Int64)),
-    )
-    tail = {"seed": cell.seed, "budget": cell.budget, "settings": columns["settings"], "version": __version__}
-    ends = [[_same(value).alias(name) for name, value in part.items()] for part in (head, tail)]
-    found: polars.DataFrame = frame.select(*ends[0], pl.all(), *ends[1])
-    return found
-
-
-def _same(value: Any) -> polars.Expr:
-    """One value for the whole column."""
-    pl = need("polars", "data")
-    found: polars.Expr = pl.lit(value, dtype=pl.Int64 if isinstance(value, int) else None)
-    return found

@@ -1,4 +1,4 @@
-"""Run a study: play what is missing, store every finished piece, go on after any interruption."""
+"""Run an experiment: play the missing runs, store every finished task, continue after any interruption."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 
 from surepath._optional import need
 from surepath.experiments.backends import Backend, backend
-from surepath.experiments.results import Store
 from surepath.experiments.spec import Spec
+from surepath.experiments.store import Store
 
 Report = Callable[[int, int], None]
 
 
 class Summary(NamedTuple):
-    """What a call of `run` did."""
+    """Counts and time of a call of `run`."""
 
     cells: int
-    runs: int  # of the whole study, over all cells
+    runs: int  # of the whole experiment, over all cells
     played: int  # now
     seconds: float
 
@@ -36,10 +36,10 @@ def run(
     progress: bool | Report = False,
     on: Backend | None = None,
 ) -> Summary:
-    """Play the runs of a study that are not stored yet.
+    """Play the runs of an experiment that are not stored yet.
 
     Stopping it in any way, Ctrl-C and kill -9 included, leaves a folder that `resume=True` completes: at most the
-    pieces in flight are played again, and no row is ever stored twice. Rows depend on the spec and the version only,
+    tasks in flight are played again, and no row is ever stored twice. Rows depend on the spec and the version only,
     not on the back end or the number of workers.
 
     Args:
@@ -48,9 +48,9 @@ def run(
         workers: Threads, or processors of a local Ray.
         backend_name: "local" or "ray".
         address: Of a running Ray cluster.
-        resume: Go on in a folder that has rows already.
+        resume: Continue in a folder that has rows already.
         progress: True for a bar with the time left on standard error, or a function of (runs done, runs).
-        on: A back end of your own in the place of `backend_name`.
+        on: A back end of your own instead of `backend_name`.
     """
     need("polars", "data")
     chosen = on if on is not None else backend(backend_name, workers=workers, address=address)
@@ -91,7 +91,7 @@ def _bar(progress: bool | Report, total: int) -> Iterator[Callable[[int], None]]
 
     columns: list[Any] = [TextColumn("runs"), BarColumn(), MofNCompleteColumn()]
     columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
-    # The time left comes from the pieces of this many seconds; one piece may take minutes.
+    # The time left is estimated from the tasks of this many seconds; one task may take minutes.
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600.0) as bar:
         line = bar.add_task("runs", total=total)
         yield lambda done: bar.update(line, completed=done)

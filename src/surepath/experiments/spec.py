@@ -1,4 +1,4 @@
-"""A study as data: which instances, which learners, which epsilons and deltas, how many runs.
+"""An experiment as data: which instances, which learners, which epsilons and deltas, how many runs.
 
 The same fields in a TOML file and in a Python dict. Everything is checked, learners are built once on every instance,
 before anything runs; a message names the file, the line, the field and the nearest valid name.
@@ -14,9 +14,9 @@ from typing import Any
 from surepath._checks import MOST, check_delta, check_epsilon, suggest, whole
 from surepath.errors import ProblemError, SettingError
 from surepath.experiments.cells import MOST_RUNS, Cell, cells_of
+from surepath.experiments.instance_sources import Source, instance_of, min_gap_of, name_of, read_sources
 from surepath.experiments.learner_specs import LearnerSpec, check_on, read_learner
-from surepath.experiments.places import Places, read_toml
-from surepath.experiments.sources import Source, instance_of, min_gap_of, name_of, read_sources
+from surepath.experiments.toml_lines import FieldLocations, read_toml
 from surepath.model.sources.textfile import read_text
 
 FIELDS = (
@@ -27,7 +27,7 @@ MAX_BYTES = 4 * 2**20
 
 @dataclass(frozen=True)
 class Spec:
-    """What a study plays; build one with `Spec.load` (TOML) or `Spec.from_dict`.
+    """What an experiment plays; build one with `Spec.load` (TOML) or `Spec.from_dict`.
 
     Attributes:
         name: A short name, in every row.
@@ -70,19 +70,19 @@ class Spec:
             text = read_text(file, MAX_BYTES)
         except ProblemError as error:
             raise SettingError(str(error)) from None
-        values, place = read_toml(text, file.name)
+        values, locate = read_toml(text, file.name)
         values.setdefault("name", file.stem)
-        return _read(values, place, file.parent)
+        return _read(values, locate, file.parent)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Spec:
-        """From a dict with the fields of the TOML file."""
+        """Build a spec from a dict with the fields of the TOML file."""
         if not isinstance(values, Mapping):
             raise SettingError(f"a spec is a dict or a TOML file, not {values!r}")
-        return _read(dict(values), Places(), None)
+        return _read(dict(values), FieldLocations(), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data, from which `from_dict` builds an equal spec on any machine."""
+        """Return the fields as plain data, from which `from_dict` builds an equal spec on any machine."""
         return {
             "name": self.name,
             "seed": self.seed,
@@ -96,11 +96,11 @@ class Spec:
         }
 
     def with_runs(self, runs: int) -> Spec:
-        """The same study with another number of runs; rows already stored keep their place in it."""
+        """Copy the spec with another number of runs; rows already stored stay part of the experiment."""
         return replace(self, runs=whole("runs", runs, low=1, high=MOST_RUNS))
 
     def cells(self) -> list[Cell]:
-        """One cell per (instance, learner, delta), and per epsilon for learners that do not share runs."""
+        """List one cell per (instance, learner, delta), and per epsilon for learners that do not share runs."""
         found = []
         for source in self.instances:
             least = min_gap_of(source) if self.per_gap else None
@@ -108,87 +108,93 @@ class Spec:
         return found
 
 
-def _read(values: dict[str, Any], place: Places, folder: Path | None) -> Spec:
+def _read(values: dict[str, Any], locate: FieldLocations, folder: Path | None) -> Spec:
     for key in values:
         if key not in FIELDS:
-            raise SettingError(f"{place(str(key))} is not a field of a spec{suggest(str(key), FIELDS)}")
+            raise SettingError(f"{locate(str(key))} is not a field of a spec{suggest(str(key), FIELDS)}")
     for key in ("runs", "deltas", "instances", "learners"):
         if key not in values:
-            raise SettingError(f"{place()} has no field {key!r}; it must have runs, deltas, instances and learners")
-    runs = _whole(values, "runs", place, low=1, high=MOST_RUNS)
+            raise SettingError(f"{locate()} has no field {key!r}; it must have runs, deltas, instances and learners")
+    runs = _whole(values, "runs", locate, low=1, high=MOST_RUNS)
     per_gap = "epsilons_per_gap" in values
     if per_gap == ("epsilons" in values):
-        raise SettingError(f'{place()} must have either "epsilons" or "epsilons_per_gap" (multiples of Delta_min)')
-    name = values.get("name", "study")
+        raise SettingError(f'{locate()} must have either "epsilons" or "epsilons_per_gap" (multiples of Delta_min)')
+    name = values.get("name", "experiment")
     if not isinstance(name, str) or not name:
-        raise SettingError(f"{place('name')} must be some text, not {name!r}")
+        raise SettingError(f"{locate('name')} must be some text, not {name!r}")
     sources: list[Source] = []
-    for index, entry in enumerate(_list(values, "instances", place)):
-        for source in read_sources(entry, index, place, folder):
+    for index, entry in enumerate(_list(values, "instances", locate)):
+        for source in read_sources(entry, index, locate, folder):
             if source in sources:
-                raise SettingError(f"{place('instances', index)}: the instance {name_of(source)} stands here twice")
+                raise SettingError(f"{locate('instances', index)}: the instance {name_of(source)} stands here twice")
             sources.append(source)
     learners: list[LearnerSpec] = []
-    for index, entry in enumerate(_list(values, "learners", place)):
-        learner = read_learner(entry, index, place)
+    for index, entry in enumerate(_list(values, "learners", locate)):
+        learner = read_learner(entry, index, locate)
         if any(learner.label == other.label for other in learners):
             raise SettingError(
-                f'{place("learners", index)}: two learners are called "{learner.label}"; give one of them a "label"'
+                f'{locate("learners", index)}: two learners are called "{learner.label}"; give one of them a "label"'
             )
         learners.append(learner)
     spec = Spec(
         name=name,
-        seed=_whole(values, "seed", place, low=0, default=0),
+        seed=_whole(values, "seed", locate, low=0, default=0),
         runs=runs,
-        budget=_whole(values, "budget", place, low=1, default=10_000_000),
-        chunk=_whole(values, "chunk", place, low=1, default=max(1, min(1000, runs // 10))),
-        deltas=_numbers(values, "deltas", place, check_delta),
-        epsilons=_numbers(values, "epsilons_per_gap" if per_gap else "epsilons", place, check_epsilon),
+        budget=_whole(values, "budget", locate, low=1, default=10_000_000),
+        chunk=_whole(values, "chunk", locate, low=1, default=max(1, min(1000, runs // 10))),
+        deltas=_numbers(values, "deltas", locate, check_delta),
+        epsilons=_numbers(values, "epsilons_per_gap" if per_gap else "epsilons", locate, check_epsilon),
         per_gap=per_gap,
         instances=tuple(sources),
         learners=tuple(learners),
     )
-    _try(spec, place)
+    _check_builds(spec, locate)
     return spec
 
 
-def _try(spec: Spec, place: Places) -> None:
-    """Build every learner once on every instance, so that nothing fails after hours of work."""
+def _check_builds(spec: Spec, locate: FieldLocations) -> None:
+    """Build every learner once on every instance, so that no bad setting is found after hours of runs."""
     for source in spec.instances:
         instance = instance_of(source)
         if spec.per_gap:
             try:
                 min_gap_of(source)
             except ProblemError as error:
-                raise SettingError(f"{place('epsilons_per_gap')}: {error}") from None
+                raise SettingError(f"{locate('epsilons_per_gap')}: {error}") from None
         for index, learner in enumerate(spec.learners):
-            check_on(learner, instance, index, place)
+            check_on(learner, instance, index, locate)
 
 
 def _whole(
-    values: Mapping[str, Any], key: str, place: Places, *, low: int, high: int = MOST, default: int | None = None
+    values: Mapping[str, Any],
+    key: str,
+    locate: FieldLocations,
+    *,
+    low: int,
+    high: int = MOST,
+    default: int | None = None,
 ) -> int:
     try:
         return whole(key, values.get(key, default), low=low, high=high)
     except SettingError as error:
-        raise SettingError(f"{place(key)}: {error}") from None
+        raise SettingError(f"{locate(key)}: {error}") from None
 
 
-def _list(values: Mapping[str, Any], key: str, place: Places) -> Sequence[Any]:
+def _list(values: Mapping[str, Any], key: str, locate: FieldLocations) -> Sequence[Any]:
     entries = values[key]
     if not isinstance(entries, (list, tuple)) or not entries:
-        raise SettingError(f"{place(key)} must be a list with at least one entry, not {entries!r}")
+        raise SettingError(f"{locate(key)} must be a list with at least one entry, not {entries!r}")
     return entries
 
 
-def _numbers(values: Mapping[str, Any], key: str, place: Places, check: Any) -> tuple[float, ...]:
+def _numbers(values: Mapping[str, Any], key: str, locate: FieldLocations, check: Any) -> tuple[float, ...]:
     found: list[float] = []
-    for index, value in enumerate(_list(values, key, place)):
+    for index, value in enumerate(_list(values, key, locate)):
         try:
             number = check(value)
         except SettingError as error:
-            raise SettingError(f"{place(key, index)}: {error}") from None
+            raise SettingError(f"{locate(key, index)}: {error}") from None
         if number in found:
-            raise SettingError(f"{place(key, index)}: {number:g} stands twice in {key}")
+            raise SettingError(f"{locate(key, index)}: {number:g} stands twice in {key}")
         found.append(number)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Comparing learners properly: means with bootstrap intervals, ratios over paired runs, a permutation test.
+"""Statistics to compare learners: means with bootstrap intervals, ratios over paired runs, a permutation test.
 
 Runs with the same index on the same instance draw from the same seed whatever the learner, so they are pairs. Every
 random choice here has a fixed seed: the same rows give the same numbers.
@@ -42,7 +42,7 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: ArrayLike, *, level: float = 0.95, resamples: int = 5000, seed: int = 0) -> Interval:
-    """The mean with its expanded percentile bootstrap interval; infinite for a single value.
+    """Estimate a mean with its expanded percentile bootstrap interval; infinite for a single value.
 
     Example:
         >>> mean_interval([4.0, 4.0, 4.0])
@@ -56,7 +56,7 @@ def mean_interval(values: ArrayLike, *, level: float = 0.95, resamples: int = 50
 def ratio_interval(
     above: ArrayLike, below: ArrayLike, *, level: float = 0.95, resamples: int = 5000, seed: int = 0
 ) -> Interval:
-    """The ratio of two means over paired runs, with a bootstrap that draws pairs.
+    """Estimate the ratio of two means over paired runs, with a bootstrap that draws pairs.
 
     Example:
         >>> ratio_interval([2.0, 4.0], [1.0, 2.0])
@@ -71,7 +71,7 @@ def ratio_interval(
 
 
 def permutation_test(one: ArrayLike, other: ArrayLike, *, draws: int = 20_000, seed: int = 0) -> float:
-    """Probability of a mean difference at least this large if the two columns of pairs were exchangeable.
+    """Return the probability of a mean difference at least this large if the two columns were exchangeable.
 
     Two-sided; all 2^n exchanges for up to 14 pairs, else `draws` random ones counted with the observed one, so that
     the p-value is valid and never 0.
@@ -97,10 +97,10 @@ def permutation_test(one: ArrayLike, other: ArrayLike, *, draws: int = 20_000, s
 
 
 def compare(frame: polars.DataFrame, baseline: str | None = None, *, level: float = 0.95) -> polars.DataFrame:
-    """One row per (instance, delta, epsilon, learner): mean episodes, interval, errors, and the ratio to a baseline.
+    """Compare learners by (instance, delta, epsilon): mean episodes, interval, errors, and the ratio to a baseline.
 
     Args:
-        frame: Rows of a study, as `results.read` gives them.
+        frame: Rows of an experiment, as `results.read` gives them.
         baseline: Label of the learner to compare with; None for no comparison.
         level: Level of the intervals.
 
@@ -115,7 +115,7 @@ def compare(frame: polars.DataFrame, baseline: str | None = None, *, level: floa
     if baseline is not None and baseline not in labels:
         from surepath._checks import suggest
 
-        raise SettingError(f"no learner of this study is called {baseline!r}{suggest(baseline, labels)}")
+        raise SettingError(f"no learner of this experiment is called {baseline!r}{suggest(baseline, labels)}")
     rows = []
     keys = ["instance", "delta", "epsilon"]
     for group in frame.partition_by(keys, maintain_order=True):
@@ -177,7 +177,7 @@ def _pairs(one: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _resample(n: int, resamples: int, seed: int) -> Iterator[IntArray]:
-    """Blocks of indices drawn with replacement, [rows, n]."""
+    """Yield blocks of indices drawn with replacement, [rows, n]."""
     whole("resamples", resamples, low=1)
     rng = np.random.default_rng(seed)
     rows = max(1, _BLOCK // n)

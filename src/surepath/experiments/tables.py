@@ -17,10 +17,10 @@ _TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", 
 
 
 def table(comparison: polars.DataFrame, form: str = "markdown") -> str:
-    """The rows of `stats.compare` as text.
+    """Render the rows of `stats.compare` as text.
 
     Args:
-        comparison: What `stats.compare` gave.
+        comparison: The frame of `stats.compare`.
         form: "markdown", or "latex" (needs the booktabs package).
     """
     one_of("format", form, FORMATS)
@@ -59,7 +59,7 @@ def _ratio(row: dict[str, Any]) -> str:
 
 
 def _span(low: float, high: float, form: str) -> str:
-    """'3 - 5', one end where the other is not known, or nothing."""
+    """Write an interval as '3 - 5', as one end where the other is infinite, or as nothing."""
     if np.isfinite(low) and np.isfinite(high):
         return f"{low:{form}} - {high:{form}}"
     return f">={low:{form}}" if np.isfinite(low) else ""

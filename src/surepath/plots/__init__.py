@@ -1,1 +1,1 @@
-"""Pictures: `data` computes what is drawn, `draw` draws it."""
+"""Pictures of problems."""

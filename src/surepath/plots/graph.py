@@ -1,4 +1,4 @@
-"""A picture of a problem's graph: where things stand (pure), and the drawing."""
+"""A picture of a problem's graph: the positions of nodes and arcs (pure), and the drawing."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000
 class GraphLayout(NamedTuple):
     """Positions of nodes and what to draw of each arc."""
 
-    x: FloatArray  # [n_nodes + 1] the stage; the sink stands at the right
+    x: FloatArray  # [n_nodes + 1] the stage; the sink is at the right
     y: FloatArray  # [n_nodes + 1] centred around 0 at every stage
     source: IntArray  # [N]
     target: IntArray  # [N]
-    bend: FloatArray  # [N] how far an arc is bent, so that parallel arcs stand apart
+    bend: FloatArray  # [N] how far an arc is bent, so that parallel arcs do not overlap
     known: BoolArray  # [N]
     chosen: BoolArray  # [N] arcs of the marked plan
 
 
 def graph_layout(mdp: MDP, best: Sequence[int] | IntArray | None = None) -> GraphLayout:
-    """Stages from left to right, states of a stage one above the other, parallel arcs fanned out.
+    """Place stages from left to right, states of a stage one above the other, and fan out parallel arcs.
 
     Example:
         >>> graph_layout(MDP.from_arrays([[[0, 0]]])).bend.tolist()
@@ -57,7 +57,7 @@ def graph_layout(mdp: MDP, best: Sequence[int] | IntArray | None = None) -> Grap
 
 
 def draw_graph(mdp: MDP, out: Path | str, *, best: Sequence[int] | IntArray | None = None) -> None:
-    """Draw the graph into a file; dashed arcs have a known reward, a marked plan stands out.
+    """Draw the graph into a file; dashed arcs have a known reward, a marked plan is bold.
 
     Args:
         mdp: The graph, of at most 3,000 arcs.
@@ -87,7 +87,7 @@ def draw_graph(mdp: MDP, out: Path | str, *, best: Sequence[int] | IntArray | No
 
 
 def _dots(width: float, height: float) -> float:
-    """Dots per inch; fewer where a long or wide graph would take more than the pixels that a picture can have."""
+    """Choose the dots per inch; fewer where a long or wide graph would exceed the pixels of a picture."""
     return float(min(120.0, MAX_SIDE / max(width, height), np.sqrt(MAX_PIXELS / (width * height))))
 
 

@@ -52,7 +52,7 @@ def simulate(
         budget: Episodes after which a run is cut; such rows are marked censored.
         progress: True for a progress bar on standard error, or a function of (runs done, runs), called after every
             run with one worker and about five times a second with more.
-        first_run: Index of the first run, so that a study can be played in pieces.
+        first_run: Index of the first run, so that an experiment can be played in pieces.
 
     Returns:
         One row per (run, epsilon).

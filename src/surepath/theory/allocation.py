@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array, hstack
 
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import graph_of
-from surepath.theory.bounds import Setting
+from surepath.theory.bounds import Case
 from surepath.theory.kernels.excursions import Question, candidates, search, sweep, sweep_forward
 from surepath.theory.kernels.soft_game import Challengers, play, spread
 from surepath.theory.kernels.sweeps import backward
@@ -43,7 +43,7 @@ class Allocation:
         unit: Largest sigma^2 / least gap^2: T* = unit / value.
     """
 
-    def __init__(self, at: Setting) -> None:
+    def __init__(self, at: Case) -> None:
         mdp = at.mdp
         self.mdp, self.graph = mdp, graph_of(mdp)
         self.path = at.gaps.optimal_path

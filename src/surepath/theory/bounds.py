@@ -17,7 +17,7 @@ from surepath.theory.gaps import Gaps, gaps
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class Case:
     """An instance with the accuracy asked of it.
 
     Attributes:
@@ -48,16 +48,19 @@ class Setting:
         return np.maximum(self.gaps.deterministic_return, max(self.gaps.minimum, self.epsilon))
 
 
-def setting(
+def checked_case(
     instance: Instance, epsilon: float, delta: float, sigma: ArrayLike | None = None, *, known: Gaps | None = None
-) -> Setting:
-    """Check the settings of a bound; sigma replaces the instance's own factors, except on arcs with known reward."""
+) -> Case:
+    """Check an instance and the accuracy asked of it.
+
+    A given sigma replaces the instance's own factors, except on arcs with known reward.
+    """
     if not isinstance(instance, Instance):
         raise SettingError(f"a bound needs an Instance, with its true means, not {type(instance).__name__}")
     factors = check_sigma(instance.sigma if sigma is None else sigma, instance.mdp.n_arcs)
     factors[instance.mdp.is_known] = 0.0
     found = gaps(instance) if known is None else known
-    return Setting(instance, found, check_epsilon(epsilon), check_delta(delta), factors)
+    return Case(instance, found, check_epsilon(epsilon), check_delta(delta), factors)
 
 
 def one_sigma(value: float) -> float:

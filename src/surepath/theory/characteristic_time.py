@@ -27,7 +27,7 @@ from surepath._checks import check_delta, real
 from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
-from surepath.theory.bounds import Setting, setting
+from surepath.theory.bounds import Case, checked_case
 
 ROUNDS = 60  # of looking for harder paths
 SEARCH_LIMIT = 2_000_000  # nodes of the final branch and bound
@@ -90,7 +90,7 @@ def characteristic_time(
     """
     if not 0 < real("tolerance", tolerance) < 1:
         raise SettingError(f"tolerance must lie strictly between 0 and 1, not {tolerance:g}")
-    at = setting(instance, 0.0, 0.5, sigma)
+    at = checked_case(instance, 0.0, 0.5, sigma)
     n = at.mdp.n_arcs
     if _tied(at):
         return CharacteristicTime(np.inf, np.inf, np.inf, np.full(n, np.nan), False)
@@ -107,7 +107,7 @@ def characteristic_time(
     return CharacteristicTime(sqrt(low) * sqrt(high), low, high, best.weight, True)
 
 
-def _tied(at: Setting) -> bool:
+def _tied(at: Case) -> bool:
     """Do two optimal paths differ in an arc to learn? Only if that arc is not the one optimal arc of its stage."""
     best = at.gaps.deterministic_return == 0
     several = np.add.reduceat(best.astype(np.int64), at.mdp.stage_arc[:-1]) > 1

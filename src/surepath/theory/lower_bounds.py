@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from surepath._types import FloatArray, IntArray
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.theory.bounds import Setting, divide, log_confidence, require_tree, setting
+from surepath.theory.bounds import Case, checked_case, divide, log_confidence, require_tree
 from surepath.theory.flows import Flow, minimum_flow
 
 
@@ -67,14 +67,14 @@ def lower_bound(
         >>> round(lower_bound(two, 0.1, 0.05).value, 4)
         0.8047
     """
-    at = setting(instance, epsilon, delta, sigma)
+    at = checked_case(instance, epsilon, delta, sigma)
     local = local_bounds(at, sharp=sharp)
     stages = np.add.reduceat(local, at.mdp.stage_arc[:-1])
     best = _minimum_flow(at.mdp, local)
     return LowerBound(local, float(best.value), best.flow, best.cut, float(stages.max()), float(stages.sum()))
 
 
-def local_bounds(at: Setting, *, sharp: bool = False) -> FloatArray:
+def local_bounds(at: Case, *, sharp: bool = False) -> FloatArray:
     """Visits each arc needs, eq. (local-lb), float [N]."""
     gap = at.gaps.deterministic_return
     stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
@@ -109,7 +109,7 @@ def tree_lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma:
     Raises:
         ProblemError: The MDP is not a tree.
     """
-    at = setting(instance, epsilon, delta, sigma)
+    at = checked_case(instance, epsilon, delta, sigma)
     mdp = at.mdp
     require_tree(mdp)
     below = at.sigma.copy()
@@ -119,6 +119,6 @@ def tree_lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma:
         least = np.minimum.reduceat(below[mdp.first[low] : mdp.first[high]], starts)
         arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
         below[arcs] = np.minimum(below[arcs], least[mdp.target[arcs] - low])
-    local = local_bounds(Setting(at.instance, at.gaps, at.epsilon, at.delta, below))
+    local = local_bounds(Case(at.instance, at.gaps, at.epsilon, at.delta, below))
     stages = np.add.reduceat(local, mdp.stage_arc[:-1])
     return float((stages * np.arange(mdp.horizon, 0, -1)).max())

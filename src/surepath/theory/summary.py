@@ -12,7 +12,7 @@ from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.model.rewards import GAUSSIAN
-from surepath.theory.bounds import Setting, divide, is_tree, setting
+from surepath.theory.bounds import Case, checked_case, divide, is_tree
 from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time, confidence
 from surepath.theory.lower_bounds import LowerBound, lower_bound, tree_lower_bound
 from surepath.theory.upper_bounds import gap_complexity, tree_upper_bound, upper_bound, worst_case_upper_bound
@@ -36,14 +36,14 @@ class Summary:
     """All bounds of an instance.
 
     Attributes:
-        setting: The instance, its gaps, epsilon, delta and sigma.
+        case: The instance, its gaps, epsilon, delta and sigma.
         rows: The bounds, lower ones first.
         lower: Theorem 1 in full: what each arc needs, the flow and the cut.
         time: T* with its certificate, or None when it was not computed.
         gaussian: Whether all rewards to learn are Gaussian, for which the lower bounds are proved.
     """
 
-    setting: Setting
+    case: Case
     rows: tuple[Row, ...]
     lower: LowerBound
     time: CharacteristicTime | None
@@ -61,7 +61,7 @@ def summarize(
         sigma: Replaces the instance's own factors.
         time: Compute T*; by default only up to 5,000 arcs.
     """
-    at = setting(instance, epsilon, delta, sigma)
+    at = checked_case(instance, epsilon, delta, sigma)
     basic = lower_bound(instance, epsilon, delta, sigma=at.sigma)
     sharp = lower_bound(instance, epsilon, delta, sigma=at.sigma, sharp=True)
     rows = [
@@ -106,13 +106,13 @@ def times_confidence(limit: CharacteristicTime, delta: float) -> float:
     return limit.bound(delta) if confidence(delta) > 0 else 0.0
 
 
-def size_of(at: Setting) -> tuple[int, int, int]:
+def size_of(at: Case) -> tuple[int, int, int]:
     """S, A, H: distinct states, most actions of a state, stages."""
     mdp = at.mdp
     return len(np.unique(mdp.node_state)), int(np.diff(mdp.first).max()), mdp.horizon
 
 
-def _tree_lower(at: Setting) -> Row:
+def _tree_lower(at: Case) -> Row:
     name = "tree theorem"
     if not is_tree(at.mdp):
         return Row(name, "lower", None, "holds for trees; here some state can be reached in two ways")
@@ -120,7 +120,7 @@ def _tree_lower(at: Setting) -> Row:
     return Row(name, "lower", value, "Theorem 1 sharpened by up to H: in a tree, arcs of a stage share nothing below")
 
 
-def _worst_lower(at: Setting) -> Row:
+def _worst_lower(at: Case) -> Row:
     name = "worst case of this size"
     try:
         value = worst_case_lower_bound(*size_of(at), at.epsilon, at.delta, sigma=at.largest_sigma)
@@ -134,7 +134,7 @@ def _worst_lower(at: Setting) -> Row:
     )
 
 
-def _upper(at: Setting) -> list[Row]:
+def _upper(at: Case) -> list[Row]:
     rows = []
     for rule in ("static-max-coverage", "max-coverage", "max-diameter"):
         value = upper_bound(at.instance, at.epsilon, at.delta, sampling=rule, sigma=at.sigma).value
@@ -151,7 +151,7 @@ def _upper(at: Setting) -> list[Row]:
     return rows
 
 
-def _measures(at: Setting) -> list[Row]:
+def _measures(at: Case) -> list[Row]:
     return [
         Row(
             "gap complexity, value gaps",
@@ -168,7 +168,7 @@ def _measures(at: Setting) -> list[Row]:
     ]
 
 
-def return_complexity(at: Setting) -> FloatArray:
+def return_complexity(at: Case) -> FloatArray:
     """1 / max(deterministic return gap, Delta_min of the stage, epsilon)^2, float [N]."""
     stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
     least = at.gaps.stage_minimum(at.epsilon)[stage]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import check_delta, check_epsilon, one_of, whole
 from surepath._types import FloatArray
 from surepath.model.instance import Instance
-from surepath.theory.bounds import Setting, divide, one_sigma, require_tree, setting
+from surepath.theory.bounds import Case, checked_case, divide, one_sigma, require_tree
 from surepath.theory.flows import minimum_flow
 
 COVERAGE = ("max-coverage", "static-max-coverage")
@@ -58,7 +58,7 @@ def upper_bound(
     "max-diameter": sum over arcs of 32 sigma^2 H^2 / D^2 (log(4 N / delta) + L), plus N + 1, with
     L = 8 log(16 N sigma H log(4 N / delta) / epsilon); infinite at epsilon = 0.
     """
-    at = setting(instance, epsilon, delta, sigma)
+    at = checked_case(instance, epsilon, delta, sigma)
     rule = one_of("sampling", sampling, SAMPLINGS)
     if rule == "max-diameter":
         n = at.mdp.n_arcs
@@ -90,7 +90,7 @@ def tree_upper_bound(
     Raises:
         ProblemError: The MDP is not a tree.
     """
-    at = setting(instance, epsilon, delta, sigma)
+    at = checked_case(instance, epsilon, delta, sigma)
     rule = one_of("sampling", sampling, SAMPLINGS)
     require_tree(at.mdp)
     if rule == "max-diameter":
@@ -134,7 +134,7 @@ def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
     state (and counts nothing where it is the only action). Compare with sums over deterministic return gaps: those
     do not pay for close choices in states that no good path visits.
     """
-    at = setting(instance, epsilon, 0.5)
+    at = checked_case(instance, epsilon, 0.5)
     mdp, gap = at.mdp, at.gaps.value
     best = np.add.reduceat((gap == 0).astype(np.int64), mdp.first[:-1])[mdp.source]
     least = np.minimum.reduceat(np.where(gap > 0, gap, np.inf), mdp.first[:-1])[mdp.source]
@@ -142,7 +142,7 @@ def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
     return divide(1.0, np.maximum(own, at.epsilon))
 
 
-def coverage_visits(at: Setting) -> FloatArray:
+def coverage_visits(at: Case) -> FloatArray:
     """g of Theorem "formal", float [N]."""
     confidence = log(4 * at.mdp.n_arcs**3 / at.delta)
     with np.errstate(divide="ignore"):
@@ -151,14 +151,14 @@ def coverage_visits(at: Setting) -> FloatArray:
     return _visits(at, 32.0, confidence, extra) + 2
 
 
-def _visits(at: Setting, constant: float, confidence: float, extra: FloatArray | float) -> FloatArray:
+def _visits(at: Case, constant: float, confidence: float, extra: FloatArray | float) -> FloatArray:
     """constant sigma^2 H^2 / D^2 (confidence + extra); nothing to learn when every reward is known."""
     if at.largest_sigma == 0:
         return np.zeros(at.mdp.n_arcs)
     return divide(constant * at.largest_sigma**2 * at.mdp.horizon**2 * (confidence + extra), at.upper_gap())
 
 
-def _logarithm(at: Setting, constant: float) -> float:
+def _logarithm(at: Case, constant: float) -> float:
     """8 log(constant N sigma H log(4 N / delta) / epsilon) of the max-diameter theorems, 0 or more."""
     if at.epsilon == 0:
         return inf if at.largest_sigma > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Where the work of a study is done. One small interface: tasks in, finished columns out, in any order.
+"""Back ends that play the tasks of an experiment: tasks in, finished columns out, in any order.
 
 A back end never stores anything and never sees a seed: the same tasks give the same rows on all of them.
 """
@@ -11,13 +11,13 @@ from typing import Protocol
 from surepath._checks import one_of
 from surepath.experiments.backends.local import LocalBackend
 from surepath.experiments.cells import Task
-from surepath.experiments.work import Columns
+from surepath.experiments.worker import Columns
 
 NAMES = ("local", "ray")
 
 
 class Backend(Protocol):
-    """Plays tasks."""
+    """Interface of a back end."""
 
     def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
         """Yield every task exactly once with its columns as they finish, holding a bounded number at a time.
@@ -27,7 +27,7 @@ class Backend(Protocol):
 
 
 def backend(name: str, *, workers: int | None = None, address: str | None = None) -> Backend:
-    """The back end of this name."""
+    """Build the back end of this name."""
     if one_of("backend", name, NAMES) == "ray":
         from surepath.experiments.backends.ray import RayBackend
 

@@ -1,4 +1,4 @@
-"""Threads on this machine: the kernels release the interpreter lock, so threads use all cores."""
+"""A back end of threads on this machine: the kernels release the interpreter lock, so threads use all cores."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from surepath._checks import whole
 from surepath.experiments.cells import Task
-from surepath.experiments.work import Columns, execute
+from surepath.experiments.worker import Columns, play_task
 from surepath.learners.cancellation import cancelled_by
 
 
 class LocalBackend:
-    """Threads.
+    """Play tasks on threads of this process.
 
     Args:
-        workers: How many; by default one per core.
+        workers: Number of threads; by default one per core.
     """
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1
 
     def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
-        """See `Backend.run`."""
+        """Play tasks as `Backend.run` describes."""
         stop = threading.Event()
 
         def play(task: Task) -> Columns:
             with cancelled_by(stop):
-                return execute(task.to_dict())
+                return play_task(task.to_dict())
 
         todo = iter(tasks)
         waiting: dict[Future[Columns], Task] = {}

@@ -1,4 +1,4 @@
-"""Ray, for more than one machine: every task is a remote call that Ray plays again when its node is lost."""
+"""A back end on a Ray cluster: every task is a remote call that Ray repeats when its node is lost."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from surepath._checks import whole
 from surepath._optional import need
 from surepath.experiments.cells import Task
-from surepath.experiments.work import Columns, execute
+from surepath.experiments.worker import Columns, play_task
 
 
 class RayBackend:
-    """A Ray cluster; surepath must be installed on its nodes.
+    """Play tasks on a Ray cluster; surepath must be installed on its nodes.
 
     Args:
         workers: Processors to use of a Ray started here; by default all. A cluster's own number counts when joined.
@@ -28,7 +28,7 @@ class RayBackend:
         self.address = address
 
     def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
-        """See `Backend.run`."""
+        """Play tasks as `Backend.run` describes."""
         ray = self.ray
         mine = not ray.is_initialized()
         if mine:
@@ -36,13 +36,13 @@ class RayBackend:
             with contextlib.chdir(os.sep):  # Ray lets workers look for modules where it was started
                 ray.init(address=self.address, log_to_driver=False, logging_level="error", **size)
         # A lost node is no error of the task: play it again as often as it takes. An exception is, and is raised.
-        play = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(execute)
+        play = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(play_task)
         todo = iter(tasks)
         waiting: dict[Any, Task] = {}
         try:
             while True:
-                room = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-                while len(waiting) < room and (task := next(todo, None)) is not None:
+                most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+                while len(waiting) < most and (task := next(todo, None)) is not None:
                     waiting[play.remote(task.to_dict())] = task
                 if not waiting:
                     return

@@ -1,6 +1,6 @@
 """Tables of widths, shared by all learners of one process whose widths are the same function of the visits.
 
-A long run needs millions of entries, and a study builds a learner for every piece of its work; filling a table again
+A long run needs millions of entries, and an experiment builds a learner for every task; filling a table again
 would take as long as a run.
 """
 

@@ -1,4 +1,4 @@
-"""Panels as pictures: PNG and SVG through matplotlib, without a display and without its global state."""
+"""Draw panels with matplotlib and encode them as PNG and SVG, without a display and without its global state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from surepath._optional import need
-from surepath.plots.data import POINTS, STRIP, Panel, Series
+from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series
 
 # Colours that colour-blind people tell apart (Okabe and Ito), one per learner, the same in every figure.
 COLOURS = {
@@ -24,8 +24,8 @@ MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenge
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
 
 
-def draw(panels: list[Panel], title: str) -> Any:
-    """A matplotlib figure of the panels, side by side."""
+def draw_panels(panels: list[Panel], title: str) -> Any:
+    """Draw the panels side by side; returns a matplotlib figure."""
     figure_class = need("matplotlib.figure", "plot").Figure
     width = 4.6 * len(panels) if len(panels) > 1 else 6.4
     figure = figure_class(figsize=(width, 4.6), layout="constrained")
@@ -48,14 +48,13 @@ def draw(panels: list[Panel], title: str) -> Any:
 
 
 def png(figure: Any, dots: int = 120) -> bytes:
-    """The figure as PNG."""
+    """Encode a matplotlib figure as PNG."""
     return _bytes(figure, "png", dpi=dots)
 
 
 def svg(figure: Any) -> bytes:
-    """The figure as SVG, the same bytes every time."""
-    import matplotlib
-
+    """Encode a matplotlib figure as SVG, the same bytes every time."""
+    matplotlib = need("matplotlib", "plot")
     with matplotlib.rc_context({"svg.hashsalt": "surepath"}):
         return _bytes(figure, "svg", metadata={"Date": None})
 
@@ -91,10 +90,10 @@ def _panel(axis: Any, panel: Panel) -> None:
 
 
 def _plain_ticks(axis: Any, panel: Panel) -> None:
-    """Sizes such as 2, 4, 8, 16 are written as they are."""
-    places = sorted({x for series in panel.series for x in series.x})
-    if len(places) <= 6:
-        axis.set_xticks(places, [f"{x:g}" for x in places])
+    """Label a few sizes such as 2, 4, 8, 16 by themselves instead of by powers of ten."""
+    positions = sorted({x for series in panel.series for x in series.x})
+    if len(positions) <= 6:
+        axis.set_xticks(positions, [f"{x:g}" for x in positions])
         axis.set_xticks([], minor=True)
 
 
@@ -119,7 +118,7 @@ def _series(axis: Any, series: Series, colour: str) -> None:
 
 
 def _colour(label: str, number: int) -> str:
-    """Of the learner; a bound takes that of the learner it speaks of, else black; others one after another."""
+    """Choose the colour of a learner; a bound takes that of the learner it names, else black; others in turn."""
     if "bound" in label:
         return next((colour for name, colour in COLOURS.items() if label.endswith(name)), "black")
     return COLOURS.get(label) or list(COLOURS.values())[number % len(COLOURS)]

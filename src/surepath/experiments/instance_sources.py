@@ -1,4 +1,4 @@
-"""Where the instances of a study come from: an id, a family with seeds, or a problem file.
+"""Sources of the instances of an experiment: an id, a family with seeds, or a problem file.
 
 A source is plain data from which any worker rebuilds the same instance: {"id": ...}, or {"name": ..., "text": ...}
 with the content of a problem file. Nothing is pickled and no path is needed.
@@ -15,7 +15,7 @@ from typing import Any
 
 from surepath._checks import suggest
 from surepath.errors import ProblemError, SettingError, SurepathError
-from surepath.experiments.places import Places
+from surepath.experiments.toml_lines import FieldLocations
 from surepath.model import families
 from surepath.model.instance import Instance
 from surepath.model.sources.files import parse_problem_text
@@ -24,46 +24,46 @@ from surepath.model.sources.textfile import MAX_BYTES, read_text
 Source = dict[str, str]
 
 
-def read_sources(entry: Any, index: int, place: Places, folder: Path | None) -> list[Source]:
-    """The sources that one entry of `instances` stands for, checked."""
+def read_sources(entry: Any, index: int, locate: FieldLocations, folder: Path | None) -> list[Source]:
+    """Read and check one entry of `instances`; it may list several sources."""
     if isinstance(entry, str):
         entry = {"id": entry}
-    at = place("instances", index)
+    at = locate("instances", index)
     if not isinstance(entry, Mapping):
         raise SettingError(f'{at} must be an id, or a table with "id", "family" or "file", not {entry!r}')
     kinds = [kind for kind in ("id", "family", "file", "text") if kind in entry]
     if len(kinds) != 1:
-        said = " and ".join(f'"{kind}"' for kind in kinds) or "none of them"
-        raise SettingError(f'{at} must have one of "id", "family" and "file"; it has {said}')
+        given = " and ".join(f'"{kind}"' for kind in kinds) or "none of them"
+        raise SettingError(f'{at} must have one of "id", "family" and "file"; it has {given}')
     kind = kinds[0]
     valid = {"id": ("id",), "file": ("file", "direction"), "text": ("text", "name", "direction")}
     if kind != "family":
         for key in entry:
             if key not in valid[kind]:
                 raise SettingError(
-                    f"{place('instances', index, key)} is not a field here{suggest(str(key), valid[kind])}"
+                    f"{locate('instances', index, key)} is not a field here{suggest(str(key), valid[kind])}"
                 )
     if kind == "text" and not entry.get("name"):
         raise SettingError(f'{at} must have a "name" for its "text", such as "problem.json"')
     try:
         if kind == "family":
-            return _from_family(entry, index, place)
+            return _from_family(entry, index, locate)
         if kind == "file":
             return [_from_file(entry, folder)]
         source = {key: str(value) for key, value in entry.items()}
         instance_of(source)
     except ProblemError as error:
-        raise SettingError(f"{place('instances', index, kind)}: {error}") from None
+        raise SettingError(f"{locate('instances', index, kind)}: {error}") from None
     return [source]
 
 
 def instance_of(source: Mapping[str, str]) -> Instance:
-    """The instance of a source; the last few are kept."""
+    """Build the instance of a source; the last few are cached."""
     return _build(tuple(sorted(source.items())))
 
 
 def name_of(source: Mapping[str, str]) -> str:
-    """What names the instance in rows and seeds: its id, or the file's name and a hash of its content."""
+    """Return the name of an instance in rows and seeds: its id, or the file's name and a hash of its content."""
     if "id" in source:
         return source["id"]
     digest = hashlib.sha256((source["text"] + source.get("direction", "")).encode()).hexdigest()
@@ -71,8 +71,10 @@ def name_of(source: Mapping[str, str]) -> str:
 
 
 def min_gap_of(source: Mapping[str, str]) -> float:
-    """Delta_min: least positive value gap. Of the paper's random instances over ALL states, as its authors count it;
-    of every other instance over the reachable ones.
+    """Compute Delta_min, the least positive value gap.
+
+    Of the paper's random instances it is taken over ALL states, as its authors count it; of every other instance over
+    the reachable ones.
     """
     from surepath import theory
 
@@ -96,10 +98,10 @@ def _build(items: tuple[tuple[str, str], ...]) -> Instance:
     return problem.instance
 
 
-def _from_family(entry: Mapping[str, Any], index: int, place: Places) -> list[Source]:
+def _from_family(entry: Mapping[str, Any], index: int, locate: FieldLocations) -> list[Source]:
     name = entry["family"]
     if not isinstance(name, str) or name not in families.FAMILIES:
-        at = place("instances", index, "family")
+        at = locate("instances", index, "family")
         raise SettingError(f"{at}: no family is called {name!r}{suggest(str(name), families.names())}")
     family = families.FAMILIES[name]
     defaults = family.defaults()
@@ -107,13 +109,13 @@ def _from_family(entry: Mapping[str, Any], index: int, place: Places) -> list[So
     valid = [*defaults, *(["seeds"] if "seed" in defaults else [])]
     for key in (*settings, *(["seeds"] if "seeds" in entry else [])):
         if key not in valid:
-            at = place("instances", index, key)
+            at = locate("instances", index, key)
             raise SettingError(f"{at} is not a parameter of {name}{suggest(str(key), valid)}")
     if "seeds" in entry and "seed" in entry:
-        raise SettingError(f'{place("instances", index, "seed")}: give "seed" or "seeds", not both')
+        raise SettingError(f'{locate("instances", index, "seed")}: give "seed" or "seeds", not both')
     variants = [settings]
     if "seeds" in entry:
-        variants = [{**settings, "seed": seed} for seed in _seeds(entry["seeds"], place("instances", index, "seeds"))]
+        variants = [{**settings, "seed": seed} for seed in _seeds(entry["seeds"], locate("instances", index, "seeds"))]
     found = []
     for variant in variants:
         try:
@@ -122,7 +124,7 @@ def _from_family(entry: Mapping[str, Any], index: int, place: Places) -> list[So
         except SurepathError as error:
             first = str(error).split(" ", 1)[0]
             field = (first,) if first in variant else ()
-            raise SettingError(f"{place('instances', index, *field)}: {error}") from None
+            raise SettingError(f"{locate('instances', index, *field)}: {error}") from None
         found.append({"id": str(instance.id)})
     return found
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surepath import theory
-from surepath.experiments.paper.common import (
+from surepath.experiments.figures.common import (
     BPI,
     CHALLENGER,
     NOISE,
     Claim,
     Found,
+    Frames,
     Options,
     ends,
     error_claims,
+    labels_of,
     learners,
     play,
     proven,
 )
-from surepath.experiments.sources import instance_of
+from surepath.experiments.figures.drawing import draw_panels
+from surepath.experiments.figures.panels import Panel, line_with_band
+from surepath.experiments.instance_sources import instance_of
 
 if TYPE_CHECKING:
     import polars
@@ -35,9 +39,7 @@ DELTAS = (0.1, 1e-2, 1e-3, 1e-6, 1e-12)
 
 
 def make(options: Options) -> Found:
-    """Runs at falling deltas, over the two lower limits of each instance."""
-    import polars as pl
-
+    """Play runs at falling deltas, and divide their means by the two lower limits of each instance."""
     values: dict[str, Any] = {
         "runs": options.runs or 10,
         "deltas": list(DELTAS),
@@ -50,14 +52,45 @@ def make(options: Options) -> Found:
     best, _ = play(options, "bounds-exact", {**values, "epsilons": [0.0], "learners": exact})
     means = _over(near, "lower"), _over(best, "limit")
     spread = {name: _spread(frame) for name, frame in zip(("lower", "limit"), means)}
-    least = [ends(proven(frame, options.preset)["ratio"])[0] for frame in means]
-    ours = spread["limit"].filter(learner=CHALLENGER).sort("delta")
-    theirs = (
-        spread["limit"].filter(pl.col("learner") != CHALLENGER).join(ours.select("delta", ours="ratio"), on="delta")
-    )
+    judged = [*claims(means, spread["limit"], options.preset), *error_claims(near.vstack(best), options.preset)]
+    frames = {**spread, "means": means[0].vstack(means[1])}
+    return Found(frames, judged, {**spec.to_dict(), "and_at_epsilon_0": [learner["label"] for learner in exact]})
+
+
+def panels(frames: Frames) -> list[Panel]:
+    """Return the distance to each of the two limits as delta falls."""
+    found = []
+    for name, title in (
+        ("lower", "epsilon = Delta_min / 2: over the paper's lower bound"),
+        ("limit", "epsilon = 0: over T* kl(delta, 1 - delta)"),
+    ):
+        data = frames[name].sort("delta")
+        series = [line_with_band(label, data.filter(learner=label), "delta", "ratio") for label in labels_of(data)]
+        found.append(Panel(title, "delta", "mean episodes / limit", series, line_at=1.0, x_falls=True))
+    return found
+
+
+def draw(found: Found, preset: str) -> Any:
+    """Draw the distance to both limits as delta falls; returns a matplotlib figure."""
+    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
+
+
+def claims(means: tuple[polars.DataFrame, polars.DataFrame], spread: polars.DataFrame, preset: str) -> list[Claim]:
+    """Judge the proven learners against both limits, and Challenger's distance to the second against the others'.
+
+    Args:
+        means: Means over the lower bound, and over the sharper limit at epsilon = 0.
+        spread: The latter, as `_spread` aggregates it over the instances.
+        preset: "theory" or "experiment".
+    """
+    import polars as pl
+
+    least = [ends(proven(frame, preset)["ratio"])[0] for frame in means]
+    ours = spread.filter(learner=CHALLENGER).sort("delta")
+    theirs = spread.filter(pl.col("learner") != CHALLENGER).join(ours.select("delta", ours="ratio"), on="delta")
     nearer = ends(theirs["ratio"] / theirs["ours"])
-    falls = [f"{learner['label']} {_ends(spread['limit'], learner['label'])}" for learner in exact]
-    claims = [
+    falls = [f"{label} {_ends(spread, label)}" for label in labels_of(spread)]
+    return [
         Claim(
             "no PAC algorithm stops before the lower bound of Theorem 1, on average",
             f"least mean over bound: {least[0]:.1f}",
@@ -78,14 +111,11 @@ def make(options: Options) -> Found:
             f"their means over those of Challenger: {nearer[0]:.1f}x to {nearer[1]:.1f}x",
             nearer[0] > 1,
         ),
-        *error_claims(near.vstack(best), options.preset),
     ]
-    frames = {**spread, "means": means[0].vstack(means[1])}
-    return Found(frames, claims, {**spec.to_dict(), "and_at_epsilon_0": [learner["label"] for learner in exact]})
 
 
 def _over(means: polars.DataFrame, kind: str) -> polars.DataFrame:
-    """Mean episodes with the limit of their instance and delta, and the ratio of the two."""
+    """Join mean episodes with the limit of their instance and delta, and divide them by it."""
     import polars as pl
 
     limits = []
@@ -100,7 +130,7 @@ def _over(means: polars.DataFrame, kind: str) -> polars.DataFrame:
 
 
 def _spread(means: polars.DataFrame) -> polars.DataFrame:
-    """Geometric mean and ends of the ratio over the instances, by learner and delta."""
+    """Aggregate the ratio over the instances, by learner and delta: geometric mean and ends."""
     import polars as pl
 
     ratio = pl.col("ratio")
@@ -112,6 +142,6 @@ def _spread(means: polars.DataFrame) -> polars.DataFrame:
 
 
 def _ends(spread: polars.DataFrame, label: str) -> str:
-    """'12 -> 3': the ratio at the largest delta and at the smallest."""
+    """Write the ratio at the largest delta and at the smallest as '12 -> 3'."""
     values = spread.filter(learner=label).sort("delta", descending=True)["ratio"].to_list()
     return f"{values[0]:.3g} -> {values[-1]:.3g}"

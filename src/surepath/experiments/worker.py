@@ -1,4 +1,4 @@
-"""What a worker does: rebuild the instance and the learner from plain data, play a range of runs, give back columns."""
+"""The function that workers execute: rebuild instance and learner from plain data, play a range of runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from surepath.experiments.sources import instance_of
+from surepath.experiments.instance_sources import instance_of
 from surepath.simulation.simulate import simulate
 
 Columns = dict[str, Any]
 
 
-def execute(task: Mapping[str, Any]) -> Columns:
+def play_task(task: Mapping[str, Any]) -> Columns:
     """Play the runs of one task, a `Task.to_dict()`, on this thread.
 
     Returns:

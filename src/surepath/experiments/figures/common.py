@@ -1,4 +1,4 @@
-"""What the figures share: the learners of the comparison, the two presets, and how a study is played for a figure."""
+"""Shared by the figures: the learners of the comparison, the two presets, experiments played for a figure, claims."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ PRESETS = ("theory", "experiment")
 NOISE = {"theory": 1.0, "experiment": 0.5}
 
 
+Frames = dict[str, "polars.DataFrame"]
+
+
 class Claim(NamedTuple):
     """One line of the table "claim / measured / holds?"; `holds` is None where the runs do not settle it."""
 
@@ -34,19 +37,19 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """What a figure found: the frames behind the picture, the claims, and the settings that made it."""
+    """Outcome of a figure's experiments: the frames behind the picture, the claims, and the settings that made it."""
 
-    frames: dict[str, polars.DataFrame]
+    frames: Frames
     claims: list[Claim]
     settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to make a figure.
+    """Options of a reproduction.
 
     Attributes:
-        folder: Where the rows of its studies are kept; a second call plays only what is missing.
+        folder: Where the rows of its experiments are kept; a second call plays only the missing runs.
         preset: "theory" or "experiment".
         runs: Runs per cell; None for the figure's own number.
         workers: Threads.
@@ -63,7 +66,7 @@ class Options:
 
 
 def learners(preset: str) -> list[dict[str, Any]]:
-    """The paper's three and ours. Challenger has one setting, with a proof, under both presets."""
+    """List the paper's three learners and Challenger, which has one setting, with a proof, under both presets."""
     return [
         {"name": "EPRL", "label": COVERAGE, "sampling": "max-coverage", "preset": preset},
         {"name": "EPRL", "label": DIAMETER, "sampling": "max-diameter", "preset": preset},
@@ -73,16 +76,16 @@ def learners(preset: str) -> list[dict[str, Any]]:
 
 
 def play(options: Options, name: str, values: dict[str, Any]) -> tuple[polars.DataFrame, Spec]:
-    """Play a study for a figure, or what is missing of it; what `summary` makes of its rows, and the spec."""
+    """Play the missing runs of an experiment; return what `summary` makes of all its rows, and the spec."""
     spec = Spec.from_dict({"name": name, "seed": options.seed, **values})
     run(spec, options.folder / name, workers=options.workers, resume=True, progress=options.progress)
     return summary(scan(options.folder / name)), spec
 
 
 def summary(rows: polars.DataFrame | polars.LazyFrame) -> polars.DataFrame:
-    """Stopping times and answers by (instance, learner, delta, epsilon); memory does not grow with the runs.
+    """Aggregate stopping times and answers by (instance, learner, delta, epsilon), in memory independent of the runs.
 
-    Columns mean, low and high of tau, runs, censored (share of runs cut), answers (runs that stopped) and wrong
+    Its columns are mean, low and high of tau, runs, censored (share of runs cut), answers (runs that stopped) and wrong
     (answers more than epsilon from the best).
     """
     import polars as pl
@@ -106,28 +109,45 @@ def summary(rows: polars.DataFrame | polars.LazyFrame) -> polars.DataFrame:
 
 
 def ends(series: polars.Series) -> tuple[float, float]:
-    """Smallest and largest value."""
+    """Return the smallest and the largest value."""
     values = series.to_numpy()
     return float(values.min()), float(values.max())
 
 
+def labels_of(frame: polars.DataFrame) -> list[str]:
+    """List the learners of a frame in the order in which all figures show them."""
+    found = frame["learner"].unique(maintain_order=True).to_list()
+    return sorted(found, key=lambda label: (LABELS.index(label) if label in LABELS else len(LABELS), label))
+
+
+def short_name(instance: str) -> str:
+    """Shorten an instance's id for a title: 'paper_random s2a2h3, seed 25'."""
+    family, _, rest = instance.partition("-v1/")
+    parts = [part for part in rest.split("/") if not part.startswith("sigma")]
+    return f"{family} {', '.join(part.replace('seed', 'seed ') for part in parts)}"
+
+
 def proven(frame: polars.DataFrame, preset: str) -> polars.DataFrame:
-    """The rows of learners that carry a guarantee: all with the text's widths, Challenger with any."""
+    """Keep the rows of learners that carry a guarantee: all with the text's widths, Challenger with any."""
     return frame if preset == "theory" else frame.filter(learner=CHALLENGER)
 
 
 def under(largest: float, preset: str, cut: bool) -> bool | None:
-    """Whether runs of EPRL stay under an upper bound: a theorem about the text's widths, and no word about cut runs."""
+    """Judge whether runs of EPRL stay under an upper bound, given the largest ratio of a run to its bound.
+
+    The theorems are about the text's widths, so other presets and cut runs can refute the claim but not confirm it.
+    """
     if largest > 1:
         return False
     return None if cut or preset != "theory" else True
 
 
 def error_claims(means: polars.DataFrame, preset: str) -> list[Claim]:
-    """The guarantee: a wrong answer with probability at most delta, for the paper's learners and for ours.
+    """Judge the guarantee, a wrong answer with probability at most delta, for the paper's learners and for Challenger.
 
-    Judged for each (learner, delta, epsilon) on each instance and over all of them: a claim falls when so many wrong
-    answers in so many runs would have a chance below 5 % even if each had probability delta, all looks counted.
+    Each (learner, delta, epsilon) is tested on each instance and over all of them: a claim is refuted when so many
+    wrong answers in so many runs would have a chance below 5 % even if each had probability delta, corrected for the
+    number of tests.
     """
     words = "EPRL and BPI-UCRL are (epsilon, delta)-PAC with the widths of the text"
     if preset == "experiment":
@@ -144,15 +164,15 @@ def _errors(claim: str, cells: polars.DataFrame) -> Claim:
     counts, keys = ("wrong", "answers", "runs"), ("learner", "delta", "tolerance")
     cells = cells.with_columns(tolerance=pl.coalesce("epsilon_per_gap", "epsilon")).select(*keys, *counts)
     everywhere = cells.group_by(keys).agg(pl.col(counts).sum())
-    looks = pl.concat([everywhere, cells]).filter(pl.col("answers") > 0)
-    if not looks.height:
+    tests = pl.concat([everywhere, cells]).filter(pl.col("answers") > 0)
+    if not tests.height:
         return Claim(claim, "no run stopped before the budget", None)
     errors, answers = int(cells["wrong"].sum()), int(cells["answers"].sum())
     # Probability of at least so many errors; of none at least it is 1.
-    chance = bdtrc(looks["wrong"].to_numpy() - 1.0, looks["runs"].to_numpy(), looks["delta"].to_numpy())
-    chance[looks["wrong"].to_numpy() == 0] = 1.0
-    worst = looks.sort(pl.col("wrong") / pl.col("runs") / pl.col("delta")).row(-1, named=True)
-    told = f"{errors:,} wrong of {answers:,} answers ({errors / answers:.2%})"
+    chance = bdtrc(tests["wrong"].to_numpy() - 1.0, tests["runs"].to_numpy(), tests["delta"].to_numpy())
+    chance[tests["wrong"].to_numpy() == 0] = 1.0
+    worst = tests.sort(pl.col("wrong") / pl.col("runs") / pl.col("delta")).row(-1, named=True)
+    measured = f"{errors:,} wrong of {answers:,} answers ({errors / answers:.2%})"
     if errors:
-        told += f"; at worst {worst['wrong']} of {worst['runs']} for {worst['learner']} at delta {worst['delta']:g}"
-    return Claim(claim, told, bool(chance.min() * looks.height >= 0.05))
+        measured += f"; at worst {worst['wrong']} of {worst['runs']} for {worst['learner']} at delta {worst['delta']:g}"
+    return Claim(claim, measured, bool(chance.min() * tests.height >= 0.05))

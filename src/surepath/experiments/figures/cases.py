@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from surepath.experiments.paper.common import (
+from typing import TYPE_CHECKING, Any
+
+from surepath.experiments.figures.common import (
     CHALLENGER,
     DELTA,
     NOISE,
     OF_THE_PAPER,
     Claim,
     Found,
+    Frames,
     Options,
     error_claims,
+    labels_of,
     learners,
     play,
+    short_name,
 )
+from surepath.experiments.figures.drawing import draw_panels
+from surepath.experiments.figures.panels import STRIP, Panel, Series
 from surepath.experiments.results import read
 from surepath.experiments.stats import permutation_test
+
+if TYPE_CHECKING:
+    import polars
 
 TITLE = "Stopping times on three instances"
 READING = (
@@ -30,7 +40,7 @@ LEVEL = 0.05
 
 
 def make(options: Options) -> Found:
-    """Ten runs of every learner on three instances at epsilon = 1.5 Delta_min."""
+    """Play ten runs of every learner on three instances at epsilon = 1.5 Delta_min."""
     values = {
         "runs": options.runs or 10,
         "deltas": [DELTA],
@@ -41,21 +51,47 @@ def make(options: Options) -> Found:
     }
     means, spec = play(options, "cases", values)
     rows = read(options.folder / "cases")
+    instances = [source["id"] for source in spec.instances]
+    judged = [*claims(rows, means, instances), *error_claims(means, options.preset)]
+    return Found({"runs": rows, "means": means}, judged, spec.to_dict())
+
+
+def panels(frames: Frames) -> list[Panel]:
+    """Return a strip of runs per learner, a panel per instance."""
+    found = []
+    for part in frames["runs"].partition_by("instance", maintain_order=True):
+        labels = labels_of(part)
+        series = []
+        for position, label in enumerate(labels):
+            tau = part.filter(learner=label).sort("run")["tau"].to_list()
+            series.append(Series(label, [float(position)] * len(tau), [float(t) for t in tau], kind=STRIP))
+        title = f"{short_name(part['instance'][0])}: epsilon = {part['epsilon'][0]:.3f}"
+        found.append(Panel(title, "", "episodes", series, x_log=False, categories=labels))
+    return found
+
+
+def draw(found: Found, preset: str) -> Any:
+    """Draw every run's stopping time, a panel per instance; returns a matplotlib figure."""
+    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
+
+
+def claims(rows: polars.DataFrame, means: polars.DataFrame, instances: list[str]) -> list[Claim]:
+    """Judge which learner is cheapest on each instance, with a permutation test between the first two."""
     winners: list[str] = []
     sure: set[str] = set()
     factors: dict[str, float] = {}
-    for source in spec.instances:
-        part = means.filter(instance=source["id"])
+    for instance in instances:
+        part = means.filter(instance=instance)
         paper = {label: part.filter(learner=label)["mean"][0] for label in OF_THE_PAPER}
         first, second, _ = sorted(paper, key=paper.__getitem__)
-        tau = [rows.filter(instance=source["id"], learner=label).sort("run")["tau"] for label in (first, second)]
+        tau = [rows.filter(instance=instance, learner=label).sort("run")["tau"] for label in (first, second)]
         p = permutation_test(*tau)
-        seed = source["id"].rpartition("/")[2].replace("seed", "seed ")
+        seed = instance.rpartition("/")[2].replace("seed", "seed ")
         winners.append(f"{seed}: {first} ({paper[second] / paper[first]:.2f}x before {second}, p = {p:.2g})")
         if p < LEVEL:
             sure.add(first)
         factors[seed] = paper[first] / part.filter(learner=CHALLENGER)["mean"][0]
-    claims = [
+    return [
         Claim(
             "depending on the MDP, the best performing algorithm can be different",
             "cheapest of the paper's three: " + "; ".join(winners),
@@ -66,6 +102,4 @@ def make(options: Options) -> Found:
             "fewer by " + ", ".join(f"{factor:.1f}x ({seed})" for seed, factor in factors.items()),
             min(factors.values()) > 1,
         ),
-        *error_claims(means, options.preset),
     ]
-    return Found({"runs": rows, "means": means}, claims, spec.to_dict())

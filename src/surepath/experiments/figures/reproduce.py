@@ -1,4 +1,4 @@
-"""Make figures of the paper: play their studies, draw them, and write the report."""
+"""Reproduce figures of the paper: play their experiments, draw them, and write the report."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath.errors import SettingError
-from surepath.experiments.paper import FIGURES, PRESETS, Options
+from surepath.experiments.figures import FIGURES, PRESETS, Options
+from surepath.experiments.figures.drawing import png, svg
+from surepath.experiments.figures.report import Section, report
 from surepath.model.sources.textfile import make_folder, write_bytes, write_text
-from surepath.plots.data import panels_of
-from surepath.plots.draw import draw, png, svg
-from surepath.plots.report import Section, report
 
 REPORT = "report.html"
+EXPERIMENTS = "experiments"
 
 
 def reproduce(names: list[str], options: Options, say: Callable[[str], None] = lambda text: None) -> list[Section]:
-    """Make the named figures in `options.folder`: PNG, SVG, Parquet and JSON of each, and one HTML report.
+    """Write the named figures into `options.folder`: PNG, SVG, Parquet and JSON of each, and one HTML report.
 
-    The rows of each study are kept under the folder, so that a second call plays only what is missing; the report shows
-    every figure that the folder has, those of earlier calls too. Returns the sections of the figures made now.
+    The rows of each experiment are kept under the folder, so that a second call plays only the missing runs; the report
+    shows every figure that the folder has, those of earlier calls too. Returns the sections of the figures made now.
     """
     for module, extra in (("polars", "data"), ("matplotlib.figure", "plot")):
         need(module, extra)
@@ -49,15 +49,15 @@ def reproduce(names: list[str], options: Options, say: Callable[[str], None] = l
 
 
 def _stored(folder: Path) -> list[Section]:
-    """The sections of all figures that the folder has."""
+    """Load the sections of all figures that the folder has."""
     return [section for name in FIGURES if (section := Section.load(folder, name)) is not None]
 
 
 def _figure(name: str, options: Options) -> Section:
     module = FIGURES[name]
     started = time.perf_counter()
-    found = module.make(replace(options, folder=options.folder / "studies"))
-    figure = draw(panels_of(name, found), f"{module.TITLE} ({options.preset} settings)")
+    found = module.make(replace(options, folder=options.folder / EXPERIMENTS))
+    figure = module.draw(found, options.preset)
     write_bytes(options.folder / f"{name}.svg", svg(figure))
     for part, frame in found.frames.items():
         stream = io.BytesIO()
@@ -72,5 +72,5 @@ def _figure(name: str, options: Options) -> Section:
 
 
 def files_of(folder: Path) -> list[str]:
-    """Names of what stands in the folder of a reproduction, studies aside."""
+    """List the names of the files in the folder of a reproduction, without its experiments."""
     return sorted(path.name for path in folder.iterdir() if path.is_file())

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from surepath import theory
-from surepath.experiments.paper.common import (
+from surepath.experiments.figures.common import (
     COVERAGE,
     DELTA,
     NOISE,
     Claim,
     Found,
+    Frames,
     Options,
     ends,
+    labels_of,
     learners,
     play,
     proven,
     under,
 )
+from surepath.experiments.figures.drawing import draw_panels
+from surepath.experiments.figures.panels import Panel, Series, line_with_band
 from surepath.model import families
+
+if TYPE_CHECKING:
+    import polars
 
 TITLE = "The worst case: minimax_hard as S, A and H grow"
 READING = (
@@ -34,7 +43,7 @@ SWEEPS = {
 
 
 def make(options: Options) -> Found:
-    """Runs on every size, with the worst-case bounds beside them."""
+    """Play runs on every size, and compute the worst-case bounds of each."""
     import polars as pl
 
     noise = NOISE[options.preset]
@@ -65,7 +74,32 @@ def make(options: Options) -> Found:
                 limits = {"lower": lower, "upper": upper, "full": full}
                 table.append({"axis": axis, **size, "size": size[axis], **kept, **limits})
     data = pl.DataFrame(table)
-    coverage, sure = data.filter(learner=COVERAGE), proven(data, options.preset)
+    return Found({"sizes": data}, claims(data, options.preset), spec.to_dict())
+
+
+def panels(frames: Frames) -> list[Panel]:
+    """Return episodes and worst-case bounds over each size, a panel per size."""
+    found = []
+    for unsorted in frames["sizes"].partition_by("axis", maintain_order=True):
+        axis, part = unsorted["axis"][0], unsorted.sort("size")
+        series = [line_with_band(label, part.filter(learner=label), "size", "mean") for label in labels_of(part)]
+        one = part.unique("size", maintain_order=True)
+        size = one["size"].to_list()
+        series.append(Series("lower bound", size, one["lower"].to_list()))
+        series.append(Series("upper bound, max-coverage", size, one["upper"].to_list(), dash="dashed"))
+        others = [f"{name[0].upper()} = {part[name][0]}" for name in ("states", "actions", "horizon") if name != axis]
+        found.append(Panel(", ".join(others), axis, "episodes", series))
+    return found
+
+
+def draw(found: Found, preset: str) -> Any:
+    """Draw episodes and worst-case bounds over each size; returns a matplotlib figure."""
+    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
+
+
+def claims(data: polars.DataFrame, preset: str) -> list[Claim]:
+    """Judge the growth of max-coverage against both worst-case bounds, and every proven learner against the lower."""
+    coverage, sure = data.filter(learner=COVERAGE), proven(data, preset)
     share = ends(coverage["high"] / coverage["upper"])[1]
     above = ends(sure["mean"] / sure["lower"])[0]
     grown, factors = [], []
@@ -74,7 +108,7 @@ def make(options: Options) -> Found:
         low, high = ((part["mean"] / part[bound] / part["full"]).to_list() for bound in ("lower", "upper"))
         grown.append(f"{axis} {low[-1] / low[0]:.2f}x and {high[-1] / high[0]:.2f}x")
         factors.append(high[-1] / high[0])
-    claims = [
+    return [
         Claim(
             "every PAC algorithm needs at least S A H^2 log(1 / 4 delta) / (72 epsilon^2) episodes here",
             f"least mean over bound: {above:.1f} (the bound's constants are small: "
@@ -85,12 +119,11 @@ def make(options: Options) -> Found:
             "EPRL with max-coverage is minimax optimal up to logarithms",
             "growth of its mean per reachable arc from the smallest size to the largest, over that of the lower bound "
             f"and over that of the theorem with its logarithms: {', '.join(grown)}",
-            None if options.preset != "theory" else max(factors) <= 1.25,
+            None if preset != "theory" else max(factors) <= 1.25,
         ),
         Claim(
             "max-coverage stops before its worst-case upper bound",
             f"largest run over bound: {share:.2g}",
-            under(share, options.preset, bool((coverage["censored"] > 0).any())),
+            under(share, preset, bool((coverage["censored"] > 0).any())),
         ),
     ]
-    return Found({"sizes": data}, claims, spec.to_dict())

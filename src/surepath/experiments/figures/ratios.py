@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath.experiments.paper.common import (
+from surepath.experiments.figures.common import (
     BPI,
     CHALLENGER,
     COVERAGE,
@@ -15,12 +15,16 @@ from surepath.experiments.paper.common import (
     NOISE,
     Claim,
     Found,
+    Frames,
     Options,
     ends,
     error_claims,
+    labels_of,
     learners,
     play,
 )
+from surepath.experiments.figures.drawing import draw_panels
+from surepath.experiments.figures.panels import Panel, points_over_epsilon
 
 if TYPE_CHECKING:
     import polars
@@ -41,7 +45,7 @@ BUDGET = {"theory": 5_000_000, "experiment": 100_000_000}
 
 
 def make(options: Options) -> Found:
-    """Ten runs on ten instances; one run at the smallest epsilon gives the stopping times of all."""
+    """Play ten runs on ten instances; one run at the smallest epsilon gives the stopping times of all."""
     values = {
         "runs": options.runs or 10,
         "deltas": [DELTA],
@@ -51,13 +55,12 @@ def make(options: Options) -> Found:
         "learners": learners(options.preset),
     }
     means, spec = play(options, "ratios", values)
-    means = ratios(means)
-    claims = [*_claims(means), *error_claims(means, options.preset)]
-    return Found({"means": means}, claims, spec.to_dict())
+    means = with_ratios(means)
+    return Found({"means": means}, [*claims(means), *error_claims(means, options.preset)], spec.to_dict())
 
 
-def ratios(means: polars.DataFrame) -> polars.DataFrame:
-    """The means with their ratio to BPI-UCRL, and of max-diameter to max-coverage, by (instance, learner, epsilon)."""
+def with_ratios(means: polars.DataFrame) -> polars.DataFrame:
+    """Divide each mean by those of BPI-UCRL and of max-coverage on the same (instance, epsilon), and mark cut runs."""
     import polars as pl
 
     keys = ["instance", "epsilon"]
@@ -76,7 +79,29 @@ def ratios(means: polars.DataFrame) -> polars.DataFrame:
     )
 
 
-def _claims(means: polars.DataFrame) -> list[Claim]:
+def panels(frames: Frames) -> list[Panel]:
+    """Return the ratio to BPI-UCRL of every other learner, and that of max-diameter to max-coverage."""
+    means = frames["means"].sort("instance", "epsilon")
+    left = []
+    for label in labels_of(means):
+        part = means.filter(learner=label)
+        if label != BPI:
+            left.append(points_over_epsilon(label, part, "ratio_to_bpi", hollow=part["bound"].to_list()))
+    right = [points_over_epsilon(DIAMETER, means.filter(learner=DIAMETER), "ratio_to_coverage")]
+    x = "epsilon / Delta_min"
+    return [
+        Panel("against BPI-UCRL", x, "mean episodes / those of BPI-UCRL", left, line_at=1.0),
+        Panel("max-diameter against max-coverage", x, "mean episodes / those of max-coverage", right, line_at=1.0),
+    ]
+
+
+def draw(found: Found, preset: str) -> Any:
+    """Draw both ratios over epsilon / Delta_min; returns a matplotlib figure."""
+    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
+
+
+def claims(means: polars.DataFrame) -> list[Claim]:
+    """Judge what the paper says of large and small epsilons, and where the learners' order changes."""
     import polars as pl
 
     found = []
@@ -85,19 +110,19 @@ def _claims(means: polars.DataFrame) -> list[Claim]:
         low, high = ends(large.filter(learner=label)["ratio_to_bpi"])
         top = ends(means.filter(pl.col("epsilon_per_gap") > 9.99, learner=label)["ratio_to_bpi"])
         words = f"for large epsilon / Delta_min BPI-UCRL is cheaper than {label}, by at most {most:g}x"
-        told = f"from {LARGE:g} on: ratios {low:.2f} to {high:.2f}; at 10: {top[0]:.2f} to {top[1]:.2f}"
-        found.append(Claim(words, told, high <= most and top[0] >= 1))
+        measured = f"from {LARGE:g} on: ratios {low:.2f} to {high:.2f}; at 10: {top[0]:.2f} to {top[1]:.2f}"
+        found.append(Claim(words, measured, high <= most and top[0] >= 1))
     for label in (DIAMETER, COVERAGE):
         part = means.filter(pl.col("epsilon_per_gap") < 0.051, learner=label)
         low, high = ends(part["ratio_to_bpi"])
-        told, holds = f"at 0.05: ratios {low:.2g} to {high:.2g}", high <= 1e-2
+        measured, holds = f"at 0.05: ratios {low:.2g} to {high:.2g}", high <= 1e-2
         words = f"for small epsilon / Delta_min {label} is better by several orders of magnitude"
         own_cut, cut = bool((part["censored"] > 0).any()), bool(part["bound"].any())
         if own_cut:
-            told += f", but runs of {label} were cut by the budget"
+            measured += f", but runs of {label} were cut by the budget"
         elif cut:  # the true ratios are lower than these
-            told += ", at most: BPI-UCRL was cut by the budget"
-        found.append(Claim(words, told, None if own_cut or (cut and not holds) else holds))
+            measured += ", at most: BPI-UCRL was cut by the budget"
+        found.append(Claim(words, measured, None if own_cut or (cut and not holds) else holds))
     starts = [_threshold(part) for part in means.filter(learner=DIAMETER).partition_by("instance")]
     found.append(
         Claim(
@@ -130,7 +155,7 @@ def _claims(means: polars.DataFrame) -> list[Claim]:
 
 
 def _threshold(part: polars.DataFrame) -> float:
-    """The epsilon / Delta_min up to which the learner is cheaper than BPI-UCRL without exception."""
+    """Return the epsilon / Delta_min up to which the learner is cheaper than BPI-UCRL without exception."""
     start = 0.0
     for multiple, ratio in part.sort("epsilon").select("epsilon_per_gap", "ratio_to_bpi").iter_rows():
         if ratio >= 1:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from surepath import theory
-from surepath.experiments.paper.common import (
+from surepath.experiments.figures.common import (
     COVERAGE,
     DELTA,
     DIAMETER,
     NOISE,
     Claim,
     Found,
+    Frames,
     Options,
     ends,
     error_claims,
+    labels_of,
     learners,
     play,
     proven,
+    short_name,
     under,
 )
-from surepath.experiments.sources import instance_of
+from surepath.experiments.figures.drawing import draw_panels
+from surepath.experiments.figures.panels import Panel, Series, points_over_epsilon
+from surepath.experiments.instance_sources import instance_of
+
+if TYPE_CHECKING:
+    import polars
 
 TITLE = "Trees: refined bounds and measured episodes"
 READING = (
@@ -34,7 +44,7 @@ GRID = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def make(options: Options) -> Found:
-    """Runs on full trees with all four bounds beside them."""
+    """Play runs on full trees, and compute all four bounds of each."""
     import polars as pl
 
     noise = NOISE[options.preset]
@@ -63,14 +73,45 @@ def make(options: Options) -> Found:
             bounds.append(row)
     limits = pl.DataFrame(bounds)
     data = means.join(limits, on=["instance", "epsilon"])
+    judged = [*claims(data, limits, options.preset), *error_claims(means, options.preset)]
+    return Found({"means": data}, judged, spec.to_dict())
+
+
+def panels(frames: Frames) -> list[Panel]:
+    """Return episodes and bounds over epsilon, a panel per tree."""
+    found = []
+    for unsorted in frames["means"].partition_by("instance", maintain_order=True):
+        part = unsorted.sort("epsilon")
+        series = []
+        for label in labels_of(part):
+            one = part.filter(learner=label)
+            series.append(points_over_epsilon(label, one, "mean", hollow=(one["censored"] > 0).to_list()))
+        one = part.unique("epsilon", maintain_order=True)
+        x = one["epsilon_per_gap"].to_list()
+        series.append(Series("lower bound, tree", x, one["tree_lower"].to_list()))
+        series.append(Series("lower bound", x, one["lower"].to_list(), dash="dotted"))
+        for label in (COVERAGE, DIAMETER):
+            series.append(Series(f"upper bound, tree, {label}", x, one[f"tree_upper {label}"].to_list(), dash="dashed"))
+            series.append(Series(f"upper bound, {label}", x, one[f"upper {label}"].to_list(), dash="dotted"))
+        found.append(Panel(short_name(part["instance"][0]), "epsilon / Delta_min", "episodes", series))
+    return found
+
+
+def draw(found: Found, preset: str) -> Any:
+    """Draw episodes and bounds over epsilon, a panel per tree; returns a matplotlib figure."""
+    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
+
+
+def claims(data: polars.DataFrame, limits: polars.DataFrame, preset: str) -> list[Claim]:
+    """Judge the means in `data` against the bounds, and the tree bounds in `limits` against the general ones."""
     rules = {label: data.filter(learner=label) for label in (COVERAGE, DIAMETER)}
     below = [ends(part["high"] / part[f"tree_upper {label}"])[1] for label, part in rules.items()]
     cut = any((part["censored"] > 0).any() for part in rules.values())
-    sure = proven(data, options.preset)
+    sure = proven(data, preset)
     lowest = ends(sure["mean"] / sure["tree_lower"])[0]
     gain = ends(limits["tree_lower"] / limits["lower"])
     saved = ends(limits[f"upper {COVERAGE}"] / limits[f"tree_upper {COVERAGE}"])
-    claims = [
+    return [
         Claim(
             "in trees the lower bound gains a factor of up to H",
             f"tree bound over general bound: {gain[0]:.2f} to {gain[1]:.2f}",
@@ -84,13 +125,11 @@ def make(options: Options) -> Found:
         Claim(
             "max-coverage and max-diameter stop before the tree theorems' bounds",
             f"largest run over bound: {below[0]:.2g} and {below[1]:.2g}" + (", runs were cut" if cut else ""),
-            under(max(below), options.preset, cut),
+            under(max(below), preset, cut),
         ),
         Claim(
             "the tree theorem improves on the general bound of max-coverage",
             f"general over tree bound: {saved[0]:.1f}x to {saved[1]:.1f}x",
             saved[0] >= 1,
         ),
-        *error_claims(means, options.preset),
     ]
-    return Found({"means": data}, claims, spec.to_dict())

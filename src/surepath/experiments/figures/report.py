@@ -1,4 +1,4 @@
-"""One self-contained HTML page: every figure with how to read it, and the paper's claims against what was measured."""
+"""One self-contained HTML page: every figure with how to read it, and the paper's claims beside what was measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from surepath._version import __version__
-from surepath.experiments.paper.common import Claim
+from surepath.experiments.figures.common import Claim
 from surepath.model.sources.textfile import write_bytes, write_text
 
 _STYLE = """
@@ -31,7 +31,7 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class Section:
-    """One figure of the report; what made it is kept beside the picture, so that a later report has it too."""
+    """One figure of the report; its claims and settings are stored beside the picture for later reports."""
 
     name: str
     title: str
@@ -44,25 +44,25 @@ class Section:
     version: str = __version__
 
     def save(self, folder: Path) -> None:
-        """Write the picture and what belongs to it."""
-        told = {key: value for key, value in asdict(self).items() if key != "png"}
-        told["claims"] = [claim._asdict() for claim in self.claims]
+        """Write the picture, and its claims and settings as JSON."""
+        stored = {key: value for key, value in asdict(self).items() if key != "png"}
+        stored["claims"] = [claim._asdict() for claim in self.claims]
         write_bytes(folder / f"{self.name}.png", self.png)
-        write_text(folder / f"{self.name}.json", json.dumps(told, indent=1))
+        write_text(folder / f"{self.name}.json", json.dumps(stored, indent=1))
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Section | None:
-        """What `save` wrote, or None where there is nothing of the kind."""
+        """Read what `save` wrote; None where it is missing or damaged."""
         try:
-            told = json.loads((folder / f"{name}.json").read_text("utf-8"))
-            claims = [Claim(**claim) for claim in told.pop("claims")]
-            return cls(**told, claims=claims, png=(folder / f"{name}.png").read_bytes())
+            stored = json.loads((folder / f"{name}.json").read_text("utf-8"))
+            claims = [Claim(**claim) for claim in stored.pop("claims")]
+            return cls(**stored, claims=claims, png=(folder / f"{name}.png").read_bytes())
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
 
 
 def report(sections: list[Section]) -> str:
-    """The page as text; it needs no other file and no network."""
+    """Render the page as text; it needs no other file and no network."""
     presets = [f"<b>{name}</b>: {about}" for name, about in _ABOUT.items() if any(s.preset == name for s in sections)]
     rows = [_row(section, claim) for section in sections for claim in section.claims]
     parts = [

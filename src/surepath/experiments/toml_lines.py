@@ -1,4 +1,4 @@
-"""Where a field of a spec stands: the line of every key of a TOML text, for messages that point at it.
+"""The line of every key of a TOML text, for error messages that name the line of a field.
 
 `tomllib` gives values without lines. A TOML text is a row of statements, each a header or `key = value`, and each
 can be read alone; so every statement is parsed by itself and the line it starts on is noted under its keys.
@@ -15,15 +15,15 @@ from surepath.errors import SettingError
 Path = tuple[str | int, ...]
 
 
-class Places:
-    """Turns the path of a field into words: 'spec.toml, line 7: learners[1].sampling'."""
+class FieldLocations:
+    """Turn the path of a field into words: 'spec.toml, line 7: learners[1].sampling'."""
 
     def __init__(self, name: str | None = None, lines: Mapping[Path, int] | None = None) -> None:
         self.name = name
         self.lines = dict(lines or {})
 
     def __call__(self, *path: str | int) -> str:
-        """File, line (of the field, or of the table around it) and field."""
+        """Return file, line (of the field, or of the table around it) and field."""
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
         if self.name is None:
             return field or "the spec"
@@ -34,12 +34,12 @@ class Places:
         return f"{where}: {field}" if field else where
 
 
-def read_toml(text: str, name: str) -> tuple[dict[str, Any], Places]:
-    """The values of a TOML text and the lines they stand on.
+def read_toml(text: str, name: str) -> tuple[dict[str, Any], FieldLocations]:
+    """Parse a TOML text; return its values and the lines of its fields.
 
     Example:
-        >>> values, place = read_toml('runs = 3\\n[[learners]]\\nname = "EPRL"', "spec.toml")
-        >>> place("learners", 0, "name")
+        >>> values, locate = read_toml('runs = 3\\n[[learners]]\\nname = "EPRL"', "spec.toml")
+        >>> locate("learners", 0, "name")
         'spec.toml, line 3: learners[0].name'
     """
     try:
@@ -48,7 +48,7 @@ def read_toml(text: str, name: str) -> tuple[dict[str, Any], Places]:
         raise SettingError(f"{name} is not valid TOML: {cause}") from None
     except (ValueError, RecursionError):  # thousands of digits or brackets
         raise SettingError(f"{name} holds a number too long to read, or brackets nested too deeply") from None
-    return values, Places(name, _lines(text.replace("\r\n", "\n").split("\n")))
+    return values, FieldLocations(name, _lines(text.replace("\r\n", "\n").split("\n")))
 
 
 def _lines(rows: list[str]) -> dict[Path, int]:
@@ -88,7 +88,7 @@ def _parse(statement: str) -> dict[str, Any] | None:
 
 
 def _header(parsed: dict[str, Any], tables: dict[Path, int]) -> Path:
-    """The path that a [header] or [[header]] opens, with the number of each array of tables on the way."""
+    """Return the path that a [header] or [[header]] opens, with the index in each array of tables on it."""
     path: Path = ()
     value: Any = parsed
     while value:

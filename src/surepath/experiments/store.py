@@ -1,0 +1,180 @@
+"""Rows on disk: one Parquet file per finished range of runs, named by its cell and range, and a manifest.
+
+A file is written whole under another name and then renamed, so that it is complete or absent. Which runs are missing
+is read from the names of files that end as Parquet does; a run is planned only if no such file covers it, so that no
+row is ever stored twice. A file cut short, by a disk that failed or a copy that broke off, counts as missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surepath._version import __version__
+from surepath.errors import FileError, SettingError
+from surepath.experiments.cells import FORMAT, Cell, Task
+from surepath.experiments.damage import as_file_error, checked_manifest, is_whole
+from surepath.experiments.rows import frame_of
+from surepath.experiments.worker import Columns
+from surepath.model.sources.textfile import PARTIAL, make_folder, write_bytes
+
+if TYPE_CHECKING:
+    from surepath.experiments.spec import Spec
+
+MANIFEST = "experiment.json"
+ROWS = "rows"
+_NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-(\d{9})\.parquet")
+
+
+class Store:
+    """The folder of one experiment.
+
+    Args:
+        folder: Created when it is missing.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.rows = self.folder / ROWS
+
+    # Opening ---------------------------------------------------------------------------------------------------
+
+    def open(self, spec: Spec, cells: list[Cell], *, resume: bool) -> None:
+        """Write the manifest of this spec; refuses rows of another experiment, and old rows without `resume`."""
+        stored, damaged = self.stored(), self.damaged()
+        names = {cell.key: cell.id for cell in cells}
+        strangers = [key for key in (*stored, *map(key_of, damaged)) if key is not None and key not in names]
+        if strangers:
+            why = self._difference(strangers[0], spec, set(names.values()))
+            raise SettingError(f"{self.folder} holds rows of another experiment: {why}; choose another folder")
+        if stored and not resume:
+            runs = sum(stop - start for ranges in stored.values() for start, stop in ranges)
+            raise SettingError(
+                f"{self.folder} already holds {runs:,} runs of this experiment; add --resume to play only the missing "
+                f"ones, or choose another folder"
+            )
+        if damaged and not resume:
+            raise SettingError(
+                f"{damaged[0]} is damaged; add --resume to play its runs again, or choose another folder"
+            )
+        if self.rows.is_symlink():
+            raise FileError(f"{self.rows} is a link, and rows are not written through one; choose another folder")
+        make_folder(self.rows)
+        with as_file_error(f"cannot write in {self.rows}"):
+            for left in (*damaged, *self.rows.glob(f"*{PARTIAL}"), *self.rows.glob(f".*{PARTIAL}")):
+                left.unlink()
+        manifest = {"format": FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
+        write_bytes(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the folder, so that only one process writes in it; the lock ends with the process, however it ends."""
+        make_folder(self.folder)
+        try:
+            import fcntl
+        except ImportError:  # a system without it: two writers would still never store a row twice under one name
+            yield
+            return
+        lock = self.folder / ".lock"
+        with as_file_error(f"cannot write {lock}"):  # a link in its place is refused
+            handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise SettingError(f"another process is running an experiment in {self.folder}") from None
+            yield
+        finally:
+            os.close(handle)
+
+    def manifest(self) -> dict[str, Any]:
+        """Read the spec, the version and the cells' names; refuses rows of another format."""
+        found = self._manifest()
+        if found["format"] != FORMAT:
+            age = "an older" if found["format"] < FORMAT else "a newer"
+            raise SettingError(
+                f"{self.folder} holds rows of format {found['format']}, written by {age} surepath; this one reads "
+                f"format {FORMAT}: play the experiment again in another folder"
+            )
+        return found
+
+    def _manifest(self) -> dict[str, Any]:
+        """Read the manifest, whatever its format."""
+        file = self.folder / MANIFEST
+        try:
+            found = json.loads(file.read_text("utf-8"))
+        except FileNotFoundError:
+            raise SettingError(f"{self.folder} holds no experiment: there is no {MANIFEST} in it") from None
+        except OSError as cause:
+            raise SettingError(f"cannot read {file}: {cause.strerror or cause}") from None
+        except (ValueError, RecursionError) as cause:
+            raise SettingError(f"{file} is damaged: {cause}") from None
+        return checked_manifest(found, file)
+
+    # What is there ---------------------------------------------------------------------------------------------
+
+    def stored(self) -> dict[str, list[tuple[int, int]]]:
+        """List the ranges of runs stored for each key, in order; files cut short are not counted."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for file in self.rows.glob("*.parquet"):
+            match = _NAME.fullmatch(file.name)
+            if match and is_whole(file):
+                found.setdefault(match[1], []).append((int(match[2]), int(match[3])))
+        return {key: sorted(ranges) for key, ranges in found.items()}
+
+    def damaged(self) -> list[Path]:
+        """List the files of rows that were cut short."""
+        return sorted(file for file in self.rows.glob("*.parquet") if key_of(file) and not is_whole(file))
+
+    def missing(self, cells: list[Cell], runs: int, chunk: int) -> list[Task]:
+        """List tasks for all runs that no file covers, first chunks of all cells first."""
+        stored = self.stored()
+        lanes = [[cell.task(*piece) for piece in _holes(stored.get(cell.key, []), runs, chunk)] for cell in cells]
+        longest = max((len(lane) for lane in lanes), default=0)
+        return [lane[i] for i in range(longest) for lane in lanes if i < len(lane)]
+
+    def write(self, task: Task, columns: Columns) -> None:
+        """Store the rows of a finished task."""
+        cell = task.cell
+        slug = re.sub(r"[^A-Za-z0-9.]+", "_", cell.id).strip("_")[:80]
+        name = f"{slug}-{cell.key}-{task.first:09d}-{task.first + task.count:09d}.parquet"
+        stream = io.BytesIO()
+        frame_of(task, columns).write_parquet(stream)
+        write_bytes(self.rows / name, stream.getvalue())
+
+    def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
+        """Say how the spec of the stored rows differs from this one."""
+        with contextlib.suppress(SettingError):
+            manifest = self._manifest()
+            old = {"version": manifest["version"], "format": manifest["format"], **manifest["spec"]}
+            new = {"version": __version__, "format": FORMAT, **spec.to_dict()}
+            for field in ("version", "format", "name", "seed", "budget"):
+                if old.get(field) != new[field]:
+                    return f"its {field} is {old.get(field)}, here it is {new[field]}"
+            for field in ("deltas", "epsilons", "epsilons_per_gap"):
+                if old.get(field) != new.get(field):
+                    return f"its {field} are {old.get(field, 'not given')}, here they are {new.get(field, 'not given')}"
+            id = manifest["cells"].get(key, key)
+            return f"{id} has other settings there" if id in ids else f"{id} is no cell of this spec"
+        return "there is no telling which"
+
+
+def key_of(file: Path) -> str | None:
+    """Return the key of the cell in the name of a file of rows; None for other files."""
+    match = _NAME.fullmatch(file.name)
+    return match[1] if match else None
+
+
+def _holes(ranges: list[tuple[int, int]], runs: int, chunk: int) -> Iterator[tuple[int, int]]:
+    """Yield (first, count) of at most `chunk` runs each that fill 0 .. runs - 1 around the ranges, which are sorted."""
+    at = 0
+    for start, stop in [*ranges, (runs, runs)]:
+        for first in range(at, min(start, runs), chunk):
+            yield first, min(chunk, min(start, runs) - first)
+        at = max(at, stop)

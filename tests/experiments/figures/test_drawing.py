@@ -1,0 +1,32 @@
+"""Drawings are complete, and the same bytes every time."""
+
+from __future__ import annotations
+
+import pytest
+
+from surepath.experiments.figures.drawing import draw_panels, png, svg
+from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series
+
+pytest.importorskip("matplotlib")
+
+
+def test_every_kind_of_series_is_drawn() -> None:
+    series = [
+        Series("max-coverage", [1.0, 2.0], [3.0, 4.0], low=[2.0, 3.0], high=[4.0, 5.0]),
+        Series("Challenger", [1.0, 2.0], [2.0, 2.0], hollow=[True, False], kind=POINTS),
+        Series("lower bound", [1.0, 2.0], [1.0, 1.0], dash="dotted"),
+    ]
+    strip = [Series("max-diameter", [0.0, 0.0], [3.0, 5.0], kind=STRIP), Series("one", [1.0], [4.0], kind=STRIP)]
+    panels = [
+        Panel("lines", "x", "y", series, line_at=1.0),
+        Panel("falling", "delta", "y", series, x_falls=True),
+        Panel("runs", "", "y", strip, x_log=False, categories=["max-diameter", "one"]),
+    ]
+    figure = draw_panels(panels, "a title")
+    assert len(figure.axes) == 3
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["max-coverage", "Challenger", "lower bound"]
+    assert figure.axes[1].xaxis_inverted()
+    assert [tick.get_text() for tick in figure.axes[2].get_xticklabels()] == ["max-diameter", "one"]
+    assert png(figure).startswith(b"\x89PNG")
+    assert b"<svg" in svg(draw_panels(panels, "a title"))
+    assert svg(draw_panels(panels, "a title")) == svg(draw_panels(panels, "a title"))

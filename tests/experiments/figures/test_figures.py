@@ -1,0 +1,38 @@
+"""Every figure is one file with its data, its drawing and its claims."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from surepath.experiments import figures
+from surepath.experiments.figures import FIGURES, Options, cover
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_its_data_drawing_and_claims_in_one_file(name: str) -> None:
+    module = FIGURES[name]
+    folder = Path(str(figures.__file__)).parent
+    assert Path(str(module.__file__)) == folder / f"{name.removeprefix('figure-')}.py"
+    assert module.TITLE
+    assert module.READING
+    for function in ("make", "panels", "draw", "claims"):
+        assert inspect.getmodule(getattr(module, function)) is module, function
+
+
+def test_a_drawing_is_a_matplotlib_figure(tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    figure_class = pytest.importorskip("matplotlib.figure").Figure
+    drawn = cover.draw(cover.make(Options(folder=tmp_path)), "theory")
+    assert isinstance(drawn, figure_class)
+    assert drawn.get_suptitle() == f"{cover.TITLE} (theory settings)"
+
+
+def test_figures_are_imported_without_matplotlib() -> None:
+    code = "import sys, surepath.experiments.figures.reproduce; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
