@@ -19,9 +19,9 @@ import numpy as np
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
 from surepath.kernels.arrays import reality_of
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.run import FINISH, RUN, play
-from surepath.learners.per_arc.state import LEFT_AHEAD
 from surepath.learners.record import RunRecord
 
 LIMIT = 150_000
@@ -33,7 +33,7 @@ def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, rep
     least, tau, reality = np.inf, 0, reality_of(instance)
     for _ in range(repeats):
         state, record = learner._new_state()._replace(ahead=noise), RunRecord.empty(1, learner.mdp.horizon)
-        state.tally[LEFT_AHEAD] = len(noise)
+        state.tally[at.LEFT_AHEAD] = len(noise)
         rest = (np.random.default_rng(0), FINISH, LIMIT, np.array([learner.epsilon]), record)
         begun = time.thread_time()
         play(learner.layers, learner.rules, state, reality, *rest)

@@ -27,6 +27,7 @@ from surepath.learners.failures import Failures
 from surepath.learners.hooks import Hooks
 from surepath.learners.noise import check_decidable, check_known_decidable, declared_sigma
 from surepath.learners.options import option_arcs
+from surepath.learners.settings import current_settings
 from surepath.learners.snapshots import Snapshot, load_snapshot, own_arrays, take_snapshot
 from surepath.learners.told import told_rewards
 from surepath.learners.under_way import UnderWay
@@ -336,6 +337,10 @@ class Learner(Hooks):
         from surepath.learners.registry import build
 
         return build({**self.settings(), "epsilon": epsilon}, self.mdp)
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules."""
+        return current_settings(self)
 
     def sigma_setting(self) -> float | list[float]:
         """sigma as one number where all arcs to learn agree."""

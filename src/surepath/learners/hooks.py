@@ -20,10 +20,6 @@ class Hooks(ABC):
     """The methods that make one learner differ from another."""
 
     @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules."""
-
-    @abstractmethod
     def _active(self) -> BoolArray:
         """Which arcs may still be on a best path, a fresh bool [N]."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from surepath._checks import one_of, suggest
 from surepath.errors import SettingError
 from surepath.learners.base import Learner
+from surepath.learners.settings import setting_parameters
 from surepath.model.mdp import MDP
 
 # Name of each learner and the module that holds it; modules are imported when asked for.
@@ -32,7 +32,7 @@ def learner_class(name: str) -> type[Learner]:
 
 def setting_names(name: str) -> list[str]:
     """The settings that a learner takes, in order."""
-    return list(inspect.signature(learner_class(name)).parameters)[1:]
+    return list(setting_parameters(learner_class(name)))
 
 
 def build(spec: Mapping[str, Any], mdp: MDP) -> Learner:

@@ -32,6 +32,18 @@ def values_so_far(mdp: MDP, weight: FloatArray) -> FloatArray:
     return value
 
 
+def values_through(
+    mdp: MDP, weight: FloatArray, to_go: FloatArray | None = None, so_far: FloatArray | None = None
+) -> FloatArray:
+    """Compute the largest weight of a path through each arc, float [N]; -inf if none is open.
+
+    Both passes may be given where they are at hand.
+    """
+    to_go = values_to_go(mdp, weight) if to_go is None else to_go
+    so_far = values_so_far(mdp, weight) if so_far is None else so_far
+    return so_far[mdp.source] + weight + to_go[mdp.target]
+
+
 def follow(mdp: MDP, weight: FloatArray, to_go: FloatArray, node: int = 0) -> IntArray:
     """Follow the best arcs from a node to the sink, given `values_to_go`."""
     path = []
@@ -66,6 +78,4 @@ def stage_of(mdp: MDP, arc: int) -> int:
 
 def on_open_paths(mdp: MDP, open_arcs: BoolArray) -> BoolArray:
     """Tell which arcs lie on a path of open arcs from the start to the sink, bool [N]."""
-    weight = np.where(open_arcs, 0.0, -np.inf)
-    through = values_so_far(mdp, weight)[mdp.source] + weight + values_to_go(mdp, weight)[mdp.target]
-    return through > -np.inf
+    return values_through(mdp, np.where(open_arcs, 0.0, -np.inf)) > -np.inf

@@ -286,6 +286,21 @@ def test_the_gap_told_for_a_path_never_grows() -> None:
     assert min(told.values()) < np.inf
 
 
+def test_the_answer_and_its_certificate_have_one_source() -> None:
+    """Each leaves the path it is about in the same place: recommending never computes a path of its own."""
+    instance = chain(sigma=0.5)
+    learner = Challenger(instance.mdp, 0.05, 0.1, 0.5)
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        play(learner, instance, rng, 1)
+        learner._work.incumbent[:] = 0  # as if nothing had been looked for yet
+        recommended = learner.recommend()
+        assert learner._work.incumbent.tolist() == recommended.tolist()
+        learner._work.incumbent[:] = 0
+        learner.certified_gap()
+        assert learner._work.incumbent.tolist() == recommended.tolist()
+
+
 def test_settings_rebuild_the_learner() -> None:
     mdp = chain().mdp
     learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), widths="two-sided", repeat=0.2)

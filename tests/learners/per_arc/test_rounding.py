@@ -10,8 +10,8 @@ import pytest
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, WholePlan, simulate
 from surepath.kernels.arrays import reality_of
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.learners.per_arc.state import ACTIVE, BASE, SUMS, UNSEEN
 from surepath.simulation.stepwise import drive
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.paths import all_paths
@@ -183,17 +183,17 @@ def test_what_is_no_number_neither_stops_nor_eliminates(cls: type[RuleLearner], 
     mdp, rewards = MDP.from_arrays([[[0, 0, 0]], [[0, 0, 0]]]), np.array([0.5, 0.4, 0.1, 0.5, 0.4, 0.1])
     for arc in (None, *range(6)):
         learner = cls(mdp, 0.3, 0.1, 0.05, **options)
-        while learner._state.tally[UNSEEN] > 0:
+        while learner._state.tally[at.UNSEEN] > 0:
             path = learner.ask()
             learner.tell(path, rewards[path])
         if arc is not None:
-            learner._state.arc[SUMS, arc] = learner._state.arc[BASE, arc] = np.nan
+            learner._state.arc[at.SUMS, arc] = learner._state.arc[at.BASE, arc] = np.nan
             learner.tell([arc, 3] if arc < 3 else [0, arc], [0.5, 0.5])
         while not learner.stopped and learner.episodes < 300:
             path = learner.ask()
             learner.tell(path, rewards[path])
             if arc is not None:
-                assert learner._state.flag[ACTIVE, arc]
+                assert learner._state.flag[at.ACTIVE, arc]
                 assert math.isinf(learner.certified_gap())
         assert learner.stopped == (arc is None)
 

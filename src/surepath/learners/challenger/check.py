@@ -18,7 +18,7 @@ import numpy as np
 
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, inner_kernel
-from surepath.learners.challenger.bound import challenge, set_incumbent
+from surepath.learners.challenger.bound import challenge
 from surepath.learners.challenger.state import PER_ARC, RIVAL, Evidence, Pairs, Scratch
 
 ROUNDING = 1e-12  # relative: of the returns' scale
@@ -207,8 +207,10 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
 
 @inner_kernel
 def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> float:
-    """The least epsilon for which the full check passes, by bisection to one part in a thousand, from above."""
-    set_incumbent(graph, seen, work)
+    """Find the least epsilon for which the full check passes, by bisection to one part in a thousand, from above.
+
+    The incumbent must be set.
+    """
     for e in range(len(seen.alive)):
         if seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e]:
             return np.inf

@@ -14,7 +14,7 @@ from surepath.learners.challenger.state import RIVAL
 from surepath.learners.failures import PATIENCE
 from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path_through, stage_of, values_so_far, values_to_go
+from surepath.model.paths import best_path_through, stage_of, values_so_far, values_through, values_to_go
 from surepath.model.plans import step_in_words
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
     ahead, behind = values_to_go(mdp, weight), values_so_far(mdp, weight)
     on = np.zeros(mdp.n_arcs, dtype=bool)
     on[incumbent] = True
-    through = behind[mdp.source] + weight + ahead[mdp.target]
+    through = values_through(mdp, weight, ahead, behind)
     through[on | ~seen.alive] = -np.inf
     found: dict[bytes, IntArray] = {}
     for arc in np.argsort(-through)[: 8 * count]:

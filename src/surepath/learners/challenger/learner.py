@@ -9,7 +9,7 @@ repeats, each reward is conditionally sigma-sub-Gaussian, and trials do not fail
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +22,12 @@ from surepath.learners.base import Learner, locked
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import PRIORS, WIDTHS, pairs_of
-from surepath.learners.challenger.run import AGAIN, CERTIFY, DONE, PAUSED, PLAN, RUN, TELL, WAKE, act
+from surepath.learners.challenger.run import AGAIN, CERTIFY, DONE, INCUMBENT, PAUSED, PLAN, RUN, TELL, WAKE, act
 from surepath.learners.challenger.sampling import SAMPLING
 from surepath.learners.challenger.state import EPISODES, NEXT_FULL, READY, Scratch, new_evidence, new_scratch
 from surepath.learners.record import BUDGET, CLEARED, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path, on_open_paths
+from surepath.model.paths import on_open_paths
 
 _KEPT = 64  # paths whose proven gaps are remembered
 _STRETCH = 200_000  # arcs times episodes between two looks at whether a run is still wanted
@@ -113,19 +113,9 @@ class Challenger(Learner):
         self._settle()
         return explain(self, challengers)
 
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP."""
-        return {
-            "name": self.name,
-            "epsilon": self._first_epsilon,
-            "delta": self.delta,
-            "sigma": self.sigma.tolist(),
-            "widths": self.widths,
-            "prior": self.prior,
-            "sampling": self.sampling,
-            "repeat": self.repeat,
-            "patience": self.patience,
-        }
+    def sigma_setting(self) -> list[float]:
+        """List sigma arc by arc."""
+        return cast(list[float], self.sigma.tolist())
 
     # Steps -----------------------------------------------------------------------------------------------------
 
@@ -178,9 +168,10 @@ class Challenger(Learner):
         return self._seen.alive.copy()
 
     def _recommend(self) -> IntArray:
-        """The incumbent: the empirically best path over the arcs that are left."""
+        """Find the incumbent, the empirically best path over the arcs that are left, as the certificate does."""
         self._settle()
-        return best_path(self.mdp, np.where(self._seen.alive, self._work.mean, -np.inf))
+        self._act(INCUMBENT)
+        return self._work.incumbent.copy()
 
     def _gap(self) -> float:
         """The least bound proven for the incumbent so far."""

@@ -18,7 +18,7 @@ from surepath.learners.challenger.sampling import MAX_DIAMETER, SEPARATING, cove
 from surepath.learners.challenger.state import ENTRY, EPISODES, NEXT_FULL, READY, SLOPE, Evidence, Pairs, Scratch
 
 # What `act` can be asked for.
-PLAN, AGAIN, TELL, WAKE, RUN, CERTIFY, CHECK, ROW = range(8)
+PLAN, AGAIN, TELL, WAKE, RUN, INCUMBENT, CERTIFY, CHECK, ROW = range(9)
 
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
@@ -98,7 +98,8 @@ def act(
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
     same plan. TELL takes in visits and sums already added for the arcs in work.path, WAKE those of all arcs. RUN plays
     until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
-    CERTIFY returns the certified gap of the incumbent. CHECK runs the full check without eliminating; 1 when it passes.
+    INCUMBENT leaves the path to recommend in work.incumbent, and so do the three tasks after it, which are about that
+    path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
     ROW makes the passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of
     `challenge`.
     """
@@ -115,13 +116,15 @@ def act(
         for e in range(len(seen.visits)):
             refresh(pairs, seen, work, e)
         return 0.0
+    if task >= INCUMBENT:
+        set_incumbent(graph, seen, work)
+    if task == INCUMBENT:
+        return 0.0
     if task == CERTIFY:
         return float(certify(graph, pairs, seen, work))
     if task == CHECK:
-        set_incumbent(graph, seen, work)
         return 1.0 if check(graph, pairs, seen, work, epsilon, np.int64(0)) == PASSED else 0.0
     if task == ROW:
-        set_incumbent(graph, seen, work)
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
         return float(challenge(graph, pairs, seen, work, np.int64(0)))

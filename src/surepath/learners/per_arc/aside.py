@@ -9,27 +9,12 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import bare_kernel, inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import eliminate, mark
 from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
 from surepath.learners.per_arc.layout import lay_out
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
-from surepath.learners.per_arc.state import (
-    ACTIVE,
-    CHECKED,
-    CLOSED,
-    COVER_LEFT,
-    EPISODES,
-    GAIN,
-    LOW,
-    NO_PERIODS,
-    ORIGIN,
-    PATH,
-    PLAYED,
-    SUMS,
-    VISITS,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import NO_PERIODS, Rules, State
 
 # What `attend` can be asked for.
 WAKE, REVIVE, PRETEND = range(3)
@@ -40,31 +25,31 @@ def revive(graph: Layers, rules: Rules, state: State) -> None:
     """The arcs marked CLOSED leave the graph; all others are active again and judged anew by what has been seen."""
     tally = state.tally
     for e in range(len(graph.target)):
-        state.flag[ACTIVE, e] = not state.flag[CLOSED, e]
-    tally[COVER_LEFT] = 0
+        state.flag[at.ACTIVE, e] = not state.flag[at.CLOSED, e]
+    tally[at.COVER_LEFT] = 0
     lay_out(graph, rules, state)
     if rules.periods != NO_PERIODS:
         roll_period(state)
     eliminate(graph, rules, state, np.bool_(mark(graph, rules, state)))
-    if tally[LOW] == 0:
+    if tally[at.LOW] == 0:
         roll_period(state)
-    tally[CHECKED] = 1
+    tally[at.CHECKED] = 1
 
 
 @inner_kernel
 def pretend(graph: Layers, rules: Rules, state: State) -> None:
     """Count the row PATH as if it had been played to its end with the means seen so far; nothing is eliminated."""
     tally, arc = state.tally, state.arc
-    tally[PLAYED] = state.path.shape[1]
-    for h in range(tally[PLAYED]):
-        e = state.path[PATH, h]
-        n = state.number[VISITS, e]
-        state.stage[GAIN, h] = arc[ORIGIN, e] + arc[SUMS, e] / n if n > 0 else 0.0
-    tally[EPISODES] += 1
+    tally[at.PLAYED] = state.path.shape[1]
+    for h in range(tally[at.PLAYED]):
+        e = state.path[at.PATH, h]
+        n = state.number[at.VISITS, e]
+        state.stage[at.GAIN, h] = arc[at.ORIGIN, e] + arc[at.SUMS, e] / n if n > 0 else 0.0
+    tally[at.EPISODES] += 1
     take_in(graph, rules, state)
     if rules.sampling == STATIC_MAX_COVERAGE:
         spend_cover(graph, state)
-    if tally[LOW] == 0:
+    if tally[at.LOW] == 0:
         roll_period(state)
 
 

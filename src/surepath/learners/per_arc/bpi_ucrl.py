@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -93,16 +93,3 @@ class BPIUCRL(RuleLearner):
             periods=0,
             **self._width_settings(self.widths, self.prior),
         )
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP."""
-        return {
-            "name": self.name,
-            "epsilon": self._first_epsilon,
-            "delta": self.delta,
-            "sigma": self.sigma_setting(),
-            "elimination": self.elimination,
-            "widths": self.widths,
-            "preset": self.preset,
-            "prior": self.prior,
-        }

@@ -11,7 +11,8 @@ import numpy as np
 from surepath.kernels.arrays import Reality
 from surepath.kernels.draw import draw, normal
 from surepath.kernels.jit import inner_kernel
-from surepath.learners.per_arc.state import LEFT_AHEAD, State
+from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.state import State
 
 
 @inner_kernel
@@ -23,9 +24,9 @@ def draw_slowly(reality: Reality, e: np.uint64, rng: np.random.Generator) -> flo
 @inner_kernel
 def draw_more(state: State, rng: np.random.Generator) -> None:
     """Fill the numbers drawn ahead: what is left moves to the front, new ones follow."""
-    ahead, left = state.ahead, state.tally[LEFT_AHEAD]
+    ahead, left = state.ahead, state.tally[at.LEFT_AHEAD]
     for i in range(left):
         ahead[i] = ahead[len(ahead) - left + i]
     for i in range(left, len(ahead)):
         ahead[i] = normal(rng)
-    state.tally[LEFT_AHEAD] = len(ahead)
+    state.tally[at.LEFT_AHEAD] = len(ahead)

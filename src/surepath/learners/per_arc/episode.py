@@ -6,46 +6,13 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
 from surepath.learners.per_arc.elimination import eliminate, is_due, mark
 from surepath.learners.per_arc.elimination.slack import note
 from surepath.learners.per_arc.reference import find_origin
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE, static_max_coverage
-from surepath.learners.per_arc.state import (
-    ACTIVE,
-    BASE,
-    CHECKED,
-    CLOSED,
-    COVER_LEFT,
-    COVER_STALE,
-    EPISODES,
-    FRESH_BEST,
-    FRESH_CLEAR,
-    FRESH_FLOOR,
-    FRESH_SPREAD,
-    GAIN,
-    INFINITE,
-    KNOWN,
-    LOW,
-    LOWER,
-    ORIGIN,
-    PASSABLE,
-    PASSABLE_INFINITE,
-    PATH,
-    PERIOD,
-    PERIODS_AFTER_DROP,
-    PLAYED,
-    STARTED,
-    SUMS,
-    TOP,
-    UNSEEN,
-    UNSEEN_ACTIVE,
-    UPPER,
-    VISITS,
-    WIDTH,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import PERIODS_AFTER_DROP, Rules, State
 
 _spend = static_max_coverage.spend
 
@@ -57,77 +24,77 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
     Of a trial that broke off, the steps that were PLAYED; an arc that has left the graph is counted and no more.
     """
     tally, arc, flag, number = state.tally, state.arc, state.flag, state.number
-    for h in range(tally[PLAYED]):
-        e = np.uint64(state.path[PATH, h])
-        n = number[VISITS, e] + 1
-        number[VISITS, e] = n
-        if flag[KNOWN, e]:
+    for h in range(tally[at.PLAYED]):
+        e = np.uint64(state.path[at.PATH, h])
+        n = number[at.VISITS, e] + 1
+        number[at.VISITS, e] = n
+        if flag[at.KNOWN, e]:
             continue
-        gain = state.stage[GAIN, h]
+        gain = state.stage[at.GAIN, h]
         if n == 1:
-            if not flag[CLOSED, e]:
+            if not flag[at.CLOSED, e]:
                 first_visit(state, e)
             find_origin(graph, rules, state, h, e, gain)
-        total = arc[SUMS, e] + (gain - arc[ORIGIN, e])
-        arc[SUMS, e] = total
+        total = arc[at.SUMS, e] + (gain - arc[at.ORIGIN, e])
+        arc[at.SUMS, e] = total
         width = visited_width(rules, state, e, n)
-        mean = arc[BASE, e] + total / n
-        arc[TOP, e] = mean + width
-        arc[LOWER, e] = mean - width
-        if flag[PASSABLE, e]:
-            arc[WIDTH, e] = width
-            arc[UPPER, e] = mean + width
-        elif flag[CLOSED, e]:
-            arc[TOP, e] = -np.inf
-            arc[LOWER, e] = -np.inf
+        mean = arc[at.BASE, e] + total / n
+        arc[at.TOP, e] = mean + width
+        arc[at.LOWER, e] = mean - width
+        if flag[at.PASSABLE, e]:
+            arc[at.WIDTH, e] = width
+            arc[at.UPPER, e] = mean + width
+        elif flag[at.CLOSED, e]:
+            arc[at.TOP, e] = -np.inf
+            arc[at.LOWER, e] = -np.inf
             continue
-        if n == tally[PERIOD] and flag[ACTIVE, e]:
-            tally[LOW] -= 1
+        if n == tally[at.PERIOD] and flag[at.ACTIVE, e]:
+            tally[at.LOW] -= 1
         note(state, h, e, mean + width, mean - width)
-    tally[FRESH_FLOOR] = 0
-    tally[FRESH_CLEAR] = 0
-    tally[FRESH_BEST] = 0
-    tally[FRESH_SPREAD] = 0
+    tally[at.FRESH_FLOOR] = 0
+    tally[at.FRESH_CLEAR] = 0
+    tally[at.FRESH_BEST] = 0
+    tally[at.FRESH_SPREAD] = 0
 
 
 @inner_kernel
 def first_visit(state: State, e: np.uint64) -> None:
     """The arc's width is finite from now on."""
     tally = state.tally
-    tally[UNSEEN] -= 1
-    if state.flag[ACTIVE, e]:
-        tally[UNSEEN_ACTIVE] -= 1
-    if state.number[INFINITE, e] > 0:
-        state.number[INFINITE, e] = 0
-        if state.flag[PASSABLE, e]:
-            tally[PASSABLE_INFINITE] -= 1
+    tally[at.UNSEEN] -= 1
+    if state.flag[at.ACTIVE, e]:
+        tally[at.UNSEEN_ACTIVE] -= 1
+    if state.number[at.INFINITE, e] > 0:
+        state.number[at.INFINITE, e] = 0
+        if state.flag[at.PASSABLE, e]:
+            tally[at.PASSABLE_INFINITE] -= 1
 
 
 @inner_kernel
 def roll_period(state: State) -> None:
     """Start the next period when every active arc has reached k visits: k_t = 1 + min of n^{t-1} over active arcs."""
-    tally, visits, flag = state.tally, state.number[VISITS], state.flag
+    tally, visits, flag = state.tally, state.number[at.VISITS], state.flag
     least = -1
     for e in range(len(visits)):
-        if flag[ACTIVE, e] and not flag[KNOWN, e] and (least < 0 or visits[e] < least):
+        if flag[at.ACTIVE, e] and not flag[at.KNOWN, e] and (least < 0 or visits[e] < least):
             least = visits[e]
     if least < 0:
         return
-    tally[PERIOD] = least + 1
-    tally[COVER_STALE] = 1
+    tally[at.PERIOD] = least + 1
+    tally[at.COVER_STALE] = 1
     low = 0
     for e in range(len(visits)):
-        flag[STARTED, e] = flag[ACTIVE, e]
-        if flag[ACTIVE, e] and not flag[KNOWN, e] and visits[e] <= least:
+        flag[at.STARTED, e] = flag[at.ACTIVE, e]
+        if flag[at.ACTIVE, e] and not flag[at.KNOWN, e] and visits[e] <= least:
             low += 1
-    tally[LOW] = low
+    tally[at.LOW] = low
 
 
 @inner_kernel
 def spend_cover(graph: Layers, state: State) -> None:
     """After an odd episode that was played to its end: use up a path of the cover."""
     tally = state.tally
-    if tally[EPISODES] % 2 == 1 and tally[COVER_LEFT] > 0 and tally[PLAYED] == state.path.shape[1]:
+    if tally[at.EPISODES] % 2 == 1 and tally[at.COVER_LEFT] > 0 and tally[at.PLAYED] == state.path.shape[1]:
         _spend(graph, state)
 
 
@@ -145,6 +112,6 @@ def conclude(graph: Layers, rules: Rules, state: State, due: bool, marked: bool 
         eliminate(graph, rules, state, marked)
     if rules.sampling == STATIC_MAX_COVERAGE:
         spend_cover(graph, state)
-    if state.tally[LOW] == 0 and rules.periods != PERIODS_AFTER_DROP:
+    if state.tally[at.LOW] == 0 and rules.periods != PERIODS_AFTER_DROP:
         roll_period(state)
-    state.tally[CHECKED] = 1 if due or rules.at_eliminations == 0 else 0
+    state.tally[at.CHECKED] = 1 if due or rules.at_eliminations == 0 else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -143,21 +143,3 @@ class EPRL(RuleLearner):
         if not needed:
             return NO_PERIODS
         return PERIODS if self.elimination_rule is None else PERIODS_AFTER_DROP
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP."""
-        return {
-            "name": self.name,
-            "epsilon": self._first_epsilon,
-            "delta": self.delta,
-            "sigma": self.sigma_setting(),
-            "sampling": self.sampling,
-            "elimination": self.elimination,
-            "schedule": self.schedule,
-            "widths": self.widths,
-            "recommendation": self.recommendation,
-            **({} if self.stopping is None else {"stopping": self.stopping}),
-            "preset": self.preset,
-            "prior": self.prior,
-            "growth": self.growth,
-        }

@@ -11,38 +11,10 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination.remove import refresh_passable
 from surepath.learners.per_arc.reference import forget_measures, refer, write_bounds
-from surepath.learners.per_arc.state import (
-    ACTIVE,
-    APART,
-    BASE,
-    BIG,
-    CLOSED,
-    COVER_STALE,
-    CROWDED,
-    INFINITE,
-    KNOWN,
-    LOW,
-    LOWER,
-    N_ACTIVE,
-    N_CLOSED,
-    NEXT_TIME,
-    NO_PERIODS,
-    ORIGIN,
-    PASSABLE,
-    PERIOD,
-    PLAYED,
-    STARTED,
-    TOP,
-    UNSEEN,
-    UNSEEN_ACTIVE,
-    UPPER,
-    VISITS,
-    WIDTH,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import BIG, NO_PERIODS, Rules, State
 
 
 @inner_kernel
@@ -53,38 +25,38 @@ def lay_out(graph: Layers, rules: Rules, state: State) -> None:
     for i in range(len(graph.first) - 1):
         degree = 0
         for e in range(graph.first[i], graph.first[i + 1]):
-            flag[PASSABLE, e] = False
-            arc[WIDTH, e] = -np.inf
-            arc[UPPER, e] = -np.inf
-            arc[TOP, e] = -np.inf
-            arc[LOWER, e] = -np.inf
-            number[INFINITE, e] = 0
-            flag[APART, e] = flag[KNOWN, e] or arc[ORIGIN, e] != 0.0 or arc[BASE, e] != 0.0
-            if flag[CLOSED, e]:
+            flag[at.PASSABLE, e] = False
+            arc[at.WIDTH, e] = -np.inf
+            arc[at.UPPER, e] = -np.inf
+            arc[at.TOP, e] = -np.inf
+            arc[at.LOWER, e] = -np.inf
+            number[at.INFINITE, e] = 0
+            flag[at.APART, e] = flag[at.KNOWN, e] or arc[at.ORIGIN, e] != 0.0 or arc[at.BASE, e] != 0.0
+            if flag[at.CLOSED, e]:
                 closed += 1
                 continue
-            degree += 1 if flag[ACTIVE, e] else 0
-            if flag[KNOWN, e] or number[VISITS, e] > 0:
+            degree += 1 if flag[at.ACTIVE, e] else 0
+            if flag[at.KNOWN, e] or number[at.VISITS, e] > 0:
                 write_bounds(rules, state, e)
             else:
                 unseen += 1
-                unseen_active += 1 if flag[ACTIVE, e] else 0
-                arc[TOP, e] = min(BIG, rules.cap)
+                unseen_active += 1 if flag[at.ACTIVE, e] else 0
+                arc[at.TOP, e] = min(BIG, rules.cap)
                 if rules.cap < np.inf:
-                    arc[LOWER, e] = -rules.cap
+                    arc[at.LOWER, e] = -rules.cap
                 else:
-                    number[INFINITE, e] = horizon + 1 if flag[ACTIVE, e] else 1
-            if flag[ACTIVE, e] and not flag[KNOWN, e] and number[VISITS, e] < tally[PERIOD]:
+                    number[at.INFINITE, e] = horizon + 1 if flag[at.ACTIVE, e] else 1
+            if flag[at.ACTIVE, e] and not flag[at.KNOWN, e] and number[at.VISITS, e] < tally[at.PERIOD]:
                 low += 1
         state.degree[i] = degree
         active += degree
         crowded += 1 if degree > 1 else 0
-    tally[UNSEEN] = unseen
-    tally[UNSEEN_ACTIVE] = unseen_active
-    tally[N_ACTIVE] = active
-    tally[N_CLOSED] = closed
-    tally[CROWDED] = crowded
-    tally[LOW] = low if rules.periods != NO_PERIODS else 1  # then no period ever ends
+    tally[at.UNSEEN] = unseen
+    tally[at.UNSEEN_ACTIVE] = unseen_active
+    tally[at.N_ACTIVE] = active
+    tally[at.N_CLOSED] = closed
+    tally[at.CROWDED] = crowded
+    tally[at.LOW] = low if rules.periods != NO_PERIODS else 1  # then no period ever ends
     refresh_passable(graph, rules, state)
     forget_measures(state)
 
@@ -94,12 +66,12 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
     """Before the first episode; CENTRE already holds the gains of known arcs."""
     tally = state.tally
     for e in range(len(graph.target)):
-        state.flag[ACTIVE, e] = True
-        state.flag[STARTED, e] = True
-    tally[PERIOD] = 1 if rules.periods != NO_PERIODS else -1  # nothing is below -1 visits
-    tally[NEXT_TIME] = 1
-    tally[COVER_STALE] = 1
-    tally[PLAYED] = state.path.shape[1]
+        state.flag[at.ACTIVE, e] = True
+        state.flag[at.STARTED, e] = True
+    tally[at.PERIOD] = 1 if rules.periods != NO_PERIODS else -1  # nothing is below -1 visits
+    tally[at.NEXT_TIME] = 1
+    tally[at.COVER_STALE] = 1
+    tally[at.PLAYED] = state.path.shape[1]
     for h in range(state.path.shape[1]):
         refer(graph, rules, state, h)
     lay_out(graph, rules, state)

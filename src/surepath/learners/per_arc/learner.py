@@ -20,6 +20,7 @@ from surepath.kernels.arrays import Reality, layers_of, no_reality
 from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.aside import PRETEND, REVIVE, WAKE, attend
 from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
 from surepath.learners.per_arc.run import (
@@ -34,36 +35,7 @@ from surepath.learners.per_arc.run import (
     play,
 )
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
-from surepath.learners.per_arc.state import (
-    ACTIVE,
-    ADVICE,
-    BASE,
-    CENTRE,
-    CHECKED,
-    CLOSED,
-    COVER_LEFT,
-    COVER_STALE,
-    EPISODES,
-    GAIN,
-    LEFT,
-    MARKED,
-    NEXT_TIME,
-    ORIGIN,
-    PASSABLE,
-    PATH,
-    PERIOD,
-    PLAYED,
-    REFERENCE,
-    SETTLED,
-    STARTED,
-    SUMS,
-    VISITS,
-    Rules,
-    State,
-    copies,
-    new_state,
-    restore,
-)
+from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.per_arc.width_tables import new_table, table_of
 from surepath.learners.record import GAP, GO_ON, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
@@ -74,7 +46,7 @@ _CHUNK = 50_000_000
 _LEAST = 16  # episodes, however many arcs there are
 
 # Where the sampling, the schedules and the stopping rule stand: the places of the tally that a snapshot keeps.
-_SAVED = (EPISODES, PERIOD, NEXT_TIME, CHECKED, COVER_LEFT, COVER_STALE)
+_SAVED = (at.EPISODES, at.PERIOD, at.NEXT_TIME, at.CHECKED, at.COVER_LEFT, at.COVER_STALE)
 
 # Steps take their rewards from outside: these stand where a run has its world.
 _NO_REALITY = no_reality()
@@ -109,9 +81,9 @@ class RuleLearner(Learner):
         if not len(self._table):  # after a copy or an unpickling
             self._table = table_of(self.rules, max(1024, self.episodes + 1))
             self._state = self._state._replace(table=self._table)
-        self._visits = self._state.number[VISITS]
-        self._sums = self._state.arc[SUMS]
-        self._origin = self._state.arc[ORIGIN]
+        self._visits = self._state.number[at.VISITS]
+        self._sums = self._state.arc[at.SUMS]
+        self._origin = self._state.arc[at.ORIGIN]
 
     @abstractmethod
     def _rules(self) -> Rules:
@@ -147,12 +119,12 @@ class RuleLearner(Learner):
 
     def _active(self) -> BoolArray:
         """Which arcs may still be on a best path, bool [N]."""
-        return cast(BoolArray, self._state.flag[ACTIVE].copy())
+        return cast(BoolArray, self._state.flag[at.ACTIVE].copy())
 
     def _recommend(self) -> IntArray:
         """The path this learner stands by now, int [H]."""
         self._serve(ADVISE)
-        return cast(IntArray, self._state.path[ADVICE].copy())
+        return cast(IntArray, self._state.path[at.ADVICE].copy())
 
     def _gap(self) -> float:
         """Proven bound, valid at all times at once, on how far `recommend()` is from the best.
@@ -177,13 +149,13 @@ class RuleLearner(Learner):
 
     def passable_now(self) -> BoolArray:
         """Which arcs lie on a path of some active policy, bool [N]."""
-        return cast(BoolArray, self._state.flag[PASSABLE].copy())
+        return cast(BoolArray, self._state.flag[at.PASSABLE].copy())
 
     def _choose(self) -> IntArray:
         if self.sampling_rule is not None:
             return self._chosen_by_rule(self.sampling_rule)
         self._serve(ASK)
-        return cast(IntArray, self._state.path[PATH])
+        return cast(IntArray, self._state.path[at.PATH])
 
     def _chosen_by_rule(self, rule: SamplingRule) -> IntArray:
         path = self.mdp.check_path(rule.choose(View(self)))
@@ -201,14 +173,14 @@ class RuleLearner(Learner):
         if index == 0 or self._imagined is None:
             self._imagined = copies(self._state._replace(table=self._table_for(self.episodes + 1)))
             for path in self._under_way:
-                self._imagined.path[PATH] = path
+                self._imagined.path[at.PATH] = path
                 attend(self.layers, self.rules, self._imagined, PRETEND)
         self._serve(ASK, self._imagined)
-        return cast(IntArray, self._imagined.path[PATH])
+        return cast(IntArray, self._imagined.path[at.PATH])
 
     def _set_under_way(self, path: IntArray, change: int) -> None:
         if change > 0 and self._imagined is not None:
-            self._imagined.path[PATH] = path
+            self._imagined.path[at.PATH] = path
             attend(self.layers, self.rules, self._imagined, PRETEND)
         else:
             self._imagined = None
@@ -217,9 +189,9 @@ class RuleLearner(Learner):
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))
         before = None if self.compiled else copies(self._state)
         self._imagined = None
-        self._state.path[PATH] = path
-        self._state.stage[GAIN, : len(gains)] = gains
-        self._state.tally[PLAYED] = len(gains)
+        self._state.path[at.PATH] = path
+        self._state.stage[at.GAIN, : len(gains)] = gains
+        self._state.tally[at.PLAYED] = len(gains)
         reason = int(self._serve(TELL))
         self.episodes += 1
         if before is not None:
@@ -241,7 +213,7 @@ class RuleLearner(Learner):
         """The user's elimination and stopping rules, after the statistics; the verdict."""
         if self.elimination_rule is not None:
             rule = self.elimination_rule
-            self._state.flag[MARKED] = checked_mask(rule.eliminate(View(self)), rule, self.mdp.n_arcs)
+            self._state.flag[at.MARKED] = checked_mask(rule.eliminate(View(self)), rule, self.mdp.n_arcs)
             self._serve(DROP)
             reason = int(self._serve(TEST))
         if self.stopping_rule is not None:
@@ -257,7 +229,7 @@ class RuleLearner(Learner):
 
     def _excluded_changed(self) -> None:
         self._imagined = None
-        self._state.flag[CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
+        self._state.flag[at.CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
         attend(self.layers, self.rules, self._state, REVIVE)
         reason = int(self._serve(TEST))
         self._stop(reason if self.compiled else self._own_rules(reason))
@@ -271,29 +243,30 @@ class RuleLearner(Learner):
             )
         state = self._state
         return {
-            "visits": state.number[VISITS].copy(),
-            "sums": state.arc[SUMS].copy(),
-            "origin": state.arc[ORIGIN].copy(),
-            "base": state.arc[BASE].copy(),
-            "reference": state.stage[REFERENCE].copy(),
-            "active": state.flag[ACTIVE].copy(),
-            "started": state.flag[STARTED].copy(),
-            "cover": state.number[LEFT].copy(),
+            "visits": state.number[at.VISITS].copy(),
+            "sums": state.arc[at.SUMS].copy(),
+            "origin": state.arc[at.ORIGIN].copy(),
+            "base": state.arc[at.BASE].copy(),
+            "reference": state.stage[at.REFERENCE].copy(),
+            "active": state.flag[at.ACTIVE].copy(),
+            "started": state.flag[at.STARTED].copy(),
+            "cover": state.number[at.LEFT].copy(),
             "tally": state.tally[list(_SAVED)],
             "seed": int(self.rules.seed),
         }
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
         state, self._imagined = self._new_state(), None
-        state.number[VISITS], state.number[LEFT] = evidence["visits"], evidence["cover"]
-        state.arc[SUMS], state.arc[ORIGIN], state.arc[BASE] = evidence["sums"], evidence["origin"], evidence["base"]
-        learned = (state.number[VISITS] > 0) & ~self.mdp.is_known
-        state.arc[CENTRE, learned] = state.arc[ORIGIN, learned]
-        state.stage[REFERENCE] = evidence["reference"]
-        state.flag[ACTIVE], state.flag[STARTED] = evidence["active"], evidence["started"]
-        state.flag[CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
+        state.number[at.VISITS], state.number[at.LEFT] = evidence["visits"], evidence["cover"]
+        state.arc[at.SUMS], state.arc[at.ORIGIN] = evidence["sums"], evidence["origin"]
+        state.arc[at.BASE] = evidence["base"]
+        learned = (state.number[at.VISITS] > 0) & ~self.mdp.is_known
+        state.arc[at.CENTRE, learned] = state.arc[at.ORIGIN, learned]
+        state.stage[at.REFERENCE] = evidence["reference"]
+        state.flag[at.ACTIVE], state.flag[at.STARTED] = evidence["active"], evidence["started"]
+        state.flag[at.CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
         state.tally[list(_SAVED)] = evidence["tally"]
-        state.tally[PLAYED] = self.mdp.horizon
+        state.tally[at.PLAYED] = self.mdp.horizon
         self.rules = self.rules._replace(seed=int(evidence["seed"]))
         self._epsilons[0] = self.epsilon
         self._state = state._replace(table=self._table_for(self.episodes + 1))
@@ -318,10 +291,10 @@ class RuleLearner(Learner):
             state = state._replace(table=self._table_for(limit))
             task = FINISH if limit == budget else RUN
             self._player(graph, rules, state, reality, rng, task, limit, falling, record)
-            if state.tally[SETTLED] == len(falling):
+            if state.tally[at.SETTLED] == len(falling):
                 break
             raise_if_cancelled()
-            limit = min(budget, int(state.tally[EPISODES]) + min(step, limit))
+            limit = min(budget, int(state.tally[at.EPISODES]) + min(step, limit))
         back = np.argsort(order)
         return RunRecord(
             record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]

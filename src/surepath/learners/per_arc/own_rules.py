@@ -32,6 +32,7 @@ from surepath._checks import frozen
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
+from surepath.model.paths import best_path, values_through, values_to_go
 
 if TYPE_CHECKING:
     from surepath.learners.per_arc.learner import RuleLearner
@@ -68,33 +69,16 @@ class View:
         self.excluded: BoolArray = _locked(learner.excluded)
 
     def values(self, weights: ArrayLike, only_active: bool = True) -> FloatArray:
-        """Largest sum of finite weights from each node to the end, float [n_nodes + 1]; -inf where there is no way."""
-        weight, mdp = self._weights(weights, only_active), self.mdp
-        value = np.zeros(mdp.n_nodes + 1)
-        for node in range(mdp.n_nodes - 1, -1, -1):
-            arcs = slice(mdp.first[node], mdp.first[node + 1])
-            value[node] = (weight[arcs] + value[mdp.target[arcs]]).max()
-        return value
+        """Compute the largest sum of finite weights from each node to the end, float [n_nodes + 1]; -inf if no path."""
+        return values_to_go(self.mdp, self._weights(weights, only_active))
 
     def best_path(self, weights: ArrayLike, only_active: bool = True) -> IntArray:
-        """A path with the largest sum of weights, int [H]; the lowest arc wins a tie."""
-        weight, mdp = self._weights(weights, only_active), self.mdp
-        value, path, node = self.values(weights, only_active), [], 0
-        for _ in range(mdp.horizon):
-            arcs = np.arange(mdp.first[node], mdp.first[node + 1])
-            path.append(int(arcs[np.argmax(weight[arcs] + value[mdp.target[arcs]])]))
-            node = int(mdp.target[path[-1]])
-        return np.array(path, dtype=np.int64)
+        """Find a path with the largest sum of weights, int [H]; the lowest arc wins a tie."""
+        return best_path(self.mdp, self._weights(weights, only_active))
 
     def through(self, weights: ArrayLike, only_active: bool = True) -> FloatArray:
-        """Largest sum of weights of a path through each arc, float [N]; -inf where there is none."""
-        weight, mdp = self._weights(weights, only_active), self.mdp
-        after, before = self.values(weights, only_active), np.full(mdp.n_nodes + 1, -np.inf)
-        before[0] = 0.0
-        for arc in range(mdp.n_arcs):
-            here = before[mdp.source[arc]] + weight[arc]
-            before[mdp.target[arc]] = max(before[mdp.target[arc]], here)
-        return before[mdp.source] + weight + after[mdp.target]
+        """Compute the largest sum of weights of a path through each arc, float [N]; -inf where there is none."""
+        return values_through(self.mdp, self._weights(weights, only_active))
 
     def _weights(self, weights: ArrayLike, only_active: bool) -> FloatArray:
         weight = np.array(weights, dtype=np.float64)

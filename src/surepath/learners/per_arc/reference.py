@@ -19,73 +19,49 @@ import numpy as np
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import inner_kernel
 from surepath.kernels.origins import origin_of
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
-from surepath.learners.per_arc.state import (
-    APART,
-    BASE,
-    CENTRE,
-    CLOSED,
-    FLOOR_SEEN,
-    FRESH_BEST,
-    FRESH_CLEAR,
-    FRESH_FLOOR,
-    FRESH_SPREAD,
-    KNOWN,
-    LOWER,
-    ORIGIN,
-    PASSABLE,
-    REFERENCE,
-    RETURN_SLACK,
-    SIGMA,
-    SUMS,
-    TOP,
-    UPPER,
-    VALUE_SLACK,
-    VISITS,
-    WIDTH,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import Rules, State
 
 
 @inner_kernel
 def write_bounds(rules: Rules, state: State, e: int | np.uint64) -> None:
     """The interval of arc e, visited or known, from its sum and the reference of its stage; none where it is closed."""
-    if state.flag[CLOSED, e]:
+    if state.flag[at.CLOSED, e]:
         return
-    arc, n = state.arc, state.number[VISITS, e]
-    width, mean = 0.0, arc[BASE, e]
-    if not state.flag[KNOWN, e]:
-        width, mean = visited_width(rules, state, e, n), arc[BASE, e] + arc[SUMS, e] / n
-    arc[TOP, e] = mean + width
-    arc[LOWER, e] = mean - width
-    if state.flag[PASSABLE, e]:
-        arc[WIDTH, e] = width
-        arc[UPPER, e] = mean + width
+    arc, n = state.arc, state.number[at.VISITS, e]
+    width, mean = 0.0, arc[at.BASE, e]
+    if not state.flag[at.KNOWN, e]:
+        width, mean = visited_width(rules, state, e, n), arc[at.BASE, e] + arc[at.SUMS, e] / n
+    arc[at.TOP, e] = mean + width
+    arc[at.LOWER, e] = mean - width
+    if state.flag[at.PASSABLE, e]:
+        arc[at.WIDTH, e] = width
+        arc[at.UPPER, e] = mean + width
 
 
 @inner_kernel
 def forget_measures(state: State) -> None:
     """Bounds were written anew: values must be found again, and what was measured of them is void."""
-    state.tally[FRESH_FLOOR] = 0
-    state.tally[FRESH_CLEAR] = 0
-    state.tally[FRESH_BEST] = 0
-    state.tally[FRESH_SPREAD] = 0
-    state.real[RETURN_SLACK] = -1.0
-    state.real[VALUE_SLACK] = -np.inf
-    state.real[FLOOR_SEEN] = np.inf
+    state.tally[at.FRESH_FLOOR] = 0
+    state.tally[at.FRESH_CLEAR] = 0
+    state.tally[at.FRESH_BEST] = 0
+    state.tally[at.FRESH_SPREAD] = 0
+    state.real[at.RETURN_SLACK] = -1.0
+    state.real[at.VALUE_SLACK] = -np.inf
+    state.real[at.FLOOR_SEEN] = np.inf
 
 
 @inner_kernel
 def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
     """Choose the reference of stage h anew and write the bounds of its arcs."""
-    arc, known, visits = state.arc, state.flag[KNOWN], state.number[VISITS]
+    arc, known, visits = state.arc, state.flag[at.KNOWN], state.number[at.VISITS]
     first, last = graph.first[graph.stage_node[h]], graph.first[graph.stage_node[h + 1]]
     low, high = np.inf, -np.inf
     for e in range(first, last):
         if known[e] or visits[e] > 0:
-            low = min(low, arc[CENTRE, e])
-            high = max(high, arc[CENTRE, e])
+            low = min(low, arc[at.CENTRE, e])
+            high = max(high, arc[at.CENTRE, e])
     reference = 0.0
     if rules.cap == np.inf:
         if low > high:
@@ -94,14 +70,14 @@ def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
             reference = low
         elif high < 0.0:
             reference = high
-    state.stage[REFERENCE, h] = reference
+    state.stage[at.REFERENCE, h] = reference
     for e in range(first, last):
         if known[e] or visits[e] > 0:
-            arc[BASE, e] = arc[CENTRE, e] - reference
+            arc[at.BASE, e] = arc[at.CENTRE, e] - reference
             write_bounds(rules, state, e)
-            state.flag[APART, e] = known[e] or arc[ORIGIN, e] != 0.0 or arc[BASE, e] != 0.0
+            state.flag[at.APART, e] = known[e] or arc[at.ORIGIN, e] != 0.0 or arc[at.BASE, e] != 0.0
         elif reference < np.inf:
-            arc[BASE, e] = 0.0 - reference
+            arc[at.BASE, e] = 0.0 - reference
     forget_measures(state)
 
 
@@ -109,10 +85,10 @@ def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
 def find_origin(graph: Layers, rules: Rules, state: State, h: int, e: np.uint64, gain: float) -> None:
     """Arc e of stage h has been visited for the first time, with this gain."""
     arc = state.arc
-    centre = origin_of(gain, arc[SIGMA, e])
-    arc[ORIGIN, e] = centre
-    arc[CENTRE, e] = centre
-    arc[BASE, e] = centre - state.stage[REFERENCE, h]
-    state.flag[APART, e] = centre != 0.0 or arc[BASE, e] != 0.0
-    if abs(arc[BASE, e]) > abs(centre):
+    centre = origin_of(gain, arc[at.SIGMA, e])
+    arc[at.ORIGIN, e] = centre
+    arc[at.CENTRE, e] = centre
+    arc[at.BASE, e] = centre - state.stage[at.REFERENCE, h]
+    state.flag[at.APART, e] = centre != 0.0 or arc[at.BASE, e] != 0.0
+    if abs(arc[at.BASE, e]) > abs(centre):
         refer(graph, rules, state, h)

@@ -18,15 +18,16 @@ from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel, inner_kernel
 from surepath.kernels.origins import UNIT
-from surepath.learners.per_arc.state import BASE, BIG, HALF_BIG, LOWER, ORIGIN, SUMS, TOP, State
+from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.state import BIG, HALF_BIG, State
 
 
 @hot_kernel
 def slop(state: State, e: int | np.uint64) -> float:
     """Most that rounding can have moved the bounds of arc e, with its share in the sum over a path."""
     arc, horizon = state.arc, state.path.shape[1]
-    size = abs(arc[TOP, e]) + abs(arc[LOWER, e]) + abs(arc[BASE, e])
-    return float(UNIT * ((2.0 * horizon + 8.0) * size + abs(arc[ORIGIN, e]) + 2.0 * abs(arc[SUMS, e])))
+    size = abs(arc[at.TOP, e]) + abs(arc[at.LOWER, e]) + abs(arc[at.BASE, e])
+    return float(UNIT * ((2.0 * horizon + 8.0) * size + abs(arc[at.ORIGIN, e]) + 2.0 * abs(arc[at.SUMS, e])))
 
 
 @hot_kernel
@@ -40,7 +41,7 @@ def safe_upper(state: State, e: int | np.uint64, bound: float) -> float:
 @hot_kernel
 def safe_lower(state: State, e: int | np.uint64) -> float:
     """A lower bound of arc e that holds in spite of rounding; -inf where there is none."""
-    bound = state.arc[LOWER, e]
+    bound = state.arc[at.LOWER, e]
     return bound - slop(state, e) if bound > -HALF_BIG else -np.inf
 
 

@@ -8,6 +8,7 @@ from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers, Reality
 from surepath.kernels.jit import bare_kernel, inner_kernel
 from surepath.learners.per_arc import sampling
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import drop_marked, is_due
 from surepath.learners.per_arc.episode import conclude, prepare, roll_period, take_in
@@ -15,20 +16,7 @@ from surepath.learners.per_arc.layout import set_up
 from surepath.learners.per_arc.recommendation import certified_gap
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.sprint import may_sprint, sprint
-from surepath.learners.per_arc.state import (
-    ADVICE,
-    COVER_STALE,
-    EPISODES,
-    GAIN,
-    LEFT_AHEAD,
-    LOW,
-    N_ACTIVE,
-    PATH,
-    PERIOD,
-    SETTLED,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import Rules, State
 from surepath.learners.per_arc.stopping import verdict
 from surepath.learners.record import BUDGET, GO_ON, RunRecord
 from surepath.model.rewards import GAUSSIAN
@@ -45,15 +33,15 @@ NEEDS_COVER = -2.0
 @inner_kernel
 def settle(graph: Layers, rules: Rules, state: State, record: RunRecord, reason: np.int64) -> None:
     """Note the answer for the next epsilon."""
-    at = state.tally[SETTLED]
+    place = state.tally[at.SETTLED]
     proven = certified_gap(graph, rules, state)
-    record.tau[at] = state.tally[EPISODES]
-    record.reason[at] = reason
+    record.tau[place] = state.tally[at.EPISODES]
+    record.reason[place] = reason
     for h in range(state.path.shape[1]):
-        record.path[at, h] = state.path[ADVICE, h]
-    record.eliminated[at] = state.arc.shape[1] - state.tally[N_ACTIVE]
-    record.gap[at] = proven
-    state.tally[SETTLED] += 1
+        record.path[place, h] = state.path[at.ADVICE, h]
+    record.eliminated[place] = state.arc.shape[1] - state.tally[at.N_ACTIVE]
+    record.gap[place] = proven
+    state.tally[at.SETTLED] += 1
 
 
 @bare_kernel
@@ -80,7 +68,7 @@ def play(
     cannot differ from the run.
     """
     tally = state.tally
-    if tally[PERIOD] == 0:
+    if tally[at.PERIOD] == 0:
         set_up(graph, rules, state)
     if task == SET_UP:
         return 0.0
@@ -88,45 +76,45 @@ def play(
         return certified_gap(graph, rules, state)
     if task == DROP:
         drop_marked(graph, rules, state)
-        if tally[LOW] == 0:
+        if tally[at.LOW] == 0:
             roll_period(state)
         return 0.0
-    while task <= TEST or (tally[EPISODES] < limit and tally[SETTLED] < len(epsilons)):
+    while task <= TEST or (tally[at.EPISODES] < limit and tally[at.SETTLED] < len(epsilons)):
         if task >= RUN and may_sprint(rules, state):
-            if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[SETTLED]]):
+            if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]]):
                 continue
             conclude(graph, rules, state, is_due(rules, state), np.bool_(False))
         elif task != TEST:
             if task != TELL:
-                if rules.sampling == STATIC_MAX_COVERAGE and tally[COVER_STALE] == 1:
+                if rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
                     return NEEDS_COVER
                 _choose(graph, rules, state)
             if task == ASK:
                 return 0.0
             if task >= RUN:
                 for h in range(state.path.shape[1]):
-                    e = np.uint64(state.path[PATH, h])
+                    e = np.uint64(state.path[at.PATH, h])
                     if reality.plain == 1 and reality.kind[e] == GAUSSIAN:
-                        if tally[LEFT_AHEAD] == 0:
+                        if tally[at.LEFT_AHEAD] == 0:
                             draw_more(state, rng)
-                        z = state.ahead[len(state.ahead) - tally[LEFT_AHEAD]]
-                        tally[LEFT_AHEAD] -= 1
-                        state.stage[GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
+                        z = state.ahead[len(state.ahead) - tally[at.LEFT_AHEAD]]
+                        tally[at.LEFT_AHEAD] -= 1
+                        state.stage[at.GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
                     else:
-                        state.stage[GAIN, h] = draw_slowly(reality, e, rng)
-            tally[EPISODES] += 1
+                        state.stage[at.GAIN, h] = draw_slowly(reality, e, rng)
+            tally[at.EPISODES] += 1
             due, marked = prepare(graph, rules, state)
             take_in(graph, rules, state)
             conclude(graph, rules, state, due, marked)
         while True:
-            reason = verdict(graph, rules, state, epsilons[tally[SETTLED]])
+            reason = verdict(graph, rules, state, epsilons[tally[at.SETTLED]])
             if task <= TEST:
                 return float(reason)
             if reason == GO_ON:
                 break
             settle(graph, rules, state, record, np.int64(reason))
-            if tally[SETTLED] == len(epsilons):
+            if tally[at.SETTLED] == len(epsilons):
                 break
-    while task == FINISH and tally[SETTLED] < len(epsilons):
+    while task == FINISH and tally[at.SETTLED] < len(epsilons):
         settle(graph, rules, state, record, np.int64(BUDGET))
     return 0.0

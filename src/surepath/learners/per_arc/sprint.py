@@ -17,49 +17,14 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers, Reality
 from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, note
 from surepath.learners.per_arc.masked_sweeps import backward_masked
 from surepath.learners.per_arc.sampling import MAX_DIAMETER, OPTIMISTIC
-from surepath.learners.per_arc.state import (
-    APART,
-    BASE,
-    BEST,
-    CROWDED,
-    EPISODES,
-    FALLEN,
-    FLOOR_SEEN,
-    FRESH_BEST,
-    FRESH_CLEAR,
-    FRESH_FLOOR,
-    FRESH_SPREAD,
-    GUARD,
-    HALF_BIG,
-    KNOWN,
-    LEFT_AHEAD,
-    LIFTED,
-    LOWER,
-    LOWER_SEEN,
-    ORIGIN,
-    PASSABLE_INFINITE,
-    PATH,
-    RETURN_SLACK,
-    RISEN,
-    SPREAD,
-    SUMS,
-    TOP,
-    TOP_SEEN,
-    UNSEEN,
-    UPPER,
-    USED,
-    VALUE_SLACK,
-    VISITS,
-    WIDTH,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 from surepath.learners.per_arc.stopping import DIAMETER, OPTIMAL_GAP
 from surepath.model.rewards import GAUSSIAN
 
@@ -68,11 +33,11 @@ from surepath.model.rewards import GAUSSIAN
 def may_sprint(rules: Rules, state: State) -> bool:
     """Whether the rules are one of the two, looks are at fixed times, and the next episode may be part of a sprint."""
     tally = state.tally
-    wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER and tally[FRESH_SPREAD] == 1
-    hopeful = rules.sampling == OPTIMISTIC and rules.stopping == OPTIMAL_GAP and tally[FRESH_BEST] == 1
+    wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER and tally[at.FRESH_SPREAD] == 1
+    hopeful = rules.sampling == OPTIMISTIC and rules.stopping == OPTIMAL_GAP and tally[at.FRESH_BEST] == 1
     timed = (rules.schedule == EVERY_EPISODE or rules.schedule == EVERY_SA) and rules.periods == 0
-    finite = tally[PASSABLE_INFINITE] == 0 and (rules.cap == np.inf or tally[UNSEEN] == 0)
-    undecided = tally[CROWDED] > 0 or rules.single == 0
+    finite = tally[at.PASSABLE_INFINITE] == 0 and (rules.cap == np.inf or tally[at.UNSEEN] == 0)
+    undecided = tally[at.CROWDED] > 0 or rules.single == 0
     if not ((wide or hopeful) and timed and finite and undecided):
         return False
     return rules.by_value == 0 or is_clear(state)
@@ -86,13 +51,13 @@ def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[fl
     """
     real, spare, spent, stale, bar = state.real, HALF_BIG, False, False, 0.5 * epsilon
     if rules.by_return == 1:
-        spent = not is_idle(state, real[RETURN_SLACK])
-        spare = real[RETURN_SLACK] - real[USED] - real[GUARD]
+        spent = not is_idle(state, real[at.RETURN_SLACK])
+        spare = real[at.RETURN_SLACK] - real[at.USED] - real[at.GUARD]
     if rules.by_value == 1:
         stale = not is_clear(state)
-        spare = min(spare, real[VALUE_SLACK] - real[USED] - real[GUARD])
+        spare = min(spare, real[at.VALUE_SLACK] - real[at.USED] - real[at.GUARD])
     if rules.sampling == OPTIMISTIC:
-        bar = real[FLOOR_SEEN] + real[LIFTED] + epsilon + real[GUARD]
+        bar = real[at.FLOOR_SEEN] + real[at.LIFTED] + epsilon + real[at.GUARD]
         spare = min(spare, value - bar)
     return bar, max(0.0, spare) / (16.0 * state.path.shape[1]), spent, stale
 
@@ -112,21 +77,21 @@ def sprint(
     The choice of an arc is written to the path at once, inside the branch: a store keeps the compiler from turning the
     branch into a conditional move, so the processor runs ahead on the likely path instead of waiting for each sum.
     """
-    first, target, path, horizon = graph.first, graph.target, state.path[PATH], state.path.shape[1]
-    arc, visits, known, ahead = state.arc, state.number[VISITS], state.flag[KNOWN], state.ahead
-    apart, fallen, risen = state.flag[APART], state.stage[FALLEN], state.stage[RISEN]
+    first, target, path, horizon = graph.first, graph.target, state.path[at.PATH], state.path.shape[1]
+    arc, visits, known, ahead = state.arc, state.number[at.VISITS], state.flag[at.KNOWN], state.ahead
+    apart, fallen, risen = state.flag[at.APART], state.stage[at.FALLEN], state.stage[at.RISEN]
     wide, one = rules.sampling == MAX_DIAMETER, np.uint64(1)
-    weight = arc[WIDTH] if wide else arc[UPPER]
-    value = state.node[SPREAD] if wide else state.node[BEST]
+    weight = arc[at.WIDTH] if wide else arc[at.UPPER]
+    value = state.node[at.SPREAD] if wide else state.node[at.BEST]
     bar, room, spent, stale = limits(rules, state, value[0], epsilon)
-    at, size, t = len(ahead) - state.tally[LEFT_AHEAD], len(ahead), state.tally[EPISODES]
+    drawn, size, t = len(ahead) - state.tally[at.LEFT_AHEAD], len(ahead), state.tally[at.EPISODES]
     look, moved = False, False
     while t < limit and not look and not stale:
         t += 1
-        if at + horizon > size and reality.plain == 1:
-            state.tally[LEFT_AHEAD] = size - at
+        if drawn + horizon > size and reality.plain == 1:
+            state.tally[at.LEFT_AHEAD] = size - drawn
             draw_more(state, rng)
-            at = 0
+            drawn = 0
         node = np.uint64(0)
         for h in range(horizon):
             start, stop = np.uint64(first[node]), np.uint64(first[node + one])
@@ -146,26 +111,26 @@ def sprint(
             n = visits[chosen] + 1
             visits[chosen] = n
             if reality.plain == 1 and reality.kind[chosen] == GAUSSIAN:
-                gain = reality.sign * (reality.a[chosen] + reality.b[chosen] * ahead[np.uint64(at)])
-                at += 1
+                gain = reality.sign * (reality.a[chosen] + reality.b[chosen] * ahead[np.uint64(drawn)])
+                drawn += 1
             else:
                 gain = draw_slowly(reality, chosen, rng)
             if apart[chosen]:
                 if known[chosen]:
                     continue
-                total = arc[SUMS, chosen] + (gain - arc[ORIGIN, chosen])
-                mean = arc[BASE, chosen] + total / n
+                total = arc[at.SUMS, chosen] + (gain - arc[at.ORIGIN, chosen])
+                mean = arc[at.BASE, chosen] + total / n
             else:  # the same with zeros
-                total = arc[SUMS, chosen] + gain
+                total = arc[at.SUMS, chosen] + gain
                 mean = total / n
-            arc[SUMS, chosen] = total
+            arc[at.SUMS, chosen] = total
             width = visited_width(rules, state, chosen, n)
             top, lower = mean + width, mean - width
-            arc[TOP, chosen] = top
-            arc[UPPER, chosen] = top
-            arc[LOWER, chosen] = lower
-            arc[WIDTH, chosen] = width
-            if arc[TOP_SEEN, chosen] - top > fallen[h] or lower - arc[LOWER_SEEN, chosen] > risen[h]:
+            arc[at.TOP, chosen] = top
+            arc[at.UPPER, chosen] = top
+            arc[at.LOWER, chosen] = lower
+            arc[at.WIDTH, chosen] = width
+            if arc[at.TOP_SEEN, chosen] - top > fallen[h] or lower - arc[at.LOWER_SEEN, chosen] > risen[h]:
                 note(state, h, chosen, top - room, lower + room)
                 moved = True
         backward_masked(graph, weight, value)
@@ -174,10 +139,10 @@ def sprint(
             moved = False
         look = spent or not value[0] > bar
     tally = state.tally
-    tally[LEFT_AHEAD] = size - at
-    tally[EPISODES] = t
-    tally[FRESH_FLOOR] = 0
-    tally[FRESH_CLEAR] = 0
-    tally[FRESH_SPREAD] = 1 if wide else 0
-    tally[FRESH_BEST] = 0 if wide else 1
+    tally[at.LEFT_AHEAD] = size - drawn
+    tally[at.EPISODES] = t
+    tally[at.FRESH_FLOOR] = 0
+    tally[at.FRESH_CLEAR] = 0
+    tally[at.FRESH_SPREAD] = 1 if wide else 0
+    tally[at.FRESH_BEST] = 0 if wide else 1
     return look

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -91,15 +91,3 @@ class Uniform(RuleLearner):
 
     def _begin(self, rng: np.random.Generator) -> None:
         self.rules = self._rules_for(rng)
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP."""
-        return {
-            "name": self.name,
-            "epsilon": self._first_epsilon,
-            "delta": self.delta,
-            "sigma": self.sigma_setting(),
-            "widths": self.widths,
-            "seed": self.seed,
-            "prior": self.prior,
-        }

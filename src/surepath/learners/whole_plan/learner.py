@@ -234,18 +234,6 @@ class WholePlan(Learner):
             record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
         )
 
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP."""
-        return {
-            "name": self.name,
-            "epsilon": self._first_epsilon,
-            "delta": self.delta,
-            "sigma": self.sigma_setting(),
-            "widths": self.widths,
-            "max_plans": self.max_plans,
-            "prior": self.prior,
-        }
-
 
 def _paths_after(mdp: MDP) -> IntArray:
     """Number of ways from each node to the sink, int [n_nodes + 1]."""

@@ -8,24 +8,11 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import return_gap, value_gap
 from surepath.learners.per_arc.elimination.remove import refresh_passable
 from surepath.learners.per_arc.elimination.slack import is_clear, is_idle
-from surepath.learners.per_arc.state import (
-    ACTIVE,
-    EPISODES,
-    KNOWN,
-    LOW,
-    NEXT_TIME,
-    PATH,
-    PERIOD,
-    PLAYED,
-    RETURN_SLACK,
-    UNSEEN_ACTIVE,
-    VISITS,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import Rules, State
 
 ELIMINATION = ("return", "value", "both", "none")
 SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
@@ -37,11 +24,11 @@ _mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.e
 @inner_kernel
 def ends_period(state: State) -> bool:
     """Whether the path about to be taken in brings the last active arc to k visits."""
-    low = state.tally[LOW]
-    for h in range(state.tally[PLAYED]):
-        e = state.path[PATH, h]
-        reaches = state.number[VISITS, e] + 1 == state.tally[PERIOD]
-        if reaches and state.flag[ACTIVE, e] and not state.flag[KNOWN, e]:
+    low = state.tally[at.LOW]
+    for h in range(state.tally[at.PLAYED]):
+        e = state.path[at.PATH, h]
+        reaches = state.number[at.VISITS, e] + 1 == state.tally[at.PERIOD]
+        if reaches and state.flag[at.ACTIVE, e] and not state.flag[at.KNOWN, e]:
             low -= 1
     return bool(low == 0)
 
@@ -50,7 +37,7 @@ def ends_period(state: State) -> bool:
 def is_due(rules: Rules, state: State) -> bool:
     """Whether this episode, counted but not taken in yet, ends with a look at the active sets."""
     tally = state.tally
-    t = tally[EPISODES]
+    t = tally[at.EPISODES]
     if rules.schedule == EVERY_EPISODE:
         due = True
     elif rules.schedule == EVERY_SA:
@@ -58,9 +45,9 @@ def is_due(rules: Rules, state: State) -> bool:
     elif rules.schedule == END_OF_PERIOD:
         due = ends_period(state)
     else:
-        due = t >= tally[NEXT_TIME]
+        due = t >= tally[at.NEXT_TIME]
         if due:
-            tally[NEXT_TIME] = max(t + 1, math.ceil(t * rules.growth))
+            tally[at.NEXT_TIME] = max(t + 1, math.ceil(t * rules.growth))
     return bool(due)
 
 
@@ -69,7 +56,7 @@ def drop_marked(graph: Layers, rules: Rules, state: State) -> None:
     """Take out the arcs that a rule written in Python has marked."""
     if _by_value(graph, rules, state) > 0:
         refresh_passable(graph, rules, state)
-        state.real[RETURN_SLACK] = -1.0
+        state.real[at.RETURN_SLACK] = -1.0
 
 
 @inner_kernel
@@ -83,16 +70,16 @@ def mark(graph: Layers, rules: Rules, state: State) -> bool:
 @hot_kernel
 def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_) -> None:
     """Apply the rules that are on; both are judged on the active policies of the previous episode."""
-    if rules.wait == 1 and state.tally[UNSEEN_ACTIVE] > 0:
+    if rules.wait == 1 and state.tally[at.UNSEEN_ACTIVE] > 0:
         return
     gone = 0
     if marked:
         gone += _by_value(graph, rules, state)
         if gone > 0 and rules.sequential == 1:
             refresh_passable(graph, rules, state)
-            state.real[RETURN_SLACK] = -1.0
-    if rules.by_return == 1 and not is_idle(state, state.real[RETURN_SLACK]):
+            state.real[at.RETURN_SLACK] = -1.0
+    if rules.by_return == 1 and not is_idle(state, state.real[at.RETURN_SLACK]):
         gone += _by_return(graph, rules, state)
     if gone > 0:
         refresh_passable(graph, rules, state)
-        state.real[RETURN_SLACK] = -1.0  # whatever was measured held for the policies before
+        state.real[at.RETURN_SLACK] = -1.0  # whatever was measured held for the policies before

@@ -17,25 +17,13 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import best_values, floor_values
 from surepath.learners.per_arc.elimination.remove import remove
 from surepath.learners.per_arc.elimination.slack import measure
 from surepath.learners.per_arc.elimination.value_gap import survey
 from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
-from surepath.learners.per_arc.state import (
-    ACTIVE,
-    BEST,
-    FLOOR,
-    FRESH_BEST,
-    HIGHEST,
-    N_ACTIVE,
-    REACH,
-    RETURN_SLACK,
-    SCRATCH,
-    UPPER,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import Rules, State
 
 
 @inner_kernel
@@ -44,7 +32,8 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
 
     The same passes again, with safe bounds.
     """
-    upper, active, reach, best = state.arc[UPPER], state.flag[ACTIVE], state.node[REACH], state.node[SCRATCH]
+    upper, active = state.arc[at.UPPER], state.flag[at.ACTIVE]
+    reach, best = state.node[at.REACH], state.node[at.SCRATCH]
     first, target = graph.first, graph.target
     safe_floor(graph, state, best)
     floor = best[0]
@@ -72,13 +61,13 @@ def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     """Take out what the rule rules out; how many arcs went."""
     if rules.by_value == 1:
         survey(graph, state)  # the value rule will ask for the same before the next episode
-        if state.tally[N_ACTIVE] == len(graph.target) and state.tally[FRESH_BEST] == 0:
+        if state.tally[at.N_ACTIVE] == len(graph.target) and state.tally[at.FRESH_BEST] == 0:
             for i in range(len(graph.first)):
-                state.node[BEST, i] = state.node[HIGHEST, i]  # all policies are active
-            state.tally[FRESH_BEST] = 1
+                state.node[at.BEST, i] = state.node[at.HIGHEST, i]  # all policies are active
+            state.tally[at.FRESH_BEST] = 1
     floor_values(graph, state)
     best_values(graph, state)
-    upper, active, reach, best = state.arc[UPPER], state.flag[ACTIVE], state.node[REACH], state.node[BEST]
+    upper, active, reach, best = state.arc[at.UPPER], state.flag[at.ACTIVE], state.node[at.REACH], state.node[at.BEST]
     first, target = graph.first, graph.target
     for i in range(1, len(first)):
         reach[i] = -np.inf
@@ -92,10 +81,10 @@ def eliminate(graph: Layers, rules: Rules, state: State) -> int:
             reach[j] = max(reach[j], so_far)
             least = min(least, so_far + best[j] if active[e] else np.inf)
         start = stop
-    floor, gone = state.node[FLOOR, 0], 0
+    floor, gone = state.node[at.FLOOR, 0], 0
     slack = least - floor
     if least < floor or least == -np.inf:
         gone, slack = judge(graph, rules, state)
     measured = measure(state)
-    state.real[RETURN_SLACK] = slack if measured and gone == 0 else -1.0
+    state.real[at.RETURN_SLACK] = slack if measured and gone == 0 else -1.0
     return gone

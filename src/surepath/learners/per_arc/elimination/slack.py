@@ -15,47 +15,29 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.jit import hot_kernel, inner_kernel
-from surepath.learners.per_arc.state import (
-    CLEAR_SEEN,
-    EAGER,
-    EPISODES,
-    FALLEN,
-    FLOOR_SEEN,
-    GUARD,
-    HALF_BIG,
-    LIFTED,
-    LOWER,
-    LOWER_SEEN,
-    MEASURED,
-    RETURN_SLACK,
-    RISEN,
-    TOP,
-    TOP_SEEN,
-    USED,
-    VALUE_SLACK,
-    State,
-)
+from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.state import HALF_BIG, State
 
 
 @hot_kernel
 def note(state: State, h: int, e: np.uint64, top: float, lower: float) -> None:
     """Account for the new bounds of arc e at stage h."""
     stage, real = state.stage, state.real
-    fall = state.arc[TOP_SEEN, e] - top - stage[FALLEN, h]
+    fall = state.arc[at.TOP_SEEN, e] - top - stage[at.FALLEN, h]
     if fall > 0.0:
-        stage[FALLEN, h] += fall
-        real[USED] += fall
-    rise = lower - state.arc[LOWER_SEEN, e] - stage[RISEN, h]
+        stage[at.FALLEN, h] += fall
+        real[at.USED] += fall
+    rise = lower - state.arc[at.LOWER_SEEN, e] - stage[at.RISEN, h]
     if rise > 0.0:
-        stage[RISEN, h] += rise
-        real[USED] += rise
-        real[LIFTED] += rise
+        stage[at.RISEN, h] += rise
+        real[at.USED] += rise
+        real[at.LIFTED] += rise
 
 
 @hot_kernel
 def is_idle(state: State, slack: float) -> bool:
     """Whether judging by the rule with this slack would remove nothing."""
-    return bool(state.real[USED] + state.real[GUARD] < slack)
+    return bool(state.real[at.USED] + state.real[at.GUARD] < slack)
 
 
 @inner_kernel
@@ -66,29 +48,29 @@ def is_clear(state: State) -> bool:
     stages to come to.
     """
     stage, real = state.stage, state.real
-    if is_idle(state, real[VALUE_SLACK]):
+    if is_idle(state, real[at.VALUE_SLACK]):
         return True
-    if real[VALUE_SLACK] == -np.inf or real[USED] >= HALF_BIG:
+    if real[at.VALUE_SLACK] == -np.inf or real[at.USED] >= HALF_BIG:
         return False
     left, since = np.inf, 0.0
     for h in range(stage.shape[1] - 1, -1, -1):
-        since += stage[FALLEN, h] + stage[RISEN, h]
-        left = min(left, stage[CLEAR_SEEN, h] - since)
-    real[VALUE_SLACK] = real[USED] + left
-    return is_idle(state, real[VALUE_SLACK])
+        since += stage[at.FALLEN, h] + stage[at.RISEN, h]
+        left = min(left, stage[at.CLEAR_SEEN, h] - since)
+    real[at.VALUE_SLACK] = real[at.USED] + left
+    return is_idle(state, real[at.VALUE_SLACK])
 
 
 @inner_kernel
 def measure(state: State) -> bool:
     """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
     tally = state.tally
-    t = tally[EPISODES]
-    if t < tally[EAGER]:
+    t = tally[at.EPISODES]
+    if t < tally[at.EAGER]:
         return False
-    if tally[MEASURED] == t - 1:  # the slack measured one episode ago did not last
-        tally[EAGER] = t + 16
+    if tally[at.MEASURED] == t - 1:  # the slack measured one episode ago did not last
+        tally[at.EAGER] = t + 16
         return False
-    tally[MEASURED] = t
+    tally[at.MEASURED] = t
     start_over(state)
     return True
 
@@ -97,22 +79,22 @@ def measure(state: State) -> bool:
 def start_over(state: State) -> None:
     """Measure from the bounds as they are now; what the rules have left of their slack is carried over."""
     arc, stage, real = state.arc, state.stage, state.real
-    real[RETURN_SLACK] -= real[USED]
-    real[VALUE_SLACK] = real[VALUE_SLACK] - real[USED] if real[USED] < HALF_BIG else -np.inf
-    real[FLOOR_SEEN] += real[LIFTED]
-    real[USED] = 0.0
-    real[LIFTED] = 0.0
+    real[at.RETURN_SLACK] -= real[at.USED]
+    real[at.VALUE_SLACK] = real[at.VALUE_SLACK] - real[at.USED] if real[at.USED] < HALF_BIG else -np.inf
+    real[at.FLOOR_SEEN] += real[at.LIFTED]
+    real[at.USED] = 0.0
+    real[at.LIFTED] = 0.0
     largest = 0.0
     for e in range(arc.shape[1]):
-        arc[TOP_SEEN, e] = arc[TOP, e]
-        arc[LOWER_SEEN, e] = arc[LOWER, e]
-        if abs(arc[TOP, e]) < HALF_BIG:
-            largest = max(largest, abs(arc[TOP, e]), abs(arc[LOWER, e]))
+        arc[at.TOP_SEEN, e] = arc[at.TOP, e]
+        arc[at.LOWER_SEEN, e] = arc[at.LOWER, e]
+        if abs(arc[at.TOP, e]) < HALF_BIG:
+            largest = max(largest, abs(arc[at.TOP, e]), abs(arc[at.LOWER, e]))
     since = 0.0
     for h in range(stage.shape[1] - 1, -1, -1):
-        since += stage[FALLEN, h] + stage[RISEN, h]
-        if real[VALUE_SLACK] > -np.inf:
-            stage[CLEAR_SEEN, h] -= since
-        stage[FALLEN, h] = 0.0
-        stage[RISEN, h] = 0.0
-    real[GUARD] = (1e-12 + 2.0**-48 * stage.shape[1]) * largest * stage.shape[1]
+        since += stage[at.FALLEN, h] + stage[at.RISEN, h]
+        if real[at.VALUE_SLACK] > -np.inf:
+            stage[at.CLEAR_SEEN, h] -= since
+        stage[at.FALLEN, h] = 0.0
+        stage[at.RISEN, h] = 0.0
+    real[at.GUARD] = (1e-12 + 2.0**-48 * stage.shape[1]) * largest * stage.shape[1]

@@ -15,26 +15,11 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination.remove import remove
 from surepath.learners.per_arc.elimination.slack import measure
 from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
-from surepath.learners.per_arc.state import (
-    ACTIVE,
-    CLEAR,
-    CLEAR_SEEN,
-    FLOOR,
-    FRESH_CLEAR,
-    FRESH_FLOOR,
-    HIGHEST,
-    LOWER,
-    MARKED,
-    SCRATCH,
-    SCRATCH_TIE,
-    TOP,
-    VALUE_SLACK,
-    Rules,
-    State,
-)
+from surepath.learners.per_arc.state import Rules, State
 
 
 @inner_kernel
@@ -43,21 +28,21 @@ def mark(graph: Layers, state: State) -> bool:
     survey(graph, state)
     stage, slack = state.stage, np.inf
     for h in range(stage.shape[1]):
-        slack = min(slack, stage[CLEAR, h])
+        slack = min(slack, stage[at.CLEAR, h])
     if slack < 0.0:
-        best, floor, top = state.node[SCRATCH], state.node[SCRATCH_TIE], state.arc[TOP]
+        best, floor, top = state.node[at.SCRATCH], state.node[at.SCRATCH_TIE], state.arc[at.TOP]
         safe_best(graph, state, top, best)
         safe_floor(graph, state, floor)
         for i in range(len(graph.first) - 1):
             for e in range(graph.first[i], graph.first[i + 1]):
                 value = safe_upper(state, e, top[e]) + best[graph.target[e]]
-                state.flag[MARKED, e] = state.flag[ACTIVE, e] and value < floor[i]
+                state.flag[at.MARKED, e] = state.flag[at.ACTIVE, e] and value < floor[i]
     if measure(state):
         for h in range(stage.shape[1]):
-            stage[CLEAR_SEEN, h] = stage[CLEAR, h]
-        state.real[VALUE_SLACK] = slack
+            stage[at.CLEAR_SEEN, h] = stage[at.CLEAR, h]
+        state.real[at.VALUE_SLACK] = slack
     else:
-        state.real[VALUE_SLACK] = -np.inf
+        state.real[at.VALUE_SLACK] = -np.inf
     return bool(slack < 0.0)
 
 
@@ -67,10 +52,10 @@ def survey(graph: Layers, state: State) -> None:
 
     The arc of least upper value decides for its state, so arcs need not be judged one by one.
     """
-    if state.tally[FRESH_CLEAR] == 1:
+    if state.tally[at.FRESH_CLEAR] == 1:
         return
-    top, lower, active, clear = state.arc[TOP], state.arc[LOWER], state.flag[ACTIVE], state.stage[CLEAR]
-    highest, lowest, first, target = state.node[HIGHEST], state.node[FLOOR], graph.first, graph.target
+    top, lower, active, clear = state.arc[at.TOP], state.arc[at.LOWER], state.flag[at.ACTIVE], state.stage[at.CLEAR]
+    highest, lowest, first, target = state.node[at.HIGHEST], state.node[at.FLOOR], graph.first, graph.target
     i = np.uint64(len(first) - 1)
     highest[i] = 0.0
     lowest[i] = 0.0
@@ -92,8 +77,8 @@ def survey(graph: Layers, state: State) -> None:
             slack = min(slack, least - floor)
             stop = start
         clear[h] = slack
-    state.tally[FRESH_CLEAR] = 1
-    state.tally[FRESH_FLOOR] = 1
+    state.tally[at.FRESH_CLEAR] = 1
+    state.tally[at.FRESH_FLOOR] = 1
 
 
 @inner_kernel
@@ -102,7 +87,7 @@ def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     gone = 0
     for i in range(len(graph.first) - 1):
         for e in range(graph.first[i], graph.first[i + 1]):
-            if state.flag[MARKED, e] and state.flag[ACTIVE, e]:
+            if state.flag[at.MARKED, e] and state.flag[at.ACTIVE, e]:
                 gone += remove(rules, state, i, e)
-            state.flag[MARKED, e] = False
+            state.flag[at.MARKED, e] = False
     return gone

@@ -6,9 +6,10 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.recommendation import cautious, optimistic
 from surepath.learners.per_arc.rounding import safe_best, safe_lower
-from surepath.learners.per_arc.state import ADVICE, CROWDED, HALF_BIG, SCRATCH, UPPER, Rules, State
+from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 
 RECOMMENDATION = ("optimistic", "cautious")
 OPTIMISTIC, CAUTIOUS = range(2)
@@ -25,20 +26,20 @@ def certified_gap(graph: Layers, rules: Rules, state: State) -> float:
     active action, what they make is the best path and the gap is 0; the cautious rule, which looks at all policies,
     then gives way (but for the authors' settings, in which the last action of a state stays and proves nothing).
     """
-    single = rules.single == 1 and state.tally[CROWDED] == 0
+    single = rules.single == 1 and state.tally[at.CROWDED] == 0
     if rules.recommendation == OPTIMISTIC or (single and rules.keep_last == 0):
         _optimistic(graph, rules, state)
         if single:
             return 0.0
     else:
         _cautious(graph, rules, state)
-    best = state.node[SCRATCH]
-    safe_best(graph, state, state.arc[UPPER], best)
+    best = state.node[at.SCRATCH]
+    safe_best(graph, state, state.arc[at.UPPER], best)
     if best[0] > HALF_BIG:
         return np.inf
     floor = 0.0
     for h in range(state.path.shape[1]):
-        floor += safe_lower(state, state.path[ADVICE, h])
+        floor += safe_lower(state, state.path[at.ADVICE, h])
     gap = best[0] - floor
     if gap <= 0.0:
         return 0.0

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.sampling import coverage
-from surepath.learners.per_arc.state import EPISODES, STARTED, Rules, State
+from surepath.learners.per_arc.state import Rules, State
 
 _cover = coverage.cover
 
@@ -24,7 +25,7 @@ def choose(graph: Layers, rules: Rules, state: State) -> bool:
 
     The episode about to be played is number EPISODES + 1.
     """
-    if state.tally[EPISODES] % 2 == 1:
+    if state.tally[at.EPISODES] % 2 == 1:
         return False
-    _cover(graph, state, state.flag[STARTED])
+    _cover(graph, state, state.flag[at.STARTED])
     return True

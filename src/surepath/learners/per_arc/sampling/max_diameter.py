@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import walk_spread
-from surepath.learners.per_arc.state import PATH, Rules, State
+from surepath.learners.per_arc.state import Rules, State
 
 
 @hot_kernel
 def choose(graph: Layers, rules: Rules, state: State) -> None:
     """Write the path to play into the row PATH."""
-    walk_spread(graph, rules, state, state.path[PATH])
+    walk_spread(graph, rules, state, state.path[at.PATH])

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import walk_best
-from surepath.learners.per_arc.state import PATH, UNSEEN, Rules, State
+from surepath.learners.per_arc.state import Rules, State
 
 
 @hot_kernel
 def choose(graph: Layers, rules: Rules, state: State) -> bool:
     """Write the path to play into the row PATH, or return False: it is max-diameter's turn."""
-    if rules.widths_first == 1 and state.tally[UNSEEN] > 0:
+    if rules.widths_first == 1 and state.tally[at.UNSEEN] > 0:
         return False
-    walk_best(graph, rules, state, state.path[PATH])
+    walk_best(graph, rules, state, state.path[at.PATH])
     return True

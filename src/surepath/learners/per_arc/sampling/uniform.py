@@ -10,7 +10,8 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel, inner_kernel
-from surepath.learners.per_arc.state import CLOSED, EPISODES, N_CLOSED, PATH, Rules, State
+from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.state import Rules, State
 
 
 @hot_kernel
@@ -25,7 +26,7 @@ def mix(key: np.int64) -> np.uint64:
 @inner_kernel
 def nth_open(state: State, first: np.int64, degree: np.int64, draw: np.uint64) -> np.int64:
     """One of the arcs first .. first + degree - 1 that have not left the graph, all with the same chance."""
-    closed, count = state.flag[CLOSED], 0
+    closed, count = state.flag[at.CLOSED], 0
     for e in range(first, first + degree):
         count += 0 if closed[e] else 1
     left = np.int64(draw % np.uint64(max(count, 1)))
@@ -41,14 +42,14 @@ def nth_open(state: State, first: np.int64, degree: np.int64, draw: np.uint64) -
 def choose(graph: Layers, rules: Rules, state: State) -> bool:
     """Write the path to play into the row PATH; always its own turn."""
     node = np.uint32(0)
-    key = mix(np.int64(rules.seed)) ^ mix(state.tally[EPISODES] + 1)
+    key = mix(np.int64(rules.seed)) ^ mix(state.tally[at.EPISODES] + 1)
     for h in range(state.path.shape[1]):
         chosen, degree = np.int64(graph.first[node]), np.int64(graph.first[node + 1]) - np.int64(graph.first[node])
         draw = mix(np.int64(key >> np.uint64(1)) + h * 7919) >> np.uint64(1)
-        if state.tally[N_CLOSED] == 0:
+        if state.tally[at.N_CLOSED] == 0:
             chosen += np.int64(draw % np.uint64(degree))
         else:
             chosen = nth_open(state, chosen, degree, draw)
-        state.path[PATH, h] = chosen
+        state.path[at.PATH, h] = chosen
         node = graph.target[chosen]
     return True

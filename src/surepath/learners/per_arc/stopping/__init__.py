@@ -6,9 +6,10 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import walk_best
 from surepath.learners.per_arc.recommendation import certified_gap
-from surepath.learners.per_arc.state import ADVICE, CHECKED, CROWDED, WIDTH, Rules, State
+from surepath.learners.per_arc.state import Rules, State
 from surepath.learners.per_arc.stopping import diameter, optimal_gap
 from surepath.learners.record import GAP, GO_ON, SINGLE
 
@@ -30,17 +31,17 @@ def is_proven(graph: Layers, rules: Rules, state: State, epsilon: float) -> bool
         return True
     if not gap < np.inf:
         return False
-    walk_best(graph, rules, state, state.path[ADVICE])
+    walk_best(graph, rules, state, state.path[at.ADVICE])
     exact = True
     for h in range(state.path.shape[1]):
-        exact &= state.arc[WIDTH, state.path[ADVICE, h]] == 0.0
+        exact &= state.arc[at.WIDTH, state.path[at.ADVICE, h]] == 0.0
     return exact
 
 
 @hot_kernel
 def verdict(graph: Layers, rules: Rules, state: State, epsilon: float) -> int:
     """Line 9 of Algorithm 1 after an episode: GAP, SINGLE (one action at most in every state) or GO_ON."""
-    if state.tally[CHECKED] == 0:
+    if state.tally[at.CHECKED] == 0:
         return GO_ON
     if rules.stopping == DIAMETER:
         size = _diameter(graph, state, epsilon)
@@ -48,6 +49,6 @@ def verdict(graph: Layers, rules: Rules, state: State, epsilon: float) -> int:
         size = _optimal(graph, state, epsilon)
     if (size < epsilon or (size == epsilon and rules.strict == 0)) and is_proven(graph, rules, state, epsilon):
         return GAP
-    if rules.single == 1 and state.tally[CROWDED] == 0:
+    if rules.single == 1 and state.tally[at.CROWDED] == 0:
         return SINGLE
     return GO_ON

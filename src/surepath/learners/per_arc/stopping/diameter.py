@@ -13,14 +13,15 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import hot_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import spread_values
-from surepath.learners.per_arc.state import PASSABLE_INFINITE, SPREAD, State
+from surepath.learners.per_arc.state import State
 
 
 @hot_kernel
 def gap(graph: Layers, state: State, epsilon: float) -> float:
     """What is compared with epsilon."""
-    if state.tally[PASSABLE_INFINITE] > 0:  # a passable arc lies on some active policy's path
+    if state.tally[at.PASSABLE_INFINITE] > 0:  # a passable arc lies on some active policy's path
         return np.inf
     spread_values(graph, state)
-    return float(2.0 * state.node[SPREAD, 0])
+    return float(2.0 * state.node[at.SPREAD, 0])

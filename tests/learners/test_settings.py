@@ -1,0 +1,113 @@
+"""Settings: read from the constructor's signature, and exactly what rebuilds the learner."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from surepath import MDP
+from surepath.learners.per_arc.eprl import EPRL
+from surepath.learners.per_arc.own_rules import SamplingRule, StoppingRule, View
+from surepath.learners.per_arc.uniform import Uniform
+from surepath.learners.registry import LEARNERS, build, learner_class
+from surepath.learners.settings import setting_parameters
+
+MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
+COMMON = {"epsilon": 0.5, "delta": 0.1, "sigma": 2.0}
+
+PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {"name": "EPRL"},
+        {
+            **COMMON,
+            "sampling": "max-coverage",
+            "elimination": "return",
+            "schedule": "every-episode",
+            "widths": "paper",
+            "recommendation": "optimistic",
+            "preset": "theory",
+            "prior": 20.0,
+            "growth": 1.1,
+        },
+    ),
+    (
+        {"name": "EPRL", "preset": "experiment", "sampling": "max-diameter"},
+        {
+            **COMMON,
+            "sampling": "max-diameter",
+            "elimination": "both",
+            "schedule": "paper",
+            "widths": "empirical",
+            "recommendation": "cautious",
+            "preset": "experiment",
+            "prior": 20.0,
+            "growth": 1.1,
+        },
+    ),
+    ({"name": "BPIUCRL"}, {**COMMON, "elimination": "none", "widths": "paper", "preset": "theory", "prior": 20.0}),
+    ({"name": "Uniform", "seed": 3}, {**COMMON, "widths": "paper", "seed": 3, "prior": 20.0}),
+    ({"name": "WholePlan"}, {**COMMON, "widths": "paper", "max_plans": 100_000, "prior": 20.0}),
+    (
+        {"name": "Challenger"},
+        {
+            **COMMON,
+            "sigma": [2.0, 2.0],
+            "widths": "one-sided",
+            "prior": "detour",
+            "sampling": "separating",
+            "repeat": 0.0,
+            "patience": 0.01,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "expected"), PINNED, ids=lambda value: str(value.get("name", "")))
+def test_settings_are_pinned_in_their_order_with_epsilon_as_built(
+    spec: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    learner = build({**COMMON, **spec}, MDP_OF_TWO)
+    learner.tighten(0.25)
+    assert list(learner.settings().items()) == [("name", spec["name"]), *expected.items()]
+
+
+def test_a_new_setting_needs_no_second_list() -> None:
+    class Patient(Uniform):
+        """Takes one setting more."""
+
+        name: ClassVar[str] = "Uniform"
+
+        def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: float, *, calm: int = 4) -> None:
+            self.calm = calm
+            super().__init__(mdp, epsilon, delta, sigma)
+
+    assert Patient(MDP_OF_TWO, 0.5, 0.1, 2.0).settings() == {"name": "Uniform", **COMMON, "calm": 4}
+
+
+def test_no_learner_lists_its_settings_by_hand() -> None:
+    for name in LEARNERS:
+        found = learner_class(name)
+        assert "settings" not in vars(found)
+        learner = build({"name": name, **COMMON}, MDP_OF_TWO)
+        for setting in setting_parameters(found):
+            assert hasattr(learner, setting), f"{name} keeps no {setting}"
+
+
+def test_a_rule_of_ones_own_is_given_back_and_an_absent_one_left_out() -> None:
+    class First(SamplingRule):
+        """Plays arc 0."""
+
+        def choose(self, view: View) -> list[int]:
+            return [0]
+
+    class Never(StoppingRule):
+        """Goes on for ever."""
+
+        def stop(self, view: View) -> bool:
+            return False
+
+    settings = EPRL(MDP_OF_TWO, 0.5, 0.1, 2.0, sampling=First(), stopping=Never()).settings()
+    assert isinstance(settings["sampling"], First)
+    assert isinstance(settings["stopping"], Never)
+    assert "stopping" not in EPRL(MDP_OF_TWO, 0.5, 0.1, 2.0).settings()

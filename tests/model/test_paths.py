@@ -1,0 +1,71 @@
+"""Best paths in NumPy, beside the list of all paths."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surepath import EPRL, MDP
+from surepath.learners.per_arc import own_rules
+from surepath.learners.per_arc.own_rules import View
+from surepath.model import paths
+from tests.naive.paths import all_paths
+from tests.strategies import mdps
+
+SOURCE = Path(paths.__file__).resolve().parents[1]
+
+
+def weights_of(mdp: MDP, seed: int) -> np.ndarray:
+    """Small whole numbers, so that sums are exact and many tie, with some arcs closed; one path stays open."""
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(-3, 4, mdp.n_arcs).astype(float)
+    weight[rng.random(mdp.n_arcs) < 0.2] = -np.inf
+    weight[list(all_paths(mdp)[0])] = 1.0
+    return weight
+
+
+@given(mdps(), st.integers(0, 10_000))
+def test_every_value_is_that_of_the_listed_paths(mdp: MDP, seed: int) -> None:
+    weight, listed = weights_of(mdp, seed), all_paths(mdp)
+    through = np.full(mdp.n_arcs, -np.inf)
+    to_go, so_far = np.full(mdp.n_nodes + 1, -np.inf), np.full(mdp.n_nodes + 1, -np.inf)
+    to_go[-1], so_far[0] = 0.0, 0.0
+    for path in listed:
+        for h, arc in enumerate(path):
+            through[arc] = max(through[arc], weight[list(path)].sum())
+            to_go[mdp.source[arc]] = max(to_go[mdp.source[arc]], weight[list(path[h:])].sum())
+            so_far[mdp.target[arc]] = max(so_far[mdp.target[arc]], weight[list(path[: h + 1])].sum())
+    np.testing.assert_array_equal(paths.values_to_go(mdp, weight), to_go)
+    np.testing.assert_array_equal(paths.values_so_far(mdp, weight), so_far)
+    np.testing.assert_array_equal(paths.values_through(mdp, weight), through)
+    np.testing.assert_array_equal(paths.values_through(mdp, weight, to_go, so_far), through)
+    best = min(listed, key=lambda path: (-weight[list(path)].sum(), path))
+    assert paths.best_path(mdp, weight).tolist() == list(best)
+    for arc in np.flatnonzero(through > -np.inf):
+        path = paths.best_path_through(mdp, weight, to_go, so_far, int(arc))
+        assert arc in path
+        assert weight[path].sum() == through[arc]
+    np.testing.assert_array_equal(paths.on_open_paths(mdp, weight > -np.inf), through > -np.inf)
+
+
+@given(mdps(), st.integers(0, 10_000))
+def test_a_rules_view_gives_the_same_paths(mdp: MDP, seed: int) -> None:
+    view, weight = View(EPRL(mdp, 0.5, 0.1, 1.0)), weights_of(mdp, seed)
+    np.testing.assert_array_equal(view.values(weight), paths.values_to_go(mdp, weight))
+    np.testing.assert_array_equal(view.best_path(weight), paths.best_path(mdp, weight))
+    np.testing.assert_array_equal(view.through(weight), paths.values_through(mdp, weight))
+
+
+def test_there_is_one_best_path_program_in_numpy() -> None:
+    holders = [
+        file.relative_to(SOURCE).as_posix()
+        for file in SOURCE.rglob("*.py")
+        if "maximum.reduceat(" in file.read_text(encoding="utf-8").replace("maximum.reduceat(np.abs(", "")
+    ]
+    assert holders == ["model/paths.py"]
+    assert "for " not in inspect.getsource(own_rules.View.through).split('"""')[2]
+    assert "for " not in inspect.getsource(own_rules.View.best_path).split('"""')[2]
