@@ -20,8 +20,9 @@ import numpy as np
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
 from surepath.kernels.arrays import reality_of
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.learners.per_arc.run import FINISH, RUN, new_record, play
+from surepath.learners.per_arc.run import FINISH, RUN, play
 from surepath.learners.per_arc.state import LEFT_AHEAD
+from surepath.learners.record import RunRecord
 
 LIMIT = 150_000
 
@@ -31,7 +32,7 @@ def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, rep
     learner._table_for(LIMIT)
     least, tau, reality = np.inf, 0, reality_of(instance)
     for _ in range(repeats):
-        state, record = learner._new_state()._replace(ahead=noise), new_record(1, learner.mdp.horizon)
+        state, record = learner._new_state()._replace(ahead=noise), RunRecord.empty(1, learner.mdp.horizon)
         state.tally[LEFT_AHEAD] = len(noise)
         rest = (np.random.default_rng(0), FINISH, LIMIT, np.array([learner.epsilon]), record)
         begun = time.thread_time()
@@ -127,7 +128,7 @@ def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> 
     """Seconds an episode of a whole run, draws included."""
     from surepath.learners.registry import build
 
-    learner = build({"epsilon": 1e-9, "delta": 0.1, **spec}, instance.mdp)
+    learner = build({"epsilon": 1e-9, "delta": 0.1, "sigma": instance.sigma, **spec}, instance.mdp)
     reality, least = reality_of(instance), np.inf
     for _ in range(5):
         begun = time.thread_time()
@@ -167,9 +168,9 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     """Seconds an episode after the first `skip`."""
     from surepath.learners.registry import build
 
-    learner: Any = build({"epsilon": 1e-9, "delta": 0.1, **spec}, instance.mdp)
+    learner: Any = build({"epsilon": 1e-9, "delta": 0.1, "sigma": instance.sigma, **spec}, instance.mdp)
     learner._table_for(skip + 4 * episodes)
-    state, record = learner._new_state(), new_record(1, instance.mdp.horizon)
+    state, record = learner._new_state(), RunRecord.empty(1, instance.mdp.horizon)
     rest = (learner.layers, learner.rules, state, reality_of(instance), np.random.default_rng(0), RUN)
     play(*rest, skip, np.array([1e-9]), record)
     least = np.inf
