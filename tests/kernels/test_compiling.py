@@ -78,8 +78,8 @@ def test_nothing_is_said_of_other_peoples_functions(
         ),
         (
             Folder(None, "usual is open to others"),
-            "compiling kernels; this takes a few seconds in every process, for want of a private folder to keep them in "
-            "(usual is open to others); name one with SUREPATH_CACHE_DIR",
+            "compiling kernels; this takes a few seconds in every process, for want of a private folder to keep them "
+            "in (usual is open to others); name one with SUREPATH_CACHE_DIR",
         ),
     ],
 )
