@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from surepath import Challenger, families
 from surepath.cli import _demo_costs
 from surepath.cli._demo_view import View
 from surepath.cli.main import app
-from surepath.errors import SurepathError
+from surepath.kernels.jit import is_compiled
 
 
 def call(*arguments: str) -> str:
@@ -78,6 +80,48 @@ def test_the_live_view_shows_plan_gap_and_goal() -> None:
     assert f"{learner.certified_gap():.3f} of the best (wanted 0.3)" in last
 
 
-def test_a_failed_comparison_is_said() -> None:
-    with _demo_costs.Costs(-1) as costs, pytest.raises(SurepathError, match=r"could not be simulated: .*seed"):
-        costs.read()
+@pytest.mark.slow
+def test_the_figures_shipped_are_those_computed() -> None:
+    made, kept = _demo_costs.computed(), _demo_costs.kept()
+    for figure in (made, kept):
+        assert list(figure) == ["eprl", "whole_plans", "limit", "limit_of_the_best"]
+    for name, figure in kept.items():
+        assert figure.pop("trials") == pytest.approx(made[name].pop("trials"), rel=1e-9), name
+        assert figure == made[name]
+
+
+def test_figures_of_others_come_with_the_settings_that_made_them() -> None:
+    """The seed of the demo is that of its own run; the others keep theirs."""
+    facts = json.loads(call("--json", "--seed", "1"))
+    others = facts["compared_with"]
+    assert facts["seed"] == 1
+    assert others["eprl"]["seed"] == 0
+    assert others["eprl"]["learner"]["name"] == "EPRL"
+    for name, figure in others.items():
+        assert facts["trials"][name] == figure["trials"]
+        assert figure["epsilon"] == (0.0 if name == "limit_of_the_best" else facts["learner"]["epsilon"])
+        assert figure.get("delta", figure.get("learner", {}).get("delta")) == facts["learner"]["delta"]
+
+
+@pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
+def test_the_demo_needs_no_kernels_but_challengers() -> None:
+    program = """
+import sys
+from typer.testing import CliRunner
+from surepath.cli.main import app
+result = CliRunner().invoke(app, ["demo", "--json"], catch_exceptions=False)
+assert result.exit_code == 0, result.output
+used = set()
+for name, module in list(sys.modules.items()):
+    for value in list(vars(module).values()) if name.startswith("surepath.") else ():
+        if getattr(value, "overloads", None) and getattr(value, "py_func", None) is not None:
+            used.add(value.py_func.__module__)
+print(" ".join(sorted(name for name in used if name.startswith("surepath."))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    modules = done.stdout.split()
+    assert "surepath.learners.challenger.run" in modules
+    assert [
+        name for name in modules if not name.startswith(("surepath.learners.challenger.", "surepath.kernels."))
+    ] == []

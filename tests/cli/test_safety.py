@@ -44,7 +44,7 @@ def test_nothing_is_imported_from_the_working_directory(
 
 
 def test_a_checkout_without_an_install_works_from_its_own_folder() -> None:
-    """There the package is found through the working directory alone, and the demo's helpers need it too."""
+    """There the package is found through the working directory alone."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-m", "surepath", "demo", "--fast", "--json"],
