@@ -26,7 +26,7 @@ BPI = {"name": "BPIUCRL", "label": "BPI-UCRL", "preset": "experiment"}
 
 
 def timed(spec: Any, workers: int) -> float:
-    """Seconds of a whole experiment, rows on disk included."""
+    """Measure the seconds of a whole experiment, rows on disk included."""
     from surepath.experiments.runner import run
 
     with tempfile.TemporaryDirectory() as folder:
@@ -34,14 +34,14 @@ def timed(spec: Any, workers: int) -> float:
 
 
 def spec_of(**changes: Any) -> Any:
-    """An experiment over the small sweep."""
+    """Build an experiment over the small sweep."""
     from surepath.experiments.spec import Spec
 
     return Spec.from_dict({**SWEEP, "runs": 100, "learners": [MAX_DIAMETER, BPI], **changes})
 
 
 def bare(spec: Any) -> float:
-    """Seconds of the same runs by `simulate` alone, on one thread."""
+    """Measure the seconds of the same runs by `simulate` alone, on one thread."""
     from surepath import simulate
     from surepath.experiments.instance_sources import instance_of
 
@@ -53,14 +53,14 @@ def bare(spec: Any) -> float:
 
 
 def peak(runs: int) -> dict[str, float]:
-    """Peak memory of a process that plays this many runs of each cell."""
+    """Measure the peak memory of a process that plays this many runs of each cell."""
     spec = spec_of(runs=runs, epsilons_per_gap=[5.0], chunk=100)
     seconds = timed(spec, 2)
     return {"seconds": seconds, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
 def ratios_seconds(workers: int) -> tuple[float, float]:
-    """Seconds of the paper's sweep: of one run per cell with BPI-UCRL, and of ten without it."""
+    """Measure the seconds of the paper's sweep: of one run per cell with BPI-UCRL, and of ten without it."""
     from surepath.experiments.figures.common import learners
     from surepath.experiments.figures.ratios import BUDGET, GRID
 
