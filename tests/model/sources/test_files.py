@@ -14,6 +14,7 @@ from hypothesis import given
 
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance, families
 from surepath.errors import FileError, ProblemError
+from surepath.model.sources import edge_rows
 from surepath.model.sources.files import load_problem, parse_json_problem, problem_schema, save_problem
 from tests.model.sources.problem_texts import EDGE, problem
 from tests.strategies import arc_values, mdps
@@ -194,6 +195,28 @@ def test_only_the_extra_fields_may_be_added_and_they_are_checked(tmp_path: Path)
 
 
 # The schema ----------------------------------------------------------------------------------------------------
+
+
+def test_an_edge_of_a_json_file_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the schema has checked is not taken apart and checked again as a row of a table."""
+    row = {"stage": 0, "state": "a", "action": 1, "sigma": 0.5}
+    expected = MDP.from_edges([row])
+
+    def refuse(row: object, place: str) -> None:
+        raise AssertionError(f"{place} was read again")
+
+    monkeypatch.setattr(edge_rows, "_edge", refuse)
+    assert parse_json_problem(problem(edges=[row])).mdp == expected
+
+
+def test_what_the_schema_cannot_say_is_still_checked() -> None:
+    for fields, message in (
+        ({"stage": 10**9}, "edges[0]: stage must be a whole number 0, 1, 2, ...; got 1000000000"),
+        ({"mean": 1e160}, "edges[0]: mean must lie within 1e+150 of 0, not 1e+160"),
+        ({"low": 1.0}, "edges[0] (state 'a', action 'x'): low and high go together; give both or neither"),
+    ):
+        with pytest.raises(ProblemError, match=re.escape(message)):
+            parse_json_problem(problem(edges=[{"state": "a", "action": "x", **fields}]))
 
 
 def test_the_published_schema_is_the_one_in_use() -> None:

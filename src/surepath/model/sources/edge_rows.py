@@ -1,4 +1,4 @@
-"""One row of an edge table, checked on its own: names, stage and numbers, whatever form the row came in."""
+"""Checks one row of an edge table on its own: names, stage and numbers, whatever form the row came in."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from surepath.errors import ProblemError
 EdgeRow = Mapping[str, Any] | Sequence[Any]
 
 NUMBERS = ("known", "sigma", "low", "high", "mean")
+STAGES = 10**9  # stages are numbered below this
 COLUMNS = ("stage", "state", "action", "next_state", *NUMBERS)
 
 
@@ -37,27 +38,38 @@ class Edge:
         return f"{self.place} ({stage}state {self.state!r}, action {self.action!r})"
 
 
-def read_rows(rows: Iterable[EdgeRow], place: Callable[[int], str]) -> list[Edge]:
-    """Every row checked; `place` names row i in messages ("row 3", "line 4", "edges[2]")."""
+class CheckedEdges(list[Edge]):
+    """Edges that were checked one by one and against each other; nobody needs to check them again."""
+
+
+def read_rows(rows: Iterable[EdgeRow], place: Callable[[int], str]) -> CheckedEdges:
+    """Check every row; `place` names row i in messages ("row 3", "line 4", "edges[2]")."""
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise ProblemError(f"rows must be a list of edges, not {type(rows).__name__}")
     rows = list(rows)
     edges = [_edge(row, place(i)) for i, row in enumerate(rows)]
     if not edges:
         raise ProblemError("the edge table is empty; a problem needs at least one edge")
-    _refuse_namesakes(rows, edges)
+    ends = [
+        (row.get("state"), row.get("next_state")) if isinstance(row, Mapping) else (row[-3], row[-1]) for row in rows
+    ]
+    return check_together(edges, ends)
+
+
+def check_together(edges: Sequence[Edge], ends: Iterable[tuple[Any, Any]]) -> CheckedEdges:
+    """Check edges against each other; `ends` holds the two states of each edge as they were written."""
+    _refuse_namesakes(edges, ends)
     staged = [edge for edge in edges if edge.stage is not None]
     if staged and len(staged) < len(edges):
         bare = next(edge for edge in edges if edge.stage is None)
         raise ProblemError(f"{bare} has no stage while {staged[0].place} has one; give every row a stage or none")
-    return edges
+    return CheckedEdges(edges)
 
 
-def _refuse_namesakes(rows: Sequence[EdgeRow], edges: Sequence[Edge]) -> None:
-    """A state called 1 in one row and "1" in another is two values under one name."""
+def _refuse_namesakes(edges: Sequence[Edge], ends: Iterable[tuple[Any, Any]]) -> None:
+    """Refuse a state called 1 in one row and "1" in another: two values under one name."""
     as_text: dict[str, tuple[bool, str]] = {}
-    for row, edge in zip(rows, edges):
-        given = (row.get("state"), row.get("next_state")) if isinstance(row, Mapping) else (row[-3], row[-1])
+    for edge, given in zip(edges, ends):
         for name, value in zip((edge.state, edge.next_state), given):
             if name is not None:
                 text, place = as_text.setdefault(name, (isinstance(value, str), edge.place))
@@ -90,11 +102,12 @@ def _edge(row: EdgeRow, place: str) -> Edge:
         **{what: _number(what, fields[what], place) for what in NUMBERS if what in fields},
     )
     if any(what in fields for what in NUMBERS):
-        _check_numbers(edge)
+        check_numbers(edge)
     return edge
 
 
-def _check_numbers(edge: Edge) -> None:
+def check_numbers(edge: Edge) -> None:
+    """Refuse numbers of an edge that contradict each other."""
     if edge.sigma != 0 and edge.sigma < SMALLEST_SIGMA:
         raise ProblemError(f"{edge}: {sigma_law(edge.sigma)}, not {edge.sigma:g}")
     if (edge.low == edge.low) != (edge.high == edge.high):
@@ -130,9 +143,16 @@ def _stage(value: Any, place: str) -> int | None:
         return None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
-    if is_whole(value) and 0 <= value < 10**9:
-        return int(value)
+    if is_whole(value):
+        return check_stage(int(value), place)
     raise ProblemError(f"{place}: stage must be a whole number 0, 1, 2, ...; got {value!r}")
+
+
+def check_stage(stage: int, place: str) -> int:
+    """Return a stage, or refuse a number that is none."""
+    if 0 <= stage < STAGES:
+        return stage
+    raise ProblemError(f"{place}: stage must be a whole number 0, 1, 2, ...; got {stage!r}")
 
 
 def _number(what: str, value: Any, place: str) -> float:
@@ -146,6 +166,11 @@ def _number(what: str, value: Any, place: str) -> float:
         raise ProblemError(f"{place}: {what} must be a number, not {value!r}") from cause
     if not isfinite(number):
         raise ProblemError(f"{place}: {what} must be finite, not {number}")
+    return check_size(what, number, place)
+
+
+def check_size(what: str, number: float, place: str) -> float:
+    """Return a finite number, or refuse one too large to add up."""
     if abs(number) > LARGEST:
         raise ProblemError(f"{place}: {what} must lie within {LARGEST:g} of 0, not {number:g}")
     return number

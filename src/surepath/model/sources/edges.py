@@ -10,7 +10,7 @@ from surepath._checks import one_sigma, suggest
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.assembly import EdgeTable, assemble
-from surepath.model.sources.edge_rows import Edge, EdgeRow, read_rows
+from surepath.model.sources.edge_rows import CheckedEdges, Edge, EdgeRow, read_rows
 from surepath.model.sources.layering import PASS, Step, layer, waiting_name
 
 __all__ = ["EdgeRow", "EdgeTable", "from_edges", "read_edges"]
@@ -54,7 +54,7 @@ def from_edges(
 
 
 def read_edges(
-    rows: Iterable[EdgeRow],
+    rows: Iterable[EdgeRow] | CheckedEdges,
     *,
     source: str | int | None = None,
     target: str | int | None = None,
@@ -70,7 +70,7 @@ def read_edges(
     """Build an MDP from rows and say which arc each row became.
 
     Args:
-        rows: See `from_edges`.
+        rows: See `from_edges`; or edges that were checked already.
         source, target, sigma, direction: See `from_edges`.
         fallback: Sub-Gaussian factor of the rows that have neither sigma nor range, when `sigma` is not given.
         states, actions: Names in the order they are to be numbered; by default in the order they are met, and
@@ -79,7 +79,7 @@ def read_edges(
         horizon: With stages: how many there are, when all plans may end before the last one.
         place: Names row i in messages; "row 1" is the first by default.
     """
-    edges = read_rows(rows, place or (lambda i: f"row {i + 1}"))
+    edges = rows if isinstance(rows, CheckedEdges) else read_rows(rows, place or (lambda i: f"row {i + 1}"))
     sigma, fallback = (None if number is None else one_sigma(number, ProblemError) for number in (sigma, fallback))
     start = None if source is None else str(source)
     goal = None if target is None else str(target)

@@ -12,10 +12,43 @@ from surepath.errors import NoiseError, ProblemError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, UNIFORM, Bernoulli, Bounded, Gaussian, Law
-from surepath.model.sources.problem_schema import FORMAT, VERSION
+from surepath.model.sources.edge_rows import (
+    NUMBERS,
+    CheckedEdges,
+    Edge,
+    check_numbers,
+    check_size,
+    check_stage,
+    check_together,
+)
+from surepath.model.sources.problem_schema import FORMAT, VERSION, EdgeModel
 
 CONCENTRATION = 4.0  # of the beta law of a file that does not say
 _NAMES = {GAUSSIAN: "gaussian", BERNOULLI: "bernoulli", BETA: "beta", UNIFORM: "uniform"}
+
+
+def checked_edges(models: Sequence[EdgeModel], default_range: tuple[float, float] | None) -> CheckedEdges:
+    """Turn the edges of a JSON file into checked ones; the default range is for those to learn that have none.
+
+    The schema has seen to names, types and finiteness; what is left is what it cannot say.
+    """
+    edges = []
+    for i, model in enumerate(models):
+        place = f"edges[{i}]"
+        numbers = {what: value for what in NUMBERS if (value := getattr(model, what)) is not None}
+        if default_range and not numbers.keys() & {"known", "low", "high"}:
+            numbers["low"], numbers["high"] = default_range
+        edge = Edge(
+            place=place,
+            stage=None if model.stage is None else check_stage(model.stage, place),
+            state=str(model.state),
+            action=str(model.action),
+            next_state=None if model.next_state is None else str(model.next_state),
+            **{what: check_size(what, numbers[what], place) for what in NUMBERS if what in numbers},
+        )
+        check_numbers(edge)
+        edges.append(edge)
+    return check_together(edges, [(model.state, model.next_state) for model in models])
 
 
 def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:

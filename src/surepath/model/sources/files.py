@@ -14,7 +14,14 @@ from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.sources.csv_table import csv_text, parse_csv
 from surepath.model.sources.edges import EdgeTable, read_edges
-from surepath.model.sources.file_rows import check_csv_law, check_csv_names, declared_law, problem_fields, table_rows
+from surepath.model.sources.file_rows import (
+    check_csv_law,
+    check_csv_names,
+    checked_edges,
+    declared_law,
+    problem_fields,
+    table_rows,
+)
 from surepath.model.sources.problem_schema import ProblemModel, parse_problem, problem_schema
 from surepath.model.sources.textfile import MAX_BYTES, read_text, write_text
 
@@ -78,15 +85,10 @@ def parse_problem_text(text: str, name: str, *, direction: str | None = None, si
 def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None = None) -> Problem:
     """A problem from JSON text; `name` stands for the file in messages, `sigma` for noise it does not declare."""
     model = parse_problem(_parse_json(text, name), name)
-    rows, default_range = [], _default_range(model, name)
-    for edge in model.edges:
-        row = edge.model_dump(exclude={"about"}, exclude_none=True)
-        if default_range and edge.known is None and edge.low is None and edge.high is None:
-            row["low"], row["high"] = default_range
-        rows.append(row)
+    default_range = _default_range(model, name)
     try:
         built = read_edges(
-            rows,
+            checked_edges(model.edges, default_range),
             source=model.source,
             target=model.target,
             sigma=model.sigma,
@@ -95,7 +97,6 @@ def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None 
             states=model.states,
             actions=model.actions,
             step_names=model.step_names,
-            place=lambda i: f"edges[{i}]",
         )
     except ProblemError as error:
         raise type(error)(f"{name}: {error}") from None
