@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -16,7 +17,7 @@ from surepath.experiments.spec import Spec
 from surepath.learners.registry import build
 from surepath.model import families
 
-pl = pytest.importorskip("polars")
+pl: Any = pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
 
 
@@ -42,7 +43,7 @@ def test_covers_are_exact(tmp_path: Path) -> None:
     assert found.frames["covers"].columns == ["m", "open", "closed", "cover"]
 
 
-def rows(tau: dict[str, list[int]], censored: bool = False) -> pl.DataFrame:
+def rows(tau: dict[str, list[int]], censored: bool = False) -> Any:
     """Rows of one instance at the smallest and the largest epsilon, two runs each."""
     data = [
         {"instance": f"i{i}", "learner": label, "delta": 0.1, "epsilon": eps, "epsilon_per_gap": eps, "run": run,
@@ -76,7 +77,7 @@ def test_ratios_divide_means_and_mark_cut_baselines() -> None:
     assert one["bound"]
 
 
-def answers(delta: float, wrong: int, runs: int, cut: bool = False, instance: str = "i") -> pl.DataFrame:
+def answers(delta: float, wrong: int, runs: int, cut: bool = False, instance: str = "i") -> Any:
     """Runs of Challenger on one instance, some of them wrong."""
     return pl.DataFrame(
         {"instance": instance, "learner": "Challenger", "delta": delta, "epsilon": 1.0, "epsilon_per_gap": 2.0,
