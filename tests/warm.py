@@ -37,11 +37,17 @@ def what_is_known() -> None:
     theory.gaps(INSTANCE)
     theory.lower_bound(INSTANCE, 0.1, 0.1)
     theory.policy_cover(INSTANCE.mdp, range(INSTANCE.mdp.n_arcs))
+    theory.characteristic_time(INSTANCE)
+
+
+def covered_runs() -> None:
+    """Compile the loop that asks for a cover now and then."""
+    simulate({"name": "EPRL", "sampling": "static-max-coverage", **RULES}, INSTANCE, runs=1, seed=0, workers=1)
 
 
 def jobs() -> dict[str, Callable[[], None]]:
     """Return what is compiled, by name."""
-    found: dict[str, Callable[[], None]] = {"theory": what_is_known}
+    found: dict[str, Callable[[], None]] = {"theory": what_is_known, "EPRL with covers": covered_runs}
     for name in LEARNERS:
         found[f"{name} step by step"] = lambda name=name: single_steps(name)  # type: ignore[misc]
         found[f"{name} in whole runs"] = lambda name=name: whole_runs(name)  # type: ignore[misc]
