@@ -6,18 +6,24 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # SUREPATH_STRICT=1 (set by .ci/run) turns every skipped test into a failure.
 export SUREPATH_STRICT ?= 0
 
-.PHONY: demo test lint types bench docs clean lock
+.PHONY: demo test lint types bench docs clean lock system
 .DELETE_ON_ERROR:
 
-# Debian ships venv apart from python3: fetched here when we may, named when we may not.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "surepath needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
-	  || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	       && apt-get -qq update && apt-get -qq install -y python3-venv >/dev/null; } \
-	  || { echo "python3 lacks its venv module: apt-get install python3-venv"; exit 1; }
+	  || { echo "python3 lacks its venv module, a system package: calling make system"; $(MAKE) --no-print-directory system; }
 	$(PYTHON) -m venv $(VENV)
+
+# The only target that installs system packages; the others call it when something is missing, and say so.
+# Debian ships venv apart from python3.
+SYSTEM := python3-venv
+system:
+	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  || { echo "system packages need root and apt-get; install these yourself: $(SYSTEM)"; exit 1; }
+	@echo "installing system packages: $(SYSTEM)"
+	apt-get -qq update && apt-get -qq install -y $(SYSTEM) >/dev/null
 
 $(VENV)/.core: pyproject.toml requirements/core.txt | $(BIN)/python
 	$(PIP) --require-hashes -r requirements/core.txt
@@ -57,6 +63,8 @@ lock:
 	  --python-version 3.11 requirements/core.in -o requirements/core.txt
 	uv pip compile -q --generate-hashes --no-emit-index-url --no-annotate --no-header --universal \
 	  --python-version 3.11 requirements/dev.in -o requirements/dev.txt
+	uv pip compile -q --generate-hashes --no-emit-index-url --no-annotate --no-header --resolution lowest-direct \
+	  --python-version 3.11 requirements/lowest.in -o requirements/lowest.txt
 
 clean:
 	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,15 +6,14 @@ file missing from the wheel shows here.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.throwaway import ROOT, environment
+
 PLACE = ROOT / ".venv" / "bare"
 EXTRAS = ("matplotlib", "networkx", "gymnasium", "polars", "pyarrow", "ortools", "ray")
 
@@ -54,24 +53,9 @@ def core_pins() -> str:
     return re.sub(r"^matplotlib==.*\n(?:    --hash.*\n)*", "", text, flags=re.MULTILINE)
 
 
-def environment(pins: str) -> Path:
-    """A virtual environment that holds exactly the pins; its Python."""
-    python = PLACE / "bin" / "python"
-    stamp = PLACE / "pins"
-    mark = hashlib.sha256((pins + sys.version).encode()).hexdigest()
-    if stamp.exists() and stamp.read_text() == mark:
-        return python
-    shutil.rmtree(PLACE, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(PLACE)], check=True)
-    (PLACE / "core.txt").write_text(pins, encoding="utf-8")
-    run(python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", PLACE / "core.txt")
-    stamp.write_text(mark)
-    return python
-
-
 def main() -> None:
-    python = environment(core_pins())
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    python = environment(PLACE, core_pins())
+    pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run(*pip, "--no-deps", "--no-build-isolation", "--force-reinstall", ROOT)
     for name in EXTRAS:
         run(python, "-c", f"import importlib.util, sys; sys.exit(importlib.util.find_spec({name!r}) is not None)")

@@ -1,14 +1,16 @@
-"""What `make test` runs after lint and types: the suite, the suite without the compiler, the bare install."""
+"""What `make test` runs after lint and types: documents, the suite, the suite without the compiler, other installs."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TIMES: list[tuple[str, float]] = []
 
 
 def step(title: str, arguments: list[str], **environment: str) -> None:
@@ -18,15 +20,25 @@ def step(title: str, arguments: list[str], **environment: str) -> None:
     code = subprocess.run(arguments, env={**os.environ, **environment}, check=False, cwd=ROOT).returncode
     if code:
         sys.exit(code)
-    print(f"   {time.monotonic() - begun:.0f} s", flush=True)
+    TIMES.append((title, time.monotonic() - begun))
+    print(f"   {TIMES[-1][1]:.0f} s", flush=True)
 
 
 def main() -> None:
-    pytest = [sys.executable, "-m", "pytest", "-n", str(os.cpu_count() or 1)]
+    python = [sys.executable, "-m"]
+    pytest = [*python, "pytest", "-n", str(os.cpu_count() or 1)]
+    with tempfile.TemporaryDirectory() as pages:
+        # Everything is read anew (-E), so that a warning shows every time and not only once.
+        step("documents", [*python, "sphinx", "-W", "--keep-going", "-E", "-q", "-b", "html", "docs", pages])
+    step("compile the kernels, once", [*python, "tests.warm"])
     step("suite", [*pytest, "tests"])
     step("examples in docstrings", [*pytest, "--doctest-modules", "src/surepath"])
     step("suite without the compiler", [*pytest, "-m", "pure", "tests"], NUMBA_DISABLE_JIT="1")
-    step("install without extras", [sys.executable, "tests/bare_install.py"])
+    step("install without extras", [*python, "tests.bare_install"])
+    step("lowest versions", [*python, "tests.lowest_versions"])
+    print("== times")
+    for title, seconds in [*TIMES, ("all", sum(seconds for _, seconds in TIMES))]:
+        print(f"   {seconds:5.0f} s  {title}")
 
 
 if __name__ == "__main__":

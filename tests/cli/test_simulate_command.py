@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -48,14 +49,14 @@ def test_bad_settings_are_named() -> None:
         run(NAME, "--set", "smapling=max-diameter")
 
 
-def test_a_graph_without_laws_is_refused(tmp_path) -> None:
+def test_a_graph_without_laws_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "graph.json"
     families.from_id(NAME).mdp.save(file)
     with pytest.raises(ProblemError, match="a simulation needs reward laws"):
         run(str(file), "--sigma", "1")
 
 
-def test_a_csv_of_costs_takes_a_direction(tmp_path) -> None:
+def test_a_csv_of_costs_takes_a_direction(tmp_path: Path) -> None:
     file = tmp_path / "costs.csv"
     file.write_text("state,action,next_state,mean,sigma\na,x,b,1,1\na,y,b,2.8,1\na,z,b,3,1\n")
     options = ["--epsilon", "0.1", "--runs", "2", "--json", "--rows"]
@@ -65,7 +66,7 @@ def test_a_csv_of_costs_takes_a_direction(tmp_path) -> None:
     assert down == simulate({"name": "EPRL", "delta": 0.1}, instance, 2, 0, [0.1]).tau.tolist() != up
 
 
-def test_an_epsilon_of_zero_in_the_file_is_taken(tmp_path) -> None:
+def test_an_epsilon_of_zero_in_the_file_is_taken(tmp_path: Path) -> None:
     edge = {"stage": 0, "state": "s", "next_state": None}
     edges = [{**edge, "action": "a", "mean": 0.0}, {**edge, "action": "b", "mean": 1.0}]
     file = tmp_path / "p.json"

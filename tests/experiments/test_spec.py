@@ -89,7 +89,7 @@ def test_a_problem_file_travels_by_content(tmp_path: Path) -> None:
 
 def test_seeds_are_keyed_by_instance_and_shared_by_learners() -> None:
     cells = Spec.from_dict(small()).cells()
-    seeds = {}
+    seeds: dict[str, set[int]] = {}
     for cell in cells:
         seeds.setdefault(name_of(cell.source), set()).add(cell.seed)
     assert [len(found) for found in seeds.values()] == [1, 1]

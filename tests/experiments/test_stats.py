@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from surepath.experiments.stats import compare, mean_interval, permutation_test,
 from surepath.experiments.tables import table
 from tests.experiments.specs import small
 
-polars = pytest.importorskip("polars")
+polars: Any = pytest.importorskip("polars")
 
 
 @pytest.mark.parametrize(("runs", "least"), [(5, 0.90), (10, 0.92), (60, 0.92)])
@@ -98,7 +99,7 @@ def test_a_comparison_and_its_tables(tmp_path: Path) -> None:
     row = found.row(by_predicate=(polars.col("instance") == "chain-v1/n3k2/seed7") & (polars.col("epsilon") == 2.0)
                     & (polars.col("learner") == "max-diameter"), named=True)  # fmt: skip
     assert row["mean"] == part["tau"].mean()
-    assert row["ratio"] == pytest.approx(part["tau"].mean() / base["tau"].mean())
+    assert row["ratio"] == pytest.approx(part["tau"].mean() / base["tau"].mean())  # type: ignore[operator]
     assert row["p"] == permutation_test(part["tau"].to_numpy(), base["tau"].to_numpy())
     assert row["wrong"] == row["censored"] == 0
     markdown = table(found)
@@ -115,7 +116,7 @@ def test_a_comparison_and_its_tables(tmp_path: Path) -> None:
         compare(frame, "BPIUCL")
 
 
-def rows(**columns: tuple[list[int], list[bool]]) -> polars.DataFrame:
+def rows(**columns: tuple[list[int], list[bool]]) -> Any:
     """An experiment of one cell per learner, each given as its stopping times and which of them were cut."""
     parts = [
         polars.DataFrame({"run": range(len(tau)), "tau": tau, "censored": cut}).with_columns(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +19,7 @@ from tests.strategies import mdps
 
 
 @kernel
-def cover_of(graph, demand, horizon):  # a kernel of somebody else's
+def cover_of(graph: Any, demand: Any, horizon: int) -> Any:  # a kernel of somebody else's
     spent = np.empty(len(demand), np.int64)
     in_cut = np.empty(len(graph.first) - 1, np.bool_)
     value = flow.minimum_flow(graph, demand, spent, in_cut)

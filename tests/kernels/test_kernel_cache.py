@@ -69,7 +69,7 @@ def point(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Path, Path]:
     for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "SUREPATH_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr(_cache_folder.tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(_cache_folder.tempfile, "tempdir", str(temporary))  # type: ignore[attr-defined]
     return home, temporary
 
 
@@ -77,8 +77,8 @@ def test_the_usual_place_is_private(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     home, _ = point(monkeypatch, tmp_path)
     folder = cache_folder("key")
     assert folder == (home / ".cache" / "surepath" / "numba" / "key", "")
-    assert folder.path is not None
-    for path in (folder.path, folder.path.parent, folder.path.parent.parent):
+    assert folder.path is not None  # type: ignore[attr-defined]
+    for path in (folder.path, folder.path.parent, folder.path.parent.parent):  # type: ignore[attr-defined]
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
     assert cache_folder("key") == folder
 

@@ -211,9 +211,9 @@ def test_numbers_that_no_sum_can_hold_are_refused() -> None:
     path = learner.ask()
     for rewards in ([1e200, 0, 0], [10**400, 0, 0], ["0.5", "1", "2"], [[0.0], [0.0, 1.0], 2.0]):
         with pytest.raises(RewardError, match="reward"):
-            learner.tell(path, rewards)
+            learner.tell(path, rewards)  # type: ignore[arg-type]
     with pytest.raises(PathError, match="a path is 3 arc numbers"):
-        learner.tell([[0], [1, 2], 3], [0.0, 0.0, 0.0])
+        learner.tell([[0], [1, 2], 3], [0.0, 0.0, 0.0])  # type: ignore[arg-type]
     assert learner.episodes == 0
     learner.tell(path, [True, False, True])
     for call in (
@@ -223,7 +223,7 @@ def test_numbers_that_no_sum_can_hold_are_refused() -> None:
         lambda: EPRL(mdp, 0.1, 0.1, 1e200),
     ):
         with pytest.raises(SettingError):
-            call()
+            call()  # type: ignore[no-untyped-call]
 
 
 def test_dense_tables_can_declare_a_range() -> None:

@@ -68,7 +68,7 @@ def test_numbers_of_every_make_are_rewards(rewards: Any) -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "the reward at stage 1 must be a number, not values hidden"),
+    (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "the reward at stage 1 must be a number, not values hidden"),  # type: ignore[arg-type]
     ([1.0, np.ma.masked, 3.0], "the reward at stage 1 must be a number, not values hidden by a mask"),
     ([1.0, 2.0, np.ma.array(5.0, mask=True)], "the reward at stage 2 must be a number, not values hidden by a mask"),
     (np.array(["NaT", 1, 2], dtype="m8[s]"), "rewards must be 3 numbers, not durations"),

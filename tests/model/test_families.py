@@ -49,7 +49,7 @@ def test_ids_name_what_differs_from_the_defaults() -> None:
     assert SMALL[0].id == "paper_random-v1/s2a2h3/seed7"
     assert SMALL[1].id == "paper_random-v1/s3a2h3/min_gap0.03/sigma0.25/seed1"
     assert SMALL[11].id == "twin_optimal-v1/h4/gap0.1"
-    tries = families.paper_random(2, 2, 3, max_tries=np.int64(500), sigma=np.float64(2))
+    tries = families.paper_random(2, 2, 3, max_tries=np.int64(500), sigma=np.float64(2))  # type: ignore[arg-type]
     assert tries.id == "paper_random-v1/s2a2h3/sigma2.0/max_tries500/seed0"
     assert families.from_id(tries.id) == tries
     assert families.chain(3, 2, seed=4).id != families.chain(3, 2, seed=5).id

@@ -145,7 +145,7 @@ def test_tables_keep_the_same_law() -> None:
     assert MDP.from_arrays([[[0, 0]]], reward_range=(1.0, 1.0)).declared_sigma.tolist() == [0, 0]
 
 
-MASKED = np.ma.array([0.1, 0.2], mask=[0, 1])
+MASKED = np.ma.array([0.1, 0.2], mask=[0, 1])  # type: ignore[arg-type]
 NO_NUMBERS: list[tuple[Any, str]] = [
     (MASKED, "values hidden by a mask"),
     (np.array([1 + 0j, 2]), "complex numbers"),
@@ -182,13 +182,13 @@ def test_what_is_no_number_is_refused_for_sigma_means_and_ranges(value: Any, fou
 
 
 def test_hidden_entries_of_tables_and_paths_are_not_used() -> None:
-    table = np.ma.array([[[0, 0]]], mask=[[[0, 1]]])
+    table = np.ma.array([[[0, 0]]], mask=[[[0, 1]]])  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match=re.escape("next_state holds values hidden by a mask; a table must be full")):
         MDP.from_arrays(table)
     with pytest.raises(ProblemError, match=re.escape("available holds values hidden by a mask; a table must be full")):
         MDP.from_arrays([[[0, 0]]], available=table == 0)
     with pytest.raises(ValueError, match="a path is 1 arc numbers"):
-        MDP.from_arrays([[[0, 0]]]).check_path(np.ma.array([0], mask=[1]))
+        MDP.from_arrays([[[0, 0]]]).check_path(np.ma.array([0], mask=[1]))  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="stage must be a whole number"):
         MDP.from_arrays([[[0, 0]]]).arc(np.timedelta64(0), 0, 0)  # type: ignore[arg-type]
 

@@ -45,10 +45,10 @@ def test_every_value_is_that_of_the_listed_paths(mdp: MDP, seed: int) -> None:
     np.testing.assert_array_equal(paths.values_through(mdp, weight, to_go, so_far), through)
     best = min(listed, key=lambda path: (-weight[list(path)].sum(), path))
     assert paths.best_path(mdp, weight).tolist() == list(best)
-    for arc in np.flatnonzero(through > -np.inf):
-        path = paths.best_path_through(mdp, weight, to_go, so_far, int(arc))
-        assert arc in path
-        assert weight[path].sum() == through[arc]
+    for end in np.flatnonzero(through > -np.inf).tolist():
+        found = paths.best_path_through(mdp, weight, to_go, so_far, end)
+        assert end in found
+        assert weight[found].sum() == through[end]
     np.testing.assert_array_equal(paths.on_open_paths(mdp, weight > -np.inf), through > -np.inf)
 
 

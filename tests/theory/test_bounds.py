@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, log
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_upper_bounds(mdp: MDP, seed: int, epsilon: float, delta: float) -> None
     static = upper_bound(instance, epsilon, delta, sampling="static-max-coverage")
     greedy = upper_bound(instance, epsilon, delta)
     assert static.local == pytest.approx(visits, rel=1e-12)
-    assert static.value == pytest.approx(2 * (log(max(visits)) + 1) * flow, rel=1e-6)
+    assert static.value == pytest.approx(2 * (log(max(visits)) + 1) * flow, rel=1e-6)  # type: ignore[operator]
     assert greedy.value == pytest.approx((log(horizon) + 1) * static.value, rel=1e-12)
     extra = 8 * log(16 * n * sigma * horizon * log(4 * n / delta) / epsilon)
     sums = sum(1 / d**2 for d in naive.upper_gap(mdp, means, epsilon))
@@ -152,7 +153,7 @@ def test_worst_cases() -> None:
 def test_worst_cases_of_numpy_numbers_and_of_tiny_epsilons() -> None:
     many = np.int64(2**20), np.int64(2**20), np.int64(2**20)
     for bound in (worst_case_lower_bound, worst_case_upper_bound):
-        assert bound(*many, 0.1, 0.05) == bound(*map(int, many), 0.1, 0.05) > 0
+        assert bound(*many, 0.1, 0.05) == bound(*map(int, many), 0.1, 0.05) > 0  # type: ignore[arg-type, call-arg]
         assert bound(4, 2, 6, 1e-170, 0.05) == inf
     assert worst_case_lower_bound(4, 2, 6, 1e-170, 0.4) == 0
 
@@ -199,6 +200,6 @@ def test_everything_known_or_tied() -> None:
         (lambda i: worst_case_lower_bound(8, 1, 9, 0.1, 0.1), SettingError, "actions must be at least 2"),
     ],
 )
-def test_messages(call, error: type[Exception], message: str) -> None:
+def test_messages(call: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        call(Instance(MDP.from_arrays([[[0, 0]], [[0, 0]]]), Gaussian(np.arange(4.0))))
+        call(Instance(MDP.from_arrays([[[0, 0]], [[0, 0]]]), Gaussian(np.arange(4.0))))  # type: ignore[call-arg]

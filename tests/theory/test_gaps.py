@@ -83,4 +83,4 @@ def test_rounding_does_not_split_a_tie() -> None:
 
 def test_an_mdp_is_not_enough() -> None:
     with pytest.raises(SettingError, match="gaps need an Instance, with its true means, not MDP"):
-        gaps(MDP.from_arrays([[[0]]]))
+        gaps(MDP.from_arrays([[[0]]]))  # type: ignore[arg-type]

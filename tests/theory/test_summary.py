@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from surepath import MDP, Bernoulli, Gaussian, Instance, families, theory
 from surepath.theory.summary import summarize
 
 
-def by_name(instance: Instance, **options) -> dict[str, float | None]:
+def by_name(instance: Instance, **options: Any) -> dict[str, Any]:
     return {row.name.strip(): row.value for row in summarize(instance, 0.2, 0.05, **options).rows}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from surepath.experiments.figures import PRESETS
@@ -23,7 +25,7 @@ def test_the_four_learners_take_the_preset(preset: str) -> None:
     assert built[0].settings()["widths"] == ("paper" if preset == "theory" else "empirical")
 
 
-def answers(delta: float, wrong: int, runs: int, cut: bool = False, instance: str = "i") -> pl.DataFrame:
+def answers(delta: float, wrong: int, runs: int, cut: bool = False, instance: str = "i") -> Any:
     """Runs of Challenger on one instance, some of them wrong."""
     return pl.DataFrame(
         {"instance": instance, "learner": "Challenger", "delta": delta, "epsilon": 1.0, "epsilon_per_gap": 2.0,

@@ -141,7 +141,7 @@ def test_without_the_union_over_paths_it_fails() -> None:
 def test_a_build_without_the_log_term_fails(tmp_path: Path) -> None:
     """Two roads of ten arcs each: without 1/2 log(1 + n/c) of every arc the bound is far too tight."""
     instance, delta, runs = two_roads(10, 1.02), 0.1, 400
-    learner = Challenger(instance.mdp, 1.0, delta, instance.sigma, **QUICK)
+    learner = Challenger(instance.mdp, 1.0, delta, instance.sigma, **QUICK)  # type: ignore[arg-type]
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     home = Path(surepath.__file__).parent
     shutil.copytree(home, tmp_path / "surepath", ignore=shutil.ignore_patterns("__pycache__"))

@@ -275,7 +275,8 @@ def test_any_path_may_be_told() -> None:
 def test_the_gap_told_for_a_path_never_grows() -> None:
     instance = chain(sigma=0.5)
     learner = Challenger(instance.mdp, 0.05, 0.1, 0.5)
-    rng, told = np.random.default_rng(5), {}
+    rng = np.random.default_rng(5)
+    told: dict[Any, Any] = {}
     assert learner.certified_gap() == np.inf
     for _ in range(60):
         play(learner, instance, rng, 4)

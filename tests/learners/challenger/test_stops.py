@@ -32,7 +32,7 @@ def test_it_always_stops(count: int, longest: int) -> None:
         rng = np.random.default_rng([longest, seed])
         instance = random_instance(rng, longest)
         epsilon = float(rng.choice([0.1, 0.3, 1.0])) * max(1.0, instance.mdp.horizon / 4)
-        learner = Challenger(instance.mdp, epsilon, 0.1, instance.sigma, **quick)
+        learner = Challenger(instance.mdp, epsilon, 0.1, instance.sigma, **quick)  # type: ignore[arg-type]
         result = simulate(learner, instance, runs=1, seed=seed, budget=50_000, workers=1)
         assert not result.censored.any(), f"seed {seed} of {longest}: {instance.mdp!r} did not stop"
         wrong += int((~result.correct).sum())

@@ -63,7 +63,7 @@ def test_no_scale_and_no_direction_makes_wrong_answers(name: str, direction: str
     instance = beside_known(scale, 0.2 * unit, unit, stages, direction)
     spec = {"name": name, "epsilon": 0.1 * stages * unit, "delta": 0.05}
     result = simulate(spec, instance, 12, 1, budget=400_000)
-    right = np.array([instance.regret_of(path) <= spec["epsilon"] for path in result.path])
+    right = np.array([instance.regret_of(path) <= spec["epsilon"] for path in result.path])  # type: ignore[operator]
     assert result.correct.tolist() == right.tolist()
     assert right[~result.censored].all()
     assert not result.censored.any() or name == "Uniform"

@@ -255,7 +255,7 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(mdp: MDP, seed: int) -> None:
 
 def test_evidence_survives_a_file(tmp_path: Path) -> None:
     watch = watched(CHAIN, np.ones(12), random_trials(CHAIN, np.random.default_rng(3), 60))
-    np.savez(tmp_path / "watch.npz", **watch.evidence())
+    np.savez(tmp_path / "watch.npz", **watch.evidence())  # type: ignore[arg-type]
     again = Watch(CHAIN, np.ones(12))
     with np.load(tmp_path / "watch.npz") as saved:
         again.load(saved)

@@ -171,7 +171,7 @@ def test_a_csv_is_refused_a_law_that_it_would_change(tmp_path: Path) -> None:
         with pytest.raises(ProblemError, match=re.escape("cannot name the law of its rewards")):
             save_problem(file, mdp, Instance(mdp, law))
     assert not file.exists()
-    for law in (Gaussian([0.1, 0.7], 0.3), Bounded(-1, 2, [0.1, 0.7])):
+    for law in (Gaussian([0.1, 0.7], 0.3), Bounded(-1, 2, [0.1, 0.7])):  # type: ignore[assignment]
         instance = Instance(mdp, law)
         save_problem(file, mdp, instance)
         loaded = load_problem(file).instance
@@ -184,7 +184,7 @@ def test_only_the_extra_fields_may_be_added_and_they_are_checked(tmp_path: Path)
     mdp, file = MDP.from_arrays([[[0, 0]]]), tmp_path / "p.json"
     for field, value in (("edges", []), ("direction", "minimize"), ("law", "beta")):
         with pytest.raises(ProblemError, match=f"save_problem has no field '{field}'"):
-            save_problem(file, mdp, **{field: value})
+            save_problem(file, mdp, **{field: value})  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match=re.escape("no field 'epsilonn' (did you mean \"epsilon\"?)")):
         save_problem(file, mdp, epsilonn=0.1)
     with pytest.raises(ProblemError, match="epsilon must be 0 or more, not -1"):

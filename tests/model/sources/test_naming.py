@@ -73,4 +73,4 @@ def test_names_are_readable(value: Any, name: str) -> None:
 def test_long_names_stay_short() -> None:
     assert len(state_name("x" * 1000)) < 90
     assert len(state_name(np.zeros((84, 84, 3), dtype=np.uint8))) < 90
-    assert state_name(np.ma.array([1, 2], mask=[0, 1])) != state_name(np.array([1, 2]))
+    assert state_name(np.ma.array([1, 2], mask=[0, 1])) != state_name(np.array([1, 2]))  # type: ignore[arg-type]

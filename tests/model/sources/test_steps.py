@@ -96,13 +96,13 @@ def test_names_read_well() -> None:
 
 def test_noise_is_one_number_one_per_step_or_half_the_range() -> None:
     steps = {"a": ["x", "y"], "b": [128, 256, 512]}
-    assert MDP.from_steps(steps, "none", sigma=2).declared_sigma.tolist() == [2.0] * 5
-    assert MDP.from_steps(steps, "none", sigma={"b": 3, "a": 1}).declared_sigma.tolist() == [1, 1, 3, 3, 3]
-    ranged = MDP.from_steps(steps, "none", reward_range=(0, 1))
+    assert MDP.from_steps(steps, "none", sigma=2).declared_sigma.tolist() == [2.0] * 5  # type: ignore[arg-type]
+    assert MDP.from_steps(steps, "none", sigma={"b": 3, "a": 1}).declared_sigma.tolist() == [1, 1, 3, 3, 3]  # type: ignore[arg-type]
+    ranged = MDP.from_steps(steps, "none", reward_range=(0, 1))  # type: ignore[arg-type]
     assert ranged.declared_sigma.tolist() == [0.5] * 5
     assert ranged.reward_range is not None
-    assert "Three ways out" in str(MDP.from_steps(steps).noise_missing("Challenger"))
-    assert MDP.from_steps(steps).path({"a": "x", "b": 512}).tolist() == [0, 4]
+    assert "Three ways out" in str(MDP.from_steps(steps).noise_missing("Challenger"))  # type: ignore[arg-type]
+    assert MDP.from_steps(steps).path({"a": "x", "b": 512}).tolist() == [0, 4]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""Compile the kernels that most tests use, once, into the cache folder that all workers share.
+
+Without this every worker of the suite compiles the same kernels at the same time. `tests/run.py` runs it first; whoever
+runs a part of the suite need not, since kernels are also compiled when a test needs them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from surepath import families, simulate, theory
+from surepath.learners.registry import LEARNERS, build
+
+INSTANCE = families.paper_random(seed=1)
+RULES = {"epsilon": 2.0, "delta": 0.1}
+
+
+def whole_runs(name: str) -> None:
+    """Compile the fused loop of a learner."""
+    simulate({"name": name, **RULES}, INSTANCE, runs=1, seed=0, workers=1)
+
+
+def single_steps(name: str) -> None:
+    """Compile the kernels behind ask and tell."""
+    learner = build({"name": name, "sigma": 1.0, **RULES}, INSTANCE.mdp)
+    for _ in range(3):
+        path = learner.ask()
+        learner.tell(path, [0.0] * INSTANCE.mdp.horizon)
+    learner.recommend()
+    learner.certified_gap()
+
+
+def what_is_known() -> None:
+    """Compile the kernels of theory."""
+    theory.gaps(INSTANCE)
+    theory.lower_bound(INSTANCE, 0.1, 0.1)
+    theory.policy_cover(INSTANCE.mdp, range(INSTANCE.mdp.n_arcs))
+    theory.characteristic_time(INSTANCE)
+
+
+def covered_runs() -> None:
+    """Compile the loop that asks for a cover now and then."""
+    simulate({"name": "EPRL", "sampling": "static-max-coverage", **RULES}, INSTANCE, runs=1, seed=0, workers=1)
+
+
+def jobs() -> dict[str, Callable[[], None]]:
+    """Return what is compiled, by name."""
+    found: dict[str, Callable[[], None]] = {"theory": what_is_known, "EPRL with covers": covered_runs}
+    for name in LEARNERS:
+        found[f"{name} step by step"] = lambda name=name: single_steps(name)  # type: ignore[misc]
+        found[f"{name} in whole runs"] = lambda name=name: whole_runs(name)  # type: ignore[misc]
+    return found
+
+
+def main() -> None:
+    for name, job in jobs().items():
+        begun = time.monotonic()
+        job()
+        if "-v" in sys.argv:
+            print(f"   {name}: {time.monotonic() - begun:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
