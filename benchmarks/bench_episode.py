@@ -19,9 +19,10 @@ import numpy as np
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
 from surepath.kernels.arrays import reality_of
+from surepath.learners import tasks
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.learners.per_arc.run import FINISH, RUN, play
+from surepath.learners.per_arc.run import play
 from surepath.learners.record import RunRecord
 
 LIMIT = 150_000
@@ -34,7 +35,7 @@ def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, rep
     for _ in range(repeats):
         state, record = learner._new_state()._replace(ahead=noise), RunRecord.empty(1, learner.mdp.horizon)
         state.tally[at.LEFT_AHEAD] = len(noise)
-        rest = (np.random.default_rng(0), FINISH, LIMIT, np.array([learner.epsilon]), record)
+        rest = (np.random.default_rng(0), tasks.FINISH, LIMIT, np.array([learner.epsilon]), record)
         begun = time.thread_time()
         play(learner.layers, learner.rules, state, reality, *rest)
         tau = int(record.tau[0])
@@ -171,7 +172,7 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     learner: Any = build({"epsilon": 1e-9, "delta": 0.1, "sigma": 1.0, **spec}, instance.mdp)
     learner._table_for(skip + 4 * episodes)
     state, record = learner._new_state(), RunRecord.empty(1, instance.mdp.horizon)
-    rest = (learner.layers, learner.rules, state, reality_of(instance), np.random.default_rng(0), RUN)
+    rest = (learner.layers, learner.rules, state, reality_of(instance), np.random.default_rng(0), tasks.RUN)
     play(*rest, skip, np.array([1e-9]), record)
     least = np.inf
     for part in range(1, 4):

@@ -14,7 +14,8 @@ import numpy as np
 
 from surepath import Challenger, Instance, families
 from surepath.kernels.arrays import reality_of
-from surepath.learners.challenger.run import PLAN, RUN, WAKE, act
+from surepath.learners import tasks
+from surepath.learners.challenger.run import act
 from surepath.learners.challenger.state import EPISODES, NEXT_FULL, new_evidence
 
 # states, actions, stages, target of a quick step in microseconds (None where none is set)
@@ -45,7 +46,7 @@ class Bench:
         self.seen.visits[:] = visits
         self.seen.sums[:] = visits * instance.gains + SIGMA * np.sqrt(visits) * self.rng.normal(size=len(visits))
         self.memo[EPISODES] = visits.sum() // instance.mdp.horizon  # so many plays visit so many arcs
-        self.call(WAKE)
+        self.call(tasks.WAKE)
 
     def call(self, task: int, limit: int = 0) -> float:
         """One task of the loop, in seconds."""
@@ -57,19 +58,19 @@ class Bench:
     def full(self) -> float:
         """A full check and a choice."""
         self.memo[NEXT_FULL] = 0.0
-        return self.call(PLAN)
+        return self.call(tasks.PLAN)
 
     def quick(self) -> float:
         """A quick check and a choice."""
         self.memo[NEXT_FULL] = np.inf
-        return self.call(PLAN)
+        return self.call(tasks.PLAN)
 
     def step(self) -> float:
         """Mean seconds of an episode while their number grows by one per cent, the full check at its start included."""
         begun = self.memo[EPISODES]
         self.memo[NEXT_FULL] = begun
         count = max(1, int(self.learner.patience * begun))
-        seconds = self.call(RUN, int(begun) + count - 1)
+        seconds = self.call(tasks.RUN, int(begun) + count - 1)
         if self.memo[EPISODES] < begun + count - 1:
             raise RuntimeError("the check passed; take fewer rounds")
         return seconds / count

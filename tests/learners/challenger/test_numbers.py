@@ -7,8 +7,8 @@ import pytest
 
 from surepath import MDP, Challenger, Empirical, Gaussian, Instance, families, simulate
 from surepath.errors import RewardError, SettingError
+from surepath.learners import tasks
 from surepath.learners.challenger.learner import certify
-from surepath.learners.challenger.run import CERTIFY, CHECK, PLAN
 from surepath.learners.challenger.state import READY, SLOPE
 
 
@@ -59,7 +59,7 @@ def test_the_grid_has_place_for_every_spread() -> None:
         learner = Challenger(instance.mdp, 1e-3, 0.1, sigma, prior=prior)
         learner._seen.visits[:] = np.exp(rng.uniform(0, 34, instance.mdp.n_arcs)).astype(np.int64)
         learner._load(learner._evidence())
-        assert learner._act(CERTIFY) >= 0.0
+        assert learner._act(tasks.CERTIFY) >= 0.0
         used = int((learner._work.grid[:, 1] != 0).sum())
         assert 0 < used < len(learner._work.grid)
 
@@ -101,7 +101,7 @@ def test_what_double_precision_cannot_decide_is_refused_in_words() -> None:
     assert exact.certified_gap() > 2.0
 
 
-@pytest.mark.parametrize("task", [PLAN, CHECK])
+@pytest.mark.parametrize("task", [tasks.PLAN, tasks.CHECK])
 def test_what_is_no_number_proves_nothing(task: int) -> None:
     """Broken inside on purpose: a NaN in the bounds keeps the check from passing, behind a state's only arc too."""
     available = np.ones((2, 2, 2), dtype=bool)
@@ -114,7 +114,7 @@ def test_what_is_no_number_proves_nothing(task: int) -> None:
         for name in ("top", "a", "log_a", "extra"):
             broken = Challenger(mdp, 1e6, 0.1, 1.0)
             broken._load({**learner._evidence(), "planned": False})
-            assert broken._act(CHECK) == 1.0  # with numbers it passes: 1e6 is far beyond every bound
+            assert broken._act(tasks.CHECK) == 1.0  # with numbers it passes: 1e6 is far beyond every bound
             getattr(broken._work, name)[..., place] = np.nan
             assert broken._act(task) == 0.0, (place, name)
             assert broken._seen.alive.all()

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
-from surepath.learners.challenger.conjugate import HIGH, LOW, conjugate, conjugate_table
+from surepath.learners import tasks
+from surepath.learners.challenger.conjugate import LEAST_Y, MOST_Y, conjugate, conjugate_table
 from surepath.learners.challenger.pair_bound import pair_bound
-from surepath.learners.challenger.run import CERTIFY, CHECK, ROW, TELL
 from surepath.learners.challenger.state import DETOUR
 from tests.learners.worlds import with_known
 from tests.naive.challenger import Entry, Twin, detour_prior, h_star, uniform_prior
@@ -44,7 +44,7 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
     seen.sums[:] = seen.visits * (arc_values(mdp, seed, kind) + rng.choice([0, 0.1]) * rng.standard_normal(mdp.n_arcs))
     for path in all_paths(mdp):
         learner._work.path[:] = path
-        learner._act(TELL)
+        learner._act(tasks.TELL)
     return learner
 
 
@@ -114,14 +114,16 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
     rng = np.random.default_rng(seed)
     j, k = int(rng.integers(len(learner.pairs.cost))), float(rng.choice(scales(learner)))
     work.grid[0] = j, k
-    constant = learner._act(ROW)
+    constant = learner._act(tasks.ROW)
     twin = twin_of(learner)
     p = incumbent_of(learner, twin)
     entry = twin.entries[j]
     found = twin.bounds(entry, np.array([k]), p)
     toll = 0.0 if learner.widths == "per-arc" else 1.0
     y = learner._work.a[:, j].max(axis=0) / k
-    safe_side = k * np.log(2) * (y > HIGH) + 0.01 * k * ((y > 0) & (y < LOW))  # what the table may add beyond its ends
+    safe_side = k * np.log(2) * (y > MOST_Y) + 0.01 * k * (
+        (y > 0) & (y < LEAST_Y)
+    )  # what the table may add beyond its ends
     wide = max(float(twin.arc_widths(entry, np.array([k]), side).sum()) for side in (0, 1))
     table = float(1e-5 * (k * mdp.n_arcs + 2 * wide) + 2 * safe_side.sum())
     for e in set(range(mdp.n_arcs)) - set(p):
@@ -143,17 +145,17 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
 def test_the_check_never_passes_while_a_challenger_may_be_better(mdp: MDP, seed: int, epsilon: float) -> None:
     learner = learner_on(mdp, seed)
     learner._epsilon = epsilon
-    passed = learner._act(CHECK) == 1.0
+    passed = learner._act(tasks.CHECK) == 1.0
     twin = twin_of(learner)
     p = incumbent_of(learner, twin)
     gap = max(twin.best_bounds(p, slopes_of(learner)).values(), default=0.0)
     if passed:
         assert gap <= epsilon + 1e-9
-    certified = learner._act(CERTIFY)
+    certified = learner._act(tasks.CERTIFY)
     gap = max(twin.best_bounds(p, slopes_of(learner)).values(), default=0.0)
     assert certified >= gap - 1e-9
     learner._epsilon = certified * (1 + 1e-9) + 1e-12
-    assert learner._act(CHECK) == 1.0
+    assert learner._act(tasks.CHECK) == 1.0
 
 
 @settings(max_examples=100)
@@ -186,7 +188,7 @@ def test_elimination_happens() -> None:
 def test_the_bound_shown_for_a_pair_is_the_enumerated_one(mdp: MDP, seed: int) -> None:
     learner = learner_on(mdp, seed)
     twin = twin_of(learner)
-    learner._act(CERTIFY)
+    learner._act(tasks.CERTIFY)
     p = incumbent_of(learner, twin)
     for q, g in list(twin.best_bounds(p, slopes_of(learner)).items())[:4]:
         shown = pair_bound(learner, np.array(q), np.array(p))
@@ -196,12 +198,12 @@ def test_the_bound_shown_for_a_pair_is_the_enumerated_one(mdp: MDP, seed: int) -
 
 def test_the_table_never_lies_below_the_conjugate() -> None:
     rng = np.random.default_rng(0)
-    inside = np.exp(rng.uniform(np.log(LOW), np.log(HIGH), 6000))
-    outside = np.concatenate([LOW * 10 ** -rng.uniform(0, 3, 500), HIGH * 10 ** rng.uniform(0, 4, 500)])
-    y = np.concatenate([inside, outside, conjugate_table().y, [LOW, HIGH, 0.7978845608]])
+    inside = np.exp(rng.uniform(np.log(LEAST_Y), np.log(MOST_Y), 6000))
+    outside = np.concatenate([LEAST_Y * 10 ** -rng.uniform(0, 3, 500), MOST_Y * 10 ** rng.uniform(0, 4, 500)])
+    y = np.concatenate([inside, outside, conjugate_table().y, [LEAST_Y, MOST_Y, 0.7978845608]])
     exact, of = h_star(y), getattr(conjugate, "py_func", conjugate)
     table = np.array([of(conjugate_table(), float(v), float(np.log(v))) for v in y])
     assert (table >= exact).all()
-    assert (table <= exact + 1e-5 * (1 + exact) + np.log(2) * (y > HIGH) + 0.01 * (y < LOW)).all()
+    assert (table <= exact + 1e-5 * (1 + exact) + np.log(2) * (y > MOST_Y) + 0.01 * (y < LEAST_Y)).all()
     known = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
     assert h_star(known) == pytest.approx([1.538, 0.150, 0.051, 1.332, 7.307], abs=6e-4)

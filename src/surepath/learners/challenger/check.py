@@ -21,7 +21,7 @@ from surepath.kernels.jit import Whole, inner_kernel
 from surepath.learners.challenger.bound import challenge
 from surepath.learners.challenger.state import PER_ARC, RIVAL, Evidence, Pairs, Scratch
 
-ROUNDING = 1e-12  # relative: of the returns' scale
+RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
 NO_ROW, PASSED = -1, -2
 
@@ -94,11 +94,11 @@ def judge(
     for h in range(len(work.incumbent)):
         value += abs(work.mean[work.incumbent[h]])
     slack = work.slack[0] + SHARE * abs(epsilon)
-    rounding = ROUNDING * value + slack
+    rounding = RETURNS_ROUNDING * value + slack
     wall = -work.grid[row, 1]
     # A bound of a noisy row must pass in spite of rounding, which may have made it smaller. Ties of quiet paths, whose
     # rewards are exact, count as ties in spite of rounding.
-    limit = epsilon + ROUNDING * wall if wall > 0.0 else epsilon - slack
+    limit = epsilon + RETURNS_ROUNDING * wall if wall > 0.0 else epsilon - slack
     for i in range(len(first) - 1):
         here = work.behind[i] + constant
         for e in range(first[i], first[i + 1]):

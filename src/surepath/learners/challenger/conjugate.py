@@ -18,7 +18,7 @@ from scipy.special import erfcx, log_ndtr
 from surepath._types import FloatArray
 from surepath.kernels.jit import hot_kernel
 
-LOW, HIGH, POINTS = 1e-4, 200.0, 4001
+LEAST_Y, MOST_Y, POINTS = 1e-4, 200.0, 4001
 SAFETY = 1e-13  # rounding of the exact points, added on the safe side
 
 
@@ -62,20 +62,20 @@ def exact_conjugate(y: FloatArray) -> FloatArray:
 @lru_cache(maxsize=1)
 def conjugate_table() -> Conjugate:
     """The table, computed once."""
-    y = np.exp(np.linspace(np.log(LOW), np.log(HIGH), POINTS))
+    y = np.exp(np.linspace(np.log(LEAST_Y), np.log(MOST_Y), POINTS))
     value = exact_conjugate(y)
     value += SAFETY * (1 + value)
     rise = np.append(np.diff(value) / np.diff(y), 0.0)
-    per_log = (POINTS - 1) / (np.log(HIGH) - np.log(LOW))
-    return Conjugate(y, value, rise, float(np.log(LOW)), float(per_log))
+    per_log = (POINTS - 1) / (np.log(MOST_Y) - np.log(LEAST_Y))
+    return Conjugate(y, value, rise, float(np.log(LEAST_Y)), float(per_log))
 
 
 def table_conjugate(y: FloatArray) -> FloatArray:
     """h*(y) or a little above it, for an array of slopes: what the kernel computes, in NumPy."""
     table = conjugate_table()
     inside = np.interp(y, table.y, table.value)
-    left = table.value[0] + np.log(LOW / np.minimum(y, LOW))
-    return np.asarray(np.where(y < LOW, left, np.where(y >= HIGH, 0.5 * y * y, inside)))
+    left = table.value[0] + np.log(LEAST_Y / np.minimum(y, LEAST_Y))
+    return np.asarray(np.where(y < LEAST_Y, left, np.where(y >= MOST_Y, 0.5 * y * y, inside)))
 
 
 @hot_kernel

@@ -18,13 +18,15 @@ from surepath._checks import one_of, real
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, no_reality
+from surepath.learners import tasks
 from surepath.learners.base import Learner, locked
 from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import PRIORS, WIDTHS, pairs_of
-from surepath.learners.challenger.run import AGAIN, CERTIFY, DONE, INCUMBENT, PAUSED, PLAN, RUN, TELL, WAKE, act
+from surepath.learners.challenger.run import DONE, PAUSED, act
 from surepath.learners.challenger.sampling import SAMPLING
-from surepath.learners.challenger.state import EPISODES, NEXT_FULL, READY, Scratch, new_evidence, new_scratch
+from surepath.learners.challenger.state import Scratch, new_evidence, new_scratch
 from surepath.learners.record import BUDGET, CLEARED, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
@@ -123,14 +125,14 @@ class Challenger(Learner):
         """Check and plan, once per state of the evidence."""
         if self._planned or self.stopped:
             return
-        if self._act(PLAN) == 1.0:
+        if self._act(tasks.PLAN) == 1.0:
             self.stopped = True
             self.stop_reason = STOP_REASONS[CLEARED]
         self._planned = True
 
     def _check_anew(self) -> None:
         """Make a full check now, whatever was planned."""
-        self._seen.memo[NEXT_FULL] = self._seen.memo[READY] = 0.0
+        self._seen.memo[at.NEXT_FULL] = self._seen.memo[at.READY] = 0.0
         self._planned = False
         self._settle()
 
@@ -147,7 +149,7 @@ class Challenger(Learner):
         if change > 0:  # what is asked for next goes beside it
             work.path[:] = path
             covering = bool((work.mark[(seen.visits == 0) & ~self.pairs.is_known] > 0).any())
-            self._act(PLAN if covering else AGAIN)
+            self._act(tasks.PLAN if covering else tasks.AGAIN)
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         seen, played = self._seen, path[: len(gains)]
@@ -158,9 +160,9 @@ class Challenger(Learner):
         seen.visits[played] += 1
         seen.sums[arcs] += news - seen.origin[arcs]
         self._work.path[:] = path
-        self._act(TELL)
+        self._act(tasks.TELL)
         self.episodes += 1
-        seen.memo[EPISODES] = self.episodes
+        seen.memo[at.EPISODES] = self.episodes
         self._planned = False
         self._settle()
 
@@ -170,14 +172,14 @@ class Challenger(Learner):
     def _recommend(self) -> IntArray:
         """Find the incumbent, the empirically best path over the arcs that are left, as the certificate does."""
         self._settle()
-        self._act(INCUMBENT)
+        self._act(tasks.INCUMBENT)
         return self._work.incumbent.copy()
 
     def _gap(self) -> float:
         """The least bound proven for the incumbent so far."""
         self._settle()
         planned = self._work.path.copy()
-        gap = max(0.0, self._act(CERTIFY))
+        gap = max(0.0, self._act(tasks.CERTIFY))
         self._work.path[:] = planned
         key = self._work.incumbent.tobytes()
         gap = min(gap, self._proven.pop(key, np.inf))
@@ -214,7 +216,7 @@ class Challenger(Learner):
         for name, array in self._seen._asdict().items():
             array[:] = evidence[name]
         self._work = self._new_scratch()
-        self._act(WAKE)
+        self._act(tasks.WAKE)
         self._planned = bool(evidence["planned"])
         self._work.path[:] = evidence["plan"]
         self._work.mark[:] = evidence["marks"]
@@ -226,7 +228,7 @@ class Challenger(Learner):
         size, horizon = len(epsilons), self.mdp.horizon
         record = RunRecord.empty(size, horizon)
         start = rng.bit_generator.state
-        for at, epsilon in enumerate(epsilons.tolist()):
+        for i, epsilon in enumerate(epsilons.tolist()):
             rng.bit_generator.state = start
             own = self if epsilon == self._first_epsilon else self.fresh(epsilon)
             assert isinstance(own, Challenger)
@@ -235,16 +237,16 @@ class Challenger(Learner):
             answer = PAUSED
             while answer == PAUSED:
                 raise_if_cancelled()
-                pause = seen.memo[EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
-                answer = act(graph, pairs, seen, work, reality, rng, RUN, budget, pause, epsilon)
+                pause = seen.memo[at.EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
+                answer = act(graph, pairs, seen, work, reality, rng, tasks.RUN, budget, pause, epsilon)
             done = answer == DONE
             eliminated = int((~seen.alive).sum())
-            gap = act(graph, pairs, seen, work, reality, rng, CERTIFY, 0, 0.0, epsilon)
-            record.tau[at] = int(seen.memo[EPISODES])
-            record.reason[at] = CLEARED if done else BUDGET
-            record.path[at] = work.incumbent
-            record.eliminated[at] = eliminated
-            record.gap[at] = max(0.0, min(gap, epsilon) if done else gap)
+            gap = act(graph, pairs, seen, work, reality, rng, tasks.CERTIFY, 0, 0.0, epsilon)
+            record.tau[i] = int(seen.memo[at.EPISODES])
+            record.reason[i] = CLEARED if done else BUDGET
+            record.path[i] = work.incumbent
+            record.eliminated[i] = eliminated
+            record.gap[i] = max(0.0, min(gap, epsilon) if done else gap)
         return record
 
 

@@ -20,11 +20,11 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.learners.challenger.conjugate import conjugate_table
-from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM, Pairs
+from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM_PRIOR, Pairs
 from surepath.model.mdp import MDP
 
 WIDTHS = {"one-sided": ONE_SIDED, "two-sided": TWO_SIDED, "per-arc": PER_ARC}
-PRIORS = {"detour": (DETOUR,), "uniform": (UNIFORM,), "both": (DETOUR, UNIFORM)}
+PRIORS = {"detour": (DETOUR,), "uniform": (UNIFORM_PRIOR,), "both": (DETOUR, UNIFORM_PRIOR)}
 
 DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
@@ -78,7 +78,7 @@ def pairs_of(
     per_arc = widths == "per-arc"
     if per_arc:  # an interval for each arc knows no sides
         c[OWN] = c[RIVAL]
-    kinds = (UNIFORM,) if per_arc else PRIORS[prior]  # per-arc widths have no prior over plans
+    kinds = (UNIFORM_PRIOR,) if per_arc else PRIORS[prior]  # per-arc widths have no prior over plans
     cost = np.log(1 / delta) + np.log(1 / np.repeat(weight, len(kinds))) + np.log(len(kinds))
     if per_arc:
         cost = cost + np.log(max(1, int((~mdp.is_known).sum())))

@@ -12,13 +12,12 @@ import numpy as np
 from surepath.kernels.arrays import Graph, Reality
 from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, inner_kernel
+from surepath.learners import tasks
+from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
-from surepath.learners.challenger.sampling import MAX_DIAMETER, SEPARATING, cover, marked, separate, weigh
-from surepath.learners.challenger.state import ENTRY, EPISODES, NEXT_FULL, READY, SLOPE, Evidence, Pairs, Scratch
-
-# What `act` can be asked for.
-PLAN, AGAIN, TELL, WAKE, RUN, INCUMBENT, CERTIFY, CHECK, ROW = range(9)
+from surepath.learners.challenger.sampling import BY_DIAMETER, BY_SEPARATION, cover, marked, separate, weigh
+from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
@@ -31,28 +30,28 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
         return False
     set_incumbent(graph, seen, work)
     memo, row = seen.memo, 0
-    t = memo[EPISODES]
-    if t >= memo[NEXT_FULL] or memo[READY] == 0.0:
+    t = memo[at.EPISODES]
+    if t >= memo[at.NEXT_FULL] or memo[at.READY] == 0.0:
         row = check(graph, pairs, seen, work, epsilon, np.int64(1))
         if row == PASSED:
             return True
-        memo[NEXT_FULL] = t + max(1.0, np.floor(pairs.patience * t))
-        memo[READY] = 0.0
+        memo[at.NEXT_FULL] = t + max(1.0, np.floor(pairs.patience * t))
+        memo[at.READY] = 0.0
         if row != NO_ROW:
-            memo[ENTRY], memo[SLOPE] = work.grid[row, 0], work.grid[row, 1]
-            memo[READY] = 1.0
+            memo[at.ENTRY], memo[at.SLOPE] = work.grid[row, 0], work.grid[row, 1]
+            memo[at.READY] = 1.0
     else:
-        work.grid[0, 0], work.grid[0, 1] = memo[ENTRY], memo[SLOPE]
+        work.grid[0, 0], work.grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
             work.cleared[e] = False
-    if pairs.sampling == SEPARATING and row != NO_ROW:
+    if pairs.sampling == BY_SEPARATION and row != NO_ROW:
         if separate(graph, pairs, seen, work, row, epsilon):
             return True
         if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
-            weigh(graph, pairs, seen, work, np.int64(MAX_DIAMETER))
+            weigh(graph, pairs, seen, work, np.int64(BY_DIAMETER))
     else:
-        weigh(graph, pairs, seen, work, np.int64(max(pairs.sampling, MAX_DIAMETER)))
+        weigh(graph, pairs, seen, work, np.int64(max(pairs.sampling, BY_DIAMETER)))
     heaviest(graph, seen, work.mark, work.ahead, work.path)
     return False
 
@@ -98,48 +97,48 @@ def act(
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
     same plan. TELL takes in visits and sums already added for the arcs in work.path, WAKE those of all arcs. RUN plays
     until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
-    INCUMBENT leaves the path to recommend in work.incumbent, and so do the three tasks after it, which are about that
+    INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY, CHECK and ROW, which are about that
     path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
     ROW makes the passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of
     `challenge`.
     """
-    if task == PLAN:
+    if task == tasks.PLAN:
         return 1.0 if plan(graph, pairs, seen, work, epsilon) else 0.0
-    if task == AGAIN:
+    if task == tasks.AGAIN:
         again(graph, seen, work)
         return 0.0
-    if task == TELL:
+    if task == tasks.TELL:
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
         return 0.0
-    if task == WAKE:
+    if task == tasks.WAKE:
         for e in range(len(seen.visits)):
             refresh(pairs, seen, work, e)
         return 0.0
-    if task >= INCUMBENT:
+    if task != tasks.RUN:
         set_incumbent(graph, seen, work)
-    if task == INCUMBENT:
+    if task == tasks.INCUMBENT:
         return 0.0
-    if task == CERTIFY:
+    if task == tasks.CERTIFY:
         return float(certify(graph, pairs, seen, work))
-    if task == CHECK:
+    if task == tasks.CHECK:
         return 1.0 if check(graph, pairs, seen, work, epsilon, np.int64(0)) == PASSED else 0.0
-    if task == ROW:
+    if task == tasks.ROW:
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
         return float(challenge(graph, pairs, seen, work, np.int64(0)))
     memo = seen.memo
-    while memo[EPISODES] < pause:
+    while memo[at.EPISODES] < pause:
         if plan(graph, pairs, seen, work, epsilon):
             return DONE
-        if memo[EPISODES] >= limit:
+        if memo[at.EPISODES] >= limit:
             return CUT
-        count = min(plays(pairs, seen, work, pairs.repeat), limit - int(memo[EPISODES]))
+        count = min(plays(pairs, seen, work, pairs.repeat), limit - int(memo[at.EPISODES]))
         for _ in range(count):
             for h in range(len(work.path)):
                 e = work.path[h]
                 take_in(seen, e, draw(reality, e, rng))
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
-        memo[EPISODES] += count
+        memo[at.EPISODES] += count
     return PAUSED

@@ -22,7 +22,7 @@ from surepath.learners.challenger.check import judge, left
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
 SAMPLING = ("separating", "max-diameter", "coverage")
-SEPARATING, MAX_DIAMETER, COVERAGE = range(3)
+BY_SEPARATION, BY_DIAMETER, BY_COVERAGE = range(3)
 MEMORY = 0.5  # what a challenger counts for in the next plan
 FORGOTTEN = 1e-3  # below this it no longer counts
 
@@ -92,7 +92,7 @@ def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, sampling: W
         work.mark[e] = 0.0
         if seen.alive[e] and not pairs.is_known[e]:
             n = seen.visits[e] + seen.pending[e]
-            if sampling == COVERAGE:
+            if sampling == BY_COVERAGE:
                 work.mark[e] = 1.0 if n <= least else 0.0
             else:
                 work.mark[e] = pairs.sigma[e] * np.sqrt(np.log(4.0 * n * n * len(seen.alive)) / n)

@@ -10,7 +10,7 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
 
 ONE_SIDED, TWO_SIDED, PER_ARC = range(3)
-UNIFORM, DETOUR = range(2)
+UNIFORM_PRIOR, DETOUR = range(2)
 
 # Whose arc it is: the first index of c and of what follows from it.
 RIVAL, OWN = range(2)
@@ -27,7 +27,7 @@ class Pairs(NamedTuple):
     is_known: BoolArray  # [N] reward known in advance
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
     scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first
-    prior: IntArray  # [J] UNIFORM or DETOUR
+    prior: IntArray  # [J] UNIFORM_PRIOR or DETOUR
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     sides: int  # ONE_SIDED, TWO_SIDED, or PER_ARC (CLUCB: a width for each arc, differences of paths)
     log_paths: float

@@ -9,15 +9,13 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import bare_kernel, inner_kernel
+from surepath.learners import tasks
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import eliminate, mark
 from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
 from surepath.learners.per_arc.layout import lay_out
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import NO_PERIODS, Rules, State
-
-# What `attend` can be asked for.
-WAKE, REVIVE, PRETEND = range(3)
 
 
 @inner_kernel
@@ -56,9 +54,9 @@ def pretend(graph: Layers, rules: Rules, state: State) -> None:
 @bare_kernel
 def attend(graph: Layers, rules: Rules, state: State, task: int) -> None:
     """WAKE: work out what follows from a state that was loaded.  REVIVE, PRETEND: see above."""
-    if task == WAKE:
+    if task == tasks.WAKE:
         lay_out(graph, rules, state)
-    elif task == REVIVE:
+    elif task == tasks.REVIVE:
         revive(graph, rules, state)
     else:
         pretend(graph, rules, state)

@@ -12,7 +12,7 @@ from surepath.kernels.widths import WIDTHS
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.eprl import PRESETS
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
-from surepath.learners.per_arc.recommendation import CAUTIOUS
+from surepath.learners.per_arc.recommendation import RECOMMEND_CAUTIOUS
 from surepath.learners.per_arc.sampling import OPTIMISTIC
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP
@@ -86,7 +86,7 @@ class BPIUCRL(RuleLearner):
             strict=0,
             at_eliminations=int(authors),
             single=0,
-            recommendation=CAUTIOUS,
+            recommendation=RECOMMEND_CAUTIOUS,
             widths_first=int(authors),
             least_played=int(authors),
             seed=0,

@@ -18,22 +18,13 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, layers_of, no_reality
 from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
+from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.aside import PRETEND, REVIVE, WAKE, attend
+from surepath.learners.per_arc.aside import attend
 from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
-from surepath.learners.per_arc.run import (
-    ADVISE,
-    ASK,
-    DROP,
-    FINISH,
-    RUN,
-    SET_UP,
-    TELL,
-    TEST,
-    play,
-)
+from surepath.learners.per_arc.run import play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.per_arc.width_tables import new_table, table_of
@@ -74,7 +65,7 @@ class RuleLearner(Learner):
         self._imagined: State | None = None  # the state with the plays under way told, within one ask(n)
         self._no_record = RunRecord.empty(1, mdp.horizon)
         self._epsilons = np.array([self.epsilon])
-        self._serve(SET_UP)
+        self._serve(tasks.SET_UP)
         self._connect()
 
     def _connect(self) -> None:
@@ -123,7 +114,7 @@ class RuleLearner(Learner):
 
     def _recommend(self) -> IntArray:
         """The path this learner stands by now, int [H]."""
-        self._serve(ADVISE)
+        self._serve(tasks.ADVISE)
         return cast(IntArray, self._state.path[at.ADVICE].copy())
 
     def _gap(self) -> float:
@@ -133,7 +124,7 @@ class RuleLearner(Learner):
         learner has stopped because a single plan is left. Infinite while that cannot be said yet. With the
         `empirical` widths it is a figure without a proof.
         """
-        return self._serve(ADVISE)
+        return self._serve(tasks.ADVISE)
 
     def widths_now(self) -> FloatArray:
         """Half the confidence interval of each arc, infinite where unvisited, float [N]."""
@@ -154,7 +145,7 @@ class RuleLearner(Learner):
     def _choose(self) -> IntArray:
         if self.sampling_rule is not None:
             return self._chosen_by_rule(self.sampling_rule)
-        self._serve(ASK)
+        self._serve(tasks.ASK)
         return cast(IntArray, self._state.path[at.PATH])
 
     def _chosen_by_rule(self, rule: SamplingRule) -> IntArray:
@@ -174,14 +165,14 @@ class RuleLearner(Learner):
             self._imagined = copies(self._state._replace(table=self._table_for(self.episodes + 1)))
             for path in self._under_way:
                 self._imagined.path[at.PATH] = path
-                attend(self.layers, self.rules, self._imagined, PRETEND)
-        self._serve(ASK, self._imagined)
+                attend(self.layers, self.rules, self._imagined, tasks.PRETEND)
+        self._serve(tasks.ASK, self._imagined)
         return cast(IntArray, self._imagined.path[at.PATH])
 
     def _set_under_way(self, path: IntArray, change: int) -> None:
         if change > 0 and self._imagined is not None:
             self._imagined.path[at.PATH] = path
-            attend(self.layers, self.rules, self._imagined, PRETEND)
+            attend(self.layers, self.rules, self._imagined, tasks.PRETEND)
         else:
             self._imagined = None
 
@@ -192,7 +183,7 @@ class RuleLearner(Learner):
         self._state.path[at.PATH] = path
         self._state.stage[at.GAIN, : len(gains)] = gains
         self._state.tally[at.PLAYED] = len(gains)
-        reason = int(self._serve(TELL))
+        reason = int(self._serve(tasks.TELL))
         self.episodes += 1
         if before is not None:
             try:
@@ -214,8 +205,8 @@ class RuleLearner(Learner):
         if self.elimination_rule is not None:
             rule = self.elimination_rule
             self._state.flag[at.MARKED] = checked_mask(rule.eliminate(View(self)), rule, self.mdp.n_arcs)
-            self._serve(DROP)
-            reason = int(self._serve(TEST))
+            self._serve(tasks.DROP)
+            reason = int(self._serve(tasks.TEST))
         if self.stopping_rule is not None:
             return GAP if bool(self.stopping_rule.stop(View(self))) else GO_ON
         return reason
@@ -224,14 +215,14 @@ class RuleLearner(Learner):
 
     def _epsilon_changed(self) -> None:
         self._epsilons[0] = self.epsilon
-        reason = int(self._serve(TEST))
+        reason = int(self._serve(tasks.TEST))
         self._stop(reason if self.compiled else self._own_rules(reason))
 
     def _excluded_changed(self) -> None:
         self._imagined = None
         self._state.flag[at.CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
-        attend(self.layers, self.rules, self._state, REVIVE)
-        reason = int(self._serve(TEST))
+        attend(self.layers, self.rules, self._state, tasks.REVIVE)
+        reason = int(self._serve(tasks.TEST))
         self._stop(reason if self.compiled else self._own_rules(reason))
 
     def _evidence(self) -> dict[str, Any]:
@@ -270,7 +261,7 @@ class RuleLearner(Learner):
         self.rules = self.rules._replace(seed=int(evidence["seed"]))
         self._epsilons[0] = self.epsilon
         self._state = state._replace(table=self._table_for(self.episodes + 1))
-        attend(self.layers, self.rules, self._state, WAKE)
+        attend(self.layers, self.rules, self._state, tasks.WAKE)
         self._connect()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -289,7 +280,7 @@ class RuleLearner(Learner):
         limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table lies ready
         while True:
             state = state._replace(table=self._table_for(limit))
-            task = FINISH if limit == budget else RUN
+            task = tasks.FINISH if limit == budget else tasks.RUN
             self._player(graph, rules, state, reality, rng, task, limit, falling, record)
             if state.tally[at.SETTLED] == len(falling):
                 break

@@ -7,6 +7,7 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers, Reality
 from surepath.kernels.jit import bare_kernel, inner_kernel
+from surepath.learners import tasks
 from surepath.learners.per_arc import sampling
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
@@ -23,10 +24,7 @@ from surepath.model.rewards import GAUSSIAN
 
 _choose = sampling.choose
 
-# What `play` can be asked for.
-ASK, TELL, TEST, SET_UP, ADVISE, DROP, RUN, FINISH = range(8)
-
-# What it answers when static max-coverage must find a cover first; see `covered.py`.
+# What `play` answers when static max-coverage must find a cover first; see `run_with_covers.py`.
 NEEDS_COVER = -2.0
 
 
@@ -70,28 +68,28 @@ def play(
     tally = state.tally
     if tally[at.PERIOD] == 0:
         set_up(graph, rules, state)
-    if task == SET_UP:
+    if task == tasks.SET_UP:
         return 0.0
-    if task == ADVISE:
+    if task == tasks.ADVISE:
         return certified_gap(graph, rules, state)
-    if task == DROP:
+    if task == tasks.DROP:
         drop_marked(graph, rules, state)
         if tally[at.LOW] == 0:
             roll_period(state)
         return 0.0
-    while task <= TEST or (tally[at.EPISODES] < limit and tally[at.SETTLED] < len(epsilons)):
-        if task >= RUN and may_sprint(rules, state):
+    while task <= tasks.TEST or (tally[at.EPISODES] < limit and tally[at.SETTLED] < len(epsilons)):
+        if task >= tasks.RUN and may_sprint(rules, state):
             if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]]):
                 continue
             conclude(graph, rules, state, is_due(rules, state), np.bool_(False))
-        elif task != TEST:
-            if task != TELL:
+        elif task != tasks.TEST:
+            if task != tasks.TELL:
                 if rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
                     return NEEDS_COVER
                 _choose(graph, rules, state)
-            if task == ASK:
+            if task == tasks.ASK:
                 return 0.0
-            if task >= RUN:
+            if task >= tasks.RUN:
                 for h in range(state.path.shape[1]):
                     e = np.uint64(state.path[at.PATH, h])
                     if reality.plain == 1 and reality.kind[e] == GAUSSIAN:
@@ -108,13 +106,13 @@ def play(
             conclude(graph, rules, state, due, marked)
         while True:
             reason = verdict(graph, rules, state, epsilons[tally[at.SETTLED]])
-            if task <= TEST:
+            if task <= tasks.TEST:
                 return float(reason)
             if reason == GO_ON:
                 break
             settle(graph, rules, state, record, np.int64(reason))
             if tally[at.SETTLED] == len(epsilons):
                 break
-    while task == FINISH and tally[at.SETTLED] < len(epsilons):
+    while task == tasks.FINISH and tally[at.SETTLED] < len(epsilons):
         settle(graph, rules, state, record, np.int64(BUDGET))
     return 0.0

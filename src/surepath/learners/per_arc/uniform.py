@@ -12,8 +12,8 @@ from surepath.errors import SettingError
 from surepath.kernels.widths import WIDTHS
 from surepath.learners.per_arc.elimination import EVERY_EPISODE
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.learners.per_arc.recommendation import CAUTIOUS
-from surepath.learners.per_arc.sampling import UNIFORM
+from surepath.learners.per_arc.recommendation import RECOMMEND_CAUTIOUS
+from surepath.learners.per_arc.sampling import UNIFORM_SAMPLING
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP
 from surepath.model.mdp import MDP
@@ -65,7 +65,7 @@ class Uniform(RuleLearner):
 
     def _rules(self) -> Rules:
         return Rules(
-            sampling=UNIFORM,
+            sampling=UNIFORM_SAMPLING,
             by_return=0,
             by_value=0,
             schedule=EVERY_EPISODE,
@@ -78,7 +78,7 @@ class Uniform(RuleLearner):
             strict=0,
             at_eliminations=0,
             single=0,
-            recommendation=CAUTIOUS,
+            recommendation=RECOMMEND_CAUTIOUS,
             widths_first=0,
             least_played=0,
             seed=self.seed % (1 << 62),

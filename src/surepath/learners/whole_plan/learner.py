@@ -13,28 +13,13 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, no_reality
 from surepath.kernels.widths import WIDTHS
+from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.record import GO_ON, STOP_REASONS, RunRecord
-from surepath.learners.whole_plan.rounds import (
-    ADVISE,
-    ASK,
-    FINISH,
-    JUDGE,
-    LEFT,
-    MEASURE,
-    N_ACTIVE,
-    N_TALLY,
-    PIVOT,
-    PLAYED,
-    ROUND,
-    RUN,
-    SETTLED,
-    TELL,
-    TEST,
-    Plans,
-    play_plans,
-)
+from surepath.learners.whole_plan import state as at
+from surepath.learners.whole_plan.rounds import play_plans
+from surepath.learners.whole_plan.state import Plans
 from surepath.model.mdp import MDP
 
 # Fields of Plans that a snapshot keeps, under the names it gives them.
@@ -131,10 +116,10 @@ class WholePlan(Learner):
             centre=self.known_gain.copy(),
             gain=np.zeros(self.mdp.horizon),
             used=np.zeros(self.mdp.n_arcs, dtype=np.bool_),
-            tally=np.zeros(N_TALLY, dtype=np.int64),
+            tally=np.zeros(at.N_TALLY, dtype=np.int64),
             bound=np.array([float(WIDTHS.index(self.widths)), self.delta, self.prior, np.inf]),
         )
-        plans.tally[ROUND], plans.tally[LEFT], plans.tally[N_ACTIVE], plans.tally[PIVOT] = 1, count, count, -1
+        plans.tally[[at.ROUND, at.LEFT, at.N_ACTIVE, at.PIVOT]] = 1, count, count, -1
         return plans
 
     def _play(self, task: int, number: int = 0) -> float:
@@ -153,16 +138,16 @@ class WholePlan(Learner):
 
     def _recommend(self) -> IntArray:
         """The active plan of largest lower bound, int [H]."""
-        return cast(IntArray, self._arcs[int(self._play(ADVISE))].copy())
+        return cast(IntArray, self._arcs[int(self._play(tasks.ADVISE))].copy())
 
     def _gap(self) -> float:
         """Largest upper bound of an active plan minus the lower bound of the recommended one; 0 when one is left."""
-        if self._plans.tally[N_ACTIVE] == 1:
+        if self._plans.tally[at.N_ACTIVE] == 1:
             return 0.0
-        return self._play(MEASURE)
+        return self._play(tasks.MEASURE)
 
     def _choose(self) -> IntArray:
-        return cast(IntArray, self._arcs[int(self._play(ASK))])
+        return cast(IntArray, self._arcs[int(self._play(tasks.ASK))])
 
     def _choose_beside(self, index: int) -> IntArray:
         """The active plan with the fewest plays, those under way included; ties: lowest plan."""
@@ -173,10 +158,10 @@ class WholePlan(Learner):
         return cast(IntArray, self._arcs[active[np.argmin(plays[active])]])
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        self._plans.tally[PLAYED] = len(gains)
+        self._plans.tally[at.PLAYED] = len(gains)
         self._plans.gain[: len(gains)] = gains
         self.episodes += 1
-        reason = int(self._play(TELL, self._rank(path)))
+        reason = int(self._play(tasks.TELL, self._rank(path)))
         played = path[: len(gains)]
         learned = ~self.mdp.is_known[played]
         self._visits[played] += 1
@@ -191,12 +176,12 @@ class WholePlan(Learner):
 
     def _epsilon_changed(self) -> None:
         self._epsilons[0] = self.epsilon
-        self._stop(int(self._play(TEST)))
+        self._stop(int(self._play(tasks.TEST)))
 
     def _excluded_changed(self) -> None:
         self._plans.active[:] = ~self._excluded[self._arcs].any(axis=1)
-        self._play(JUDGE)
-        self._stop(int(self._play(TEST)))
+        self._play(tasks.JUDGE)
+        self._stop(int(self._play(tasks.TEST)))
 
     def _evidence(self) -> dict[str, Any]:
         """What was seen of arcs and of plans, which plans are left, and where the round stands."""
@@ -225,10 +210,10 @@ class WholePlan(Learner):
         falling = np.ascontiguousarray(epsilons[order])
         record, plans = RunRecord.empty(len(falling), self.mdp.horizon), self._new_plans()
         limit = 0
-        while plans.tally[SETTLED] < len(falling):
+        while plans.tally[at.SETTLED] < len(falling):
             raise_if_cancelled()
             limit = min(budget, limit + 1_000_000)
-            play_plans(plans, reality, rng, FINISH if limit == budget else RUN, limit, falling, record)
+            play_plans(plans, reality, rng, tasks.FINISH if limit == budget else tasks.RUN, limit, falling, record)
         back = np.argsort(order)
         return RunRecord(
             record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]

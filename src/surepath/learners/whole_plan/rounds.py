@@ -13,47 +13,18 @@ rewards that differ little lose nothing. What rounding can still do is added to 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._types import FloatArray
 from surepath.kernels.arrays import Reality
 from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel
 from surepath.kernels.origins import UNIT, origin_of
 from surepath.kernels.widths import base_width
+from surepath.learners import tasks
 from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
-
-# Places in Plans.tally.
-EPISODES, ROUND, LEFT, NEXT, N_ACTIVE, SETTLED, PLAYED, PIVOT, N_TALLY = range(9)
-# PLAYED: how many steps of the trial in Plans.gain were played.  PIVOT: -1 before the first return.
-# Place in Plans.bound of the largest upper less the largest lower bound after the last round.
-SPAN = 3
-# What `play_plans` can be asked for.
-ASK, TELL, ADVISE, MEASURE, JUDGE, TEST, RUN, FINISH = range(8)
-
-
-class Plans(NamedTuple):
-    """All plans and what is known of them."""
-
-    arcs: IntArray  # [P, H] the plans
-    learned: BoolArray  # [N] arcs whose reward must be learned
-    noise: FloatArray  # [N] sigma of each arc
-    sigma: FloatArray  # [P]
-    visits: IntArray  # [P] whole returns seen
-    sums: FloatArray  # [P] of returns, relative to the origins
-    active: BoolArray  # [P]
-    base: FloatArray  # [P] sum of the centres less that of the pivot, once visited
-    size: FloatArray  # [P] what rounding can have done to it
-    upper: FloatArray  # [P] upper bound when last looked at
-    seen: BoolArray  # [N] arcs that have an origin, or need none
-    origin: FloatArray  # [N] first gain of each arc to learn
-    centre: FloatArray  # [N] the same, or the known gain
-    gain: FloatArray  # [H] gains of the trial at hand
-    used: BoolArray  # [N] room for marks
-    tally: IntArray  # [N_TALLY]
-    bound: FloatArray  # [4] kind of width (as a float), delta, c, SPAN
+from surepath.learners.whole_plan import state as at
+from surepath.learners.whole_plan.state import Plans
 
 
 @hot_kernel
@@ -83,7 +54,7 @@ def interval(plans: Plans, p: int) -> tuple[float, float]:
 @inner_kernel
 def set_base(plans: Plans, p: int) -> None:
     """The value of plan p, all of whose arcs were seen, relative to the pivot."""
-    pivot, horizon = plans.tally[PIVOT], plans.arcs.shape[1]
+    pivot, horizon = plans.tally[at.PIVOT], plans.arcs.shape[1]
     base, size, rewards = 0.0, 0.0, 0.0
     for h in range(horizon):
         difference = plans.centre[plans.arcs[p, h]] - plans.centre[plans.arcs[pivot, h]]
@@ -97,12 +68,12 @@ def set_base(plans: Plans, p: int) -> None:
 @inner_kernel
 def find_pivot(plans: Plans) -> None:
     """Make the plan of largest mean the pivot: then the values that matter are the smallest."""
-    pivot = plans.tally[PIVOT]
+    pivot = plans.tally[at.PIVOT]
     best = plans.base[pivot] + plans.sums[pivot] / plans.visits[pivot]
     for p in range(len(plans.visits)):
         if plans.visits[p] > 0 and plans.base[p] + plans.sums[p] / plans.visits[p] > best:
             pivot, best = p, plans.base[p] + plans.sums[p] / plans.visits[p]
-    plans.tally[PIVOT] = pivot
+    plans.tally[at.PIVOT] = pivot
     for p in range(len(plans.visits)):
         if plans.visits[p] > 0:
             set_base(plans, p)
@@ -127,7 +98,7 @@ def judge(plans: Plans) -> None:
     """Drop what is ruled out and begin the next round; SPAN, which what is dropped does not change, is kept."""
     tally = plans.tally
     top, floor, _ = bounds(plans)
-    plans.bound[SPAN] = top - floor
+    plans.bound[at.SPAN] = top - floor
     least, active = -1, 0
     for p in range(len(plans.visits)):
         if plans.active[p] and plans.upper[p] < floor:
@@ -136,30 +107,30 @@ def judge(plans: Plans) -> None:
             active += 1
             if least < 0 or plans.visits[p] < least:
                 least = plans.visits[p]
-    tally[N_ACTIVE] = active
-    tally[ROUND] = least + 1
-    tally[NEXT] = 0
+    tally[at.N_ACTIVE] = active
+    tally[at.ROUND] = least + 1
+    tally[at.NEXT] = 0
     left = 0
     for p in range(len(plans.visits)):
         if plans.active[p] and plans.visits[p] <= least:
             left += 1
-    tally[LEFT] = left
+    tally[at.LEFT] = left
 
 
 @hot_kernel
 def choose(plans: Plans) -> int:
     """The next active plan of this round."""
-    p = plans.tally[NEXT]
-    while not plans.active[p] or plans.visits[p] >= plans.tally[ROUND]:
+    p = plans.tally[at.NEXT]
+    while not plans.active[p] or plans.visits[p] >= plans.tally[at.ROUND]:
         p += 1
-    plans.tally[NEXT] = p
+    plans.tally[at.NEXT] = p
     return int(p)
 
 
 @inner_kernel
 def find_origins(plans: Plans, p: int) -> None:
     """The origins of arcs that the trial of plan p in Plans.gain is the first to play."""
-    for h in range(plans.tally[PLAYED]):
+    for h in range(plans.tally[at.PLAYED]):
         e = plans.arcs[p, h]
         if not plans.seen[e]:
             plans.seen[e] = True
@@ -174,26 +145,26 @@ def absorb(plans: Plans, p: int) -> bool:
     A trial that broke off tells of the arcs it played and nothing of the plan, whose return was not seen.
     """
     tally, total = plans.tally, 0.0
-    tally[EPISODES] += 1
+    tally[at.EPISODES] += 1
     if plans.visits[p] == 0:
         find_origins(plans, p)
-    for h in range(tally[PLAYED]):
+    for h in range(tally[at.PLAYED]):
         e = plans.arcs[p, h]
         if plans.learned[e]:
             total += plans.gain[h] - plans.origin[e]
-    if tally[PLAYED] < plans.arcs.shape[1]:
+    if tally[at.PLAYED] < plans.arcs.shape[1]:
         return False
     plans.visits[p] += 1
     plans.sums[p] += total
     if plans.visits[p] == 1:
-        if tally[PIVOT] < 0:
-            tally[PIVOT] = p
+        if tally[at.PIVOT] < 0:
+            tally[at.PIVOT] = p
         set_base(plans, p)
-    if plans.active[p] and plans.visits[p] == tally[ROUND]:
-        tally[LEFT] -= 1
-    if tally[LEFT] > 0:
+    if plans.active[p] and plans.visits[p] == tally[at.ROUND]:
+        tally[at.LEFT] -= 1
+    if tally[at.LEFT] > 0:
         return False
-    if tally[ROUND] == 1:
+    if tally[at.ROUND] == 1:
         find_pivot(plans)
     judge(plans)
     return True
@@ -202,9 +173,9 @@ def absorb(plans: Plans, p: int) -> bool:
 @inner_kernel
 def verdict(plans: Plans, epsilon: float) -> int:
     """Whether to stop after a round; also when all that is left is known, and rounding is all that is left to learn."""
-    if plans.bound[SPAN] <= epsilon:
+    if plans.bound[at.SPAN] <= epsilon:
         return GAP
-    if plans.tally[N_ACTIVE] == 1:
+    if plans.tally[at.N_ACTIVE] == 1:
         return SINGLE
     for p in range(len(plans.visits)):
         if plans.active[p] and width_of(plans, p) != 0.0:
@@ -230,15 +201,15 @@ def unused(plans: Plans) -> int:
 @inner_kernel
 def settle(plans: Plans, record: RunRecord, reason: np.int64) -> None:
     """Note the answer for the next epsilon."""
-    at = plans.tally[SETTLED]
+    place = plans.tally[at.SETTLED]
     top, floor, best = bounds(plans)
-    record.tau[at] = plans.tally[EPISODES]
-    record.reason[at] = reason
+    record.tau[place] = plans.tally[at.EPISODES]
+    record.reason[place] = reason
     for h in range(plans.arcs.shape[1]):
-        record.path[at, h] = plans.arcs[best, h]
-    record.eliminated[at] = unused(plans)
-    record.gap[at] = 0.0 if plans.tally[N_ACTIVE] == 1 else top - floor
-    plans.tally[SETTLED] += 1
+        record.path[place, h] = plans.arcs[best, h]
+    record.eliminated[place] = unused(plans)
+    record.gap[place] = 0.0 if plans.tally[at.N_ACTIVE] == 1 else top - floor
+    plans.tally[at.SETTLED] += 1
 
 
 @bare_kernel
@@ -256,34 +227,34 @@ def play_plans(
     MEASURE gives the certified gap; JUDGE drops what is ruled out by what is known now; TEST says whether to stop.
     """
     tally = plans.tally
-    if task == ASK:
+    if task == tasks.ASK:
         return float(choose(plans))
-    if task == ADVISE:
+    if task == tasks.ADVISE:
         return float(bounds(plans)[2])
-    if task == MEASURE:
+    if task == tasks.MEASURE:
         top, floor, _ = bounds(plans)
         return top - floor
-    if task == JUDGE:
+    if task == tasks.JUDGE:
         judge(plans)
         return 0.0
-    if task == TEST:
+    if task == tasks.TEST:
         return float(verdict(plans, epsilons[0]))
-    if task == TELL:
+    if task == tasks.TELL:
         if absorb(plans, number):
             return float(verdict(plans, epsilons[0]))
         return float(GO_ON)
-    tally[PLAYED] = plans.arcs.shape[1]
-    while tally[EPISODES] < number and tally[SETTLED] < len(epsilons):
+    tally[at.PLAYED] = plans.arcs.shape[1]
+    while tally[at.EPISODES] < number and tally[at.SETTLED] < len(epsilons):
         p = choose(plans)
         for h in range(plans.arcs.shape[1]):
             plans.gain[h] = draw(reality, plans.arcs[p, h], rng)
         if not absorb(plans, p):
             continue
-        while tally[SETTLED] < len(epsilons):
-            reason = verdict(plans, epsilons[tally[SETTLED]])
+        while tally[at.SETTLED] < len(epsilons):
+            reason = verdict(plans, epsilons[tally[at.SETTLED]])
             if reason == GO_ON:
                 break
             settle(plans, record, np.int64(reason))
-    while task == FINISH and tally[SETTLED] < len(epsilons):
+    while task == tasks.FINISH and tally[at.SETTLED] < len(epsilons):
         settle(plans, record, np.int64(BUDGET))
     return 0.0

@@ -12,7 +12,7 @@ from surepath.learners.per_arc.rounding import safe_best, safe_lower
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 
 RECOMMENDATION = ("optimistic", "cautious")
-OPTIMISTIC, CAUTIOUS = range(2)
+RECOMMEND_OPTIMISTIC, RECOMMEND_CAUTIOUS = range(2)
 
 _optimistic, _cautious = optimistic.recommend, cautious.recommend
 
@@ -27,7 +27,7 @@ def certified_gap(graph: Layers, rules: Rules, state: State) -> float:
     then gives way (but for the authors' settings, in which the last action of a state stays and proves nothing).
     """
     single = rules.single == 1 and state.tally[at.CROWDED] == 0
-    if rules.recommendation == OPTIMISTIC or (single and rules.keep_last == 0):
+    if rules.recommendation == RECOMMEND_OPTIMISTIC or (single and rules.keep_last == 0):
         _optimistic(graph, rules, state)
         if single:
             return 0.0

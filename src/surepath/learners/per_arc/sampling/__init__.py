@@ -15,7 +15,7 @@ from surepath.learners.per_arc.sampling import (
 from surepath.learners.per_arc.state import Rules, State
 
 SAMPLING = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
-MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM = range(6)
+MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM_SAMPLING = range(6)
 
 _max_coverage, _max_diameter, _coverage = max_coverage.choose, max_diameter.choose, coverage.choose
 _optimistic, _uniform, _static = optimistic.choose, uniform.choose, static_max_coverage.choose
@@ -37,7 +37,7 @@ def choose(graph: Layers, rules: Rules, state: State) -> None:
         own = _static(graph, rules, state)
     elif rules.sampling == COVERAGE:
         own = _coverage(graph, rules, state)
-    elif rules.sampling == UNIFORM:
+    elif rules.sampling == UNIFORM_SAMPLING:
         own = _uniform(graph, rules, state)
     if rules.sampling == MAX_DIAMETER or not own:
         _max_diameter(graph, rules, state)

@@ -1,0 +1,9 @@
+"""What the compiled entry point of a learner can be asked for: one table for all of them, read as `tasks.RUN`.
+
+Each entry point says in its docstring which tasks it takes and what they do. The order matters in one place:
+`per_arc.run` takes ASK, TELL and TEST for single steps, and RUN and FINISH, which come last, for whole runs.
+"""
+
+ASK, TELL, TEST, SET_UP, ADVISE, DROP, MEASURE, JUDGE = range(8)
+PLAN, AGAIN, WAKE, REVIVE, PRETEND, INCUMBENT, CERTIFY, CHECK, ROW = range(8, 17)
+RUN, FINISH = range(17, 19)

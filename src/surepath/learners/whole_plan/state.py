@@ -1,0 +1,35 @@
+"""What the kernels of WholePlan take: all plans, what is known of them, and the names of places in their arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from surepath._types import BoolArray, FloatArray, IntArray
+
+# Places in Plans.tally.
+EPISODES, ROUND, LEFT, NEXT, N_ACTIVE, SETTLED, PLAYED, PIVOT, N_TALLY = range(9)
+# PLAYED: how many steps of the trial in Plans.gain were played.  PIVOT: -1 before the first return.
+# Place in Plans.bound of the largest upper less the largest lower bound after the last round.
+SPAN = 3
+
+
+class Plans(NamedTuple):
+    """All plans and what is known of them."""
+
+    arcs: IntArray  # [P, H] the plans
+    learned: BoolArray  # [N] arcs whose reward must be learned
+    noise: FloatArray  # [N] sigma of each arc
+    sigma: FloatArray  # [P]
+    visits: IntArray  # [P] whole returns seen
+    sums: FloatArray  # [P] of returns, relative to the origins
+    active: BoolArray  # [P]
+    base: FloatArray  # [P] sum of the centres less that of the pivot, once visited
+    size: FloatArray  # [P] what rounding can have done to it
+    upper: FloatArray  # [P] upper bound when last looked at
+    seen: BoolArray  # [N] arcs that have an origin, or need none
+    origin: FloatArray  # [N] first gain of each arc to learn
+    centre: FloatArray  # [N] the same, or the known gain
+    gain: FloatArray  # [H] gains of the trial at hand
+    used: BoolArray  # [N] scratch: arcs on an active plan
+    tally: IntArray  # [N_TALLY]
+    bound: FloatArray  # [4] kind of width (as a float), delta, c, SPAN
