@@ -10,7 +10,7 @@ from surepath.model.sources.gymnasium_env import play
 
 env = gymnasium.make("FrozenLake-v1", is_slippery=False)
 mdp = MDP.from_gymnasium(env, horizon=6)
-print(f"{mdp.n_arcs} arcs, {mdp.n_paths} plans")
+print(f"{mdp.n_arcs} options, {mdp.n_paths} plans")
 
 learner = Challenger(mdp, epsilon=0.5, delta=0.05, sigma=0.05)
 while not learner.stopped:
@@ -20,4 +20,4 @@ while not learner.stopped:
 plan = learner.recommend()
 moves = ["left", "down", "right", "up"]
 steps = [moves[int(action)] for _, action in mdp.path_labels(plan) if action != "(pass)"]
-print(f"{', '.join(steps)}: reward {play(env, mdp, plan).sum():g} after {learner.episodes} episodes")
+print(f"{', '.join(steps)}: score {play(env, mdp, plan).sum():g} after {learner.episodes} trials")

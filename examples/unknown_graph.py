@@ -1,4 +1,4 @@
-"""Unknown transitions: find out which step leads where from episodes alone, then learn which plan is best.
+"""Unknown transitions: find out which step leads where from trials alone, then learn which plan is best.
 
 Run: python examples/unknown_graph.py
 """
@@ -26,7 +26,7 @@ while not discovery.done:
     for stage in range(4):
         state = discovery.observe(*step(stage, state, discovery.act()))
 mdp = discovery.mdp(sigma=0.1)
-print(f"{mdp.n_arcs} arcs found in {discovery.episodes} episodes")
+print(f"{mdp.n_arcs} options found in {discovery.episodes} trials")
 
 learner = Challenger(mdp, epsilon=0.2, delta=0.05)
 discovery.tell(learner)  # what was seen on the way is valid data
@@ -38,4 +38,4 @@ while not learner.stopped:
 
 plan = learner.recommend()
 names = [action for _, action in mdp.path_labels(plan)]
-print(f"plan {names} is {world.regret_of(plan):.3f} short of the best (asked: 0.2), {learner.episodes} episodes in all")
+print(f"plan {names} is {world.regret_of(plan):.3f} short of the best (asked: 0.2), {learner.episodes} trials in all")

@@ -53,3 +53,15 @@ def test_links_between_documents_lead_somewhere() -> None:
     for file in [*DOCUMENTS, *ROOT.glob("*.md")]:
         for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", file.read_text(encoding="utf-8")):
             assert (file.parent / link).exists(), f"{file.name} links to {link}, which is not there"
+
+
+PAIRS = {"trial": "episode", "plan": "path", "step": "stage", "option": "arc", "score": "reward"}
+
+
+def test_the_glossary_maps_both_vocabularies_and_is_linked() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| ([\w ]+) \| ([^|]+) \|", text, re.MULTILINE))
+    for ours, theirs in {**PAIRS, "proven gap": "certified gap"}.items():
+        assert theirs in re.split(r"; ", table[ours].strip()), ours
+    assert "(glossary.md)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert "(docs/glossary.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

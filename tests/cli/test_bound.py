@@ -50,10 +50,10 @@ def test_sigma_replaces_the_noise() -> None:
 def test_text_shows_table_arcs_and_drawing() -> None:
     answer = run.invoke(app, ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05"])
     assert answer.exit_code == 0, answer.output
-    for part in ("Theorem 1", "how to read it", "arcs that cost most", "visits that each arc needs", "#####"):
+    for part in ("Theorem 1", "how to read it", "options that cost most", "trials that each option needs", "#####"):
         assert part in answer.output
     large = run.invoke(app, ["bound", "chain-v1/n8k4/seed7", "--epsilon", "0.3", "--delta", "0.1", "--no-time"])
-    assert "visits that each arc needs" not in large.output
+    assert "trials that each option needs" not in large.output
 
 
 def test_infinite_bounds_are_said() -> None:
@@ -85,7 +85,7 @@ def test_names_with_brackets_are_printed_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "[x].json"
     save_problem(file, mdp, Instance(mdp, Gaussian([0.0, 1.0])), epsilon=0.1, delta=0.05)
     answer = run.invoke(app, ["bound", str(file)], env={"COLUMNS": "200"}, catch_exceptions=False)
-    listing = answer.output[answer.output.index("arcs that cost most") : answer.output.index("visits that each")]
+    listing = answer.output[answer.output.index("options that cost most") : answer.output.index("trials that each")]
     for part in ("[/red]", "ask [fast]", "ask [bold]twice"):
         assert part in listing
 

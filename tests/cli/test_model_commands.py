@@ -95,12 +95,12 @@ def test_show_says_what_a_problem_is(tmp_path: Path) -> None:
     text = call("show", str(file))
     for part in (
         "starter: routes (minimize: smaller returns are better)",
-        "stages 3, states 6, arcs 9, 3 of them with a known reward",
+        "steps 3, states 6, options 9, 3 of them with a known score",
         "plans  4",
         "sigma  2 to 5",
         "asks   epsilon 1, delta 0.05",
         "best   22 by the means in the file, which a learner never sees:\n       bicycle > bridge > bicycle",
-        "    walk      -> station   known reward 8\n",
+        "    walk      -> station   known score 8\n",
     ):
         assert part in text
     facts = call_json("show", str(file))
@@ -113,7 +113,7 @@ def test_show_takes_ids_and_counts_beyond_counting() -> None:
     assert call_json("show", "chain-v1/n3k2/seed7")["plans"] == 8
     text = call("show", "chain-v1/n90k4/seed0")
     assert "plans  about 10^54.2" in text
-    assert "more than 60 arcs: draw them with --draw graph.svg" in text
+    assert "more than 60 options: draw them with --draw graph.svg" in text
     assert call_json("show", "chain-v1/n90k4/seed0")["plans"] is None
     assert " > ... > " in text
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from surepath._checks import WAYS_OUT
 from surepath._text import shown
-from surepath.model.plans import step_in_words
 
 if TYPE_CHECKING:
     from surepath.model.mdp import MDP
@@ -77,8 +76,8 @@ def lines(problem: Problem) -> list[str]:
     facts = summary(problem)
     goal = "larger returns are better" if facts["direction"] == "maximize" else "smaller returns are better"
     out = [f"{shown(facts['name'] or 'problem')} ({facts['direction']}: {goal})", *map(shown, facts["about"])]
-    known = f", {facts['known_arcs']:,} of them with a known reward" if facts["known_arcs"] else ""
-    out.append(f"stages {facts['stages']:,}, states {facts['states']:,}, arcs {facts['arcs']:,}{known}")
+    known = f", {facts['known_arcs']:,} of them with a known score" if facts["known_arcs"] else ""
+    out.append(f"steps {facts['stages']:,}, states {facts['states']:,}, options {facts['arcs']:,}{known}")
     out.append(f"plans  {plans_in_words(facts)}")
     if facts["sigma"] is not None:
         low, high = facts["sigma"]
@@ -94,11 +93,16 @@ def lines(problem: Problem) -> list[str]:
     return out
 
 
+def step_heading(mdp: MDP, stage: int) -> str:
+    """Name a step for people: its number, and its name where it has one."""
+    return f"step {stage}" if mdp.step_labels is None else f"step {stage} ({shown(mdp.step_labels[stage])})"
+
+
 def drawing(mdp: MDP) -> list[str]:
     """The graph in text: stage by stage, each state with its actions and where they lead."""
     out = []
     for h in range(mdp.horizon):
-        out.append(step_in_words(mdp, h))
+        out.append(step_heading(mdp, h))
         for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
             out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
@@ -107,7 +111,7 @@ def drawing(mdp: MDP) -> list[str]:
             for arc in arcs:
                 goal = int(mdp.target[arc])
                 ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
-                reward = f"   known reward {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
+                reward = f"   known score {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
                 out.append(f"    {names[arc]:<{width}} -> {ahead}{reward}")
     return out
 
@@ -124,5 +128,5 @@ def overview(mdp: MDP, best: list[int] | None = None) -> list[str]:
         for arc in range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1])):
             name = shown(mdp.action_label(arc))
             marks[name] = marks.get(name, False) or arc in chosen
-        out.append(f"stage {h:<2} " + "  ".join(f"[{name}]" if mark else f" {name} " for name, mark in marks.items()))
+        out.append(f"step {h:<2} " + "  ".join(f"[{name}]" if mark else f" {name} " for name, mark in marks.items()))
     return out

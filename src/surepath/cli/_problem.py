@@ -18,7 +18,8 @@ Delta = Annotated[
     float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
 ]
 Sigma = Annotated[
-    float | None, typer.Option(help="Noise of every arc, in place of the file's; needed where the file declares none.")
+    float | None,
+    typer.Option(help="Noise of every option, in place of the file's; needed where it declares none."),
 ]
 Direction = Annotated[str | None, typer.Option(help="For a CSV, which cannot say it: maximize or minimize.")]
 

@@ -26,11 +26,11 @@ def bound(
     sigma: Sigma = None,
     direction: Direction = None,
     time: Annotated[
-        bool | None, typer.Option("--time/--no-time", help="Compute T*; by default up to 5,000 arcs.")
+        bool | None, typer.Option("--time/--no-time", help="Compute T*; by default up to 5,000 options.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print how many episodes anybody needs, and how many EPRL may need, with the arcs that cost most."""
+    """Print how many trials any learner needs, and how many EPRL may need, with the options that cost most."""
     from surepath.errors import ProblemError
     from surepath.theory.summary import summarize
 
@@ -119,7 +119,7 @@ def as_data(answer: Summary, problem: str) -> dict[str, Any]:
 
 
 def number(value: float | None) -> str:
-    """A count of episodes for people."""
+    """A count of trials for people."""
     if value is None:
         return "-"
     if value == float("inf"):
@@ -148,7 +148,7 @@ def print_text(answer: Summary, problem: str) -> None:
     console.print(table)
     top = costliest(answer, COSTLIEST)
     if top:
-        listing = Table("stage", "state", "action", "gap", "visits needed", "in cut", title="arcs that cost most")
+        listing = Table("step", "state", "option", "gap", "trials needed", "in cut", title="options that cost most")
         for arc in top:
             data = arc_data(answer, arc)
             listing.add_row(
@@ -165,14 +165,16 @@ def print_text(answer: Summary, problem: str) -> None:
 
 
 def drawing(answer: Summary) -> list[str]:
-    """The graph in text with the visits each arc needs; [ ] marks the best plan, | the cut that proves the bound."""
+    """The graph in text with the trials each option needs; [ ] marks the best plan, | the cut that proves the bound."""
+    from surepath.cli._describe import step_heading
+
     mdp, local = answer.case.mdp, answer.lower.local
     best, cut = set(answer.case.gaps.optimal_path.tolist()), set(answer.lower.cut.tolist())
     finite = [x for x in local.tolist() if x < float("inf")]
     largest = max(finite, default=0.0)
-    out = ["visits that each arc needs ([] best plan, | cut of the bound)"]
+    out = ["trials that each option needs ([] best plan, | cut of the bound)"]
     for h in range(mdp.horizon):
-        out.append(f"stage {h}")
+        out.append(step_heading(mdp, h))
         for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
             out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))

@@ -22,7 +22,7 @@ def show(
     direction: Direction = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print stages, states, arcs and number of plans, and draw the graph."""
+    """Print the number of steps, states, options and plans, and draw the graph."""
     from surepath.cli._describe import SMALL, drawing, lines, overview, summary
 
     found = open_problem(problem, direction)
@@ -40,7 +40,7 @@ def show(
         best = None if found.instance is None else found.instance.best_path().tolist()
         text += ["", *overview(found.mdp, best)]
         if draw is None:
-            text.append(f"more than {SMALL} arcs: draw them with --draw graph.svg")
+            text.append(f"more than {SMALL} options: draw them with --draw graph.svg")
     if draw is not None:
         text.append(f"drawn in {shown(draw)}")
     typer.echo("\n".join(text))

@@ -33,7 +33,7 @@ def simulate(
     ] = None,
     runs: Annotated[int, typer.Option(help="How many runs.")] = 100,
     seed: Annotated[int, typer.Option(help="Main seed; run i has a child of its own.")] = 0,
-    budget: Annotated[int, typer.Option(help="Episodes after which a run is cut.")] = 10_000_000,
+    budget: Annotated[int, typer.Option(help="Trials after which a run is cut.")] = 10_000_000,
     workers: Annotated[
         int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads; one per core by default.")
     ] = None,
@@ -41,7 +41,7 @@ def simulate(
     rows: Annotated[bool, typer.Option(help="With --json, also every run.")] = False,
     progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
 ) -> None:
-    """Run a learner many times and say how many episodes it needs and how often it is wrong."""
+    """Run a learner many times and say how many trials it needs and how often it is wrong."""
     from surepath.errors import ProblemError
     from surepath.simulation.simulate import simulate as run_many
 
@@ -113,7 +113,7 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
     learner = results.settings["learner"]
     console = Console()
     table = Table(title=escape(shown(f"{learner['name']} on {results.settings['instance'] or 'this problem'}")))
-    for column in ("epsilon", "runs", "mean tau", "median", "wrong", "censored", "mean regret", "stopped by"):
+    for column in ("epsilon", "runs", "mean trials", "median", "wrong", "censored", "mean regret", "stopped by"):
         table.add_column(column, justify="right")
     for line in lines:
         table.add_row(
