@@ -129,7 +129,7 @@ def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> 
     """Seconds an episode of a whole run, draws included."""
     from surepath.learners.registry import build
 
-    learner = build({"epsilon": 1e-9, "delta": 0.1, **spec}, instance.mdp)
+    learner = build({"epsilon": 1e-9, "delta": 0.1, "sigma": instance.sigma, **spec}, instance.mdp)
     reality, least = reality_of(instance), np.inf
     for _ in range(5):
         begun = time.thread_time()
@@ -169,7 +169,7 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     """Seconds an episode after the first `skip`."""
     from surepath.learners.registry import build
 
-    learner: Any = build({"epsilon": 1e-9, "delta": 0.1, **spec}, instance.mdp)
+    learner: Any = build({"epsilon": 1e-9, "delta": 0.1, "sigma": instance.sigma, **spec}, instance.mdp)
     learner._table_for(skip + 4 * episodes)
     state, record = learner._new_state(), RunRecord.empty(1, instance.mdp.horizon)
     rest = (learner.layers, learner.rules, state, reality_of(instance), np.random.default_rng(0), tasks.RUN)
