@@ -25,7 +25,7 @@ from surepath.errors import SettingError, StoppedError
 from surepath.kernels.arrays import Graph, graph_of
 from surepath.learners.failures import Failures
 from surepath.learners.hooks import Hooks
-from surepath.learners.noise import check_decidable, check_known_decidable, declared_sigma
+from surepath.learners.noise import Sizes, check_decidable, declared_sigma
 from surepath.learners.options import option_arcs
 from surepath.learners.settings import current_settings
 from surepath.learners.snapshots import Snapshot, load_snapshot, own_arrays, take_snapshot
@@ -92,7 +92,8 @@ class Learner(Hooks):
         self.known_gain: FloatArray = np.zeros(mdp.n_arcs)
         if mdp.known is not None:
             self.known_gain[mdp.is_known] = mdp.sign * mdp.known[mdp.is_known]
-        check_known_decidable(mdp, self._epsilon)
+        self._sizes = Sizes(mdp)
+        check_decidable(mdp, self._sizes.low, self._sizes.high, self._epsilon, SettingError)
         self.episodes = 0
         self.stopped = False
         self.exclusions: list[dict[str, Any]] = []
@@ -231,11 +232,13 @@ class Learner(Hooks):
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
         gains = self.mdp.sign * told_rewards(self.mdp, arcs, rewards)
-        check_decidable(self.mdp, arcs, gains, self._epsilon)
+        low, high = self._sizes.with_gains(gains)
+        check_decidable(self.mdp, low, high, self._epsilon)
         played = len(gains)
         self._absorb(arcs, gains)
         self._failures.note(arcs, played, self.episodes)
         self._watch.observe(arcs, gains)
+        self._sizes.low, self._sizes.high = low, high
         if self._under_way.remove(arcs):
             self._set_under_way(arcs, -1)
         self._note_stop()
@@ -250,10 +253,15 @@ class Learner(Hooks):
         wanted = check_epsilon(epsilon)
         if wanted >= self._epsilon:
             raise SettingError(f"tighten needs an epsilon below {self._epsilon:g}, not {wanted:g}")
-        check_known_decidable(self.mdp, wanted)
+        check_decidable(self.mdp, self._sizes.low, self._sizes.high, wanted, SettingError)
+        if self.stopped:
+            self._renew_answer()
+        before = (self._answer, self.stop_reason)
         self._epsilon = wanted
         self._go_on()
         self._epsilon_changed()
+        if before[0] is not None and before[0][1] <= wanted:  # proven already: no later result can unprove it
+            self.stopped, (self._answer, self.stop_reason) = True, before
         self._note_stop()
 
     @locked
@@ -275,8 +283,7 @@ class Learner(Hooks):
             return
         self._excluded[:] = excluded
         self.exclusions.append({"arcs": arcs.tolist(), "episodes": self.episodes})
-        if self._answer is not None and excluded[self._answer[0]].any():
-            self._go_on()
+        self._go_on()  # what was proven was proven against a best plan that may be infeasible: judge anew
         self._excluded_changed()
         self._note_stop()
 

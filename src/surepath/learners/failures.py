@@ -1,8 +1,9 @@
-"""Options that keep failing: the sampling turns to others for a while, so that one broken step cannot block a study.
+"""Options that keep failing: the sampling turns to others for a while, so that trials are not wasted on a broken step.
 
 A trial that breaks off at step k is a failure of the arc it was about to play there. After `PATIENCE` failures in a row
 an arc rests: while it does, paths around it are played where there are any. Each further failure doubles the rest, and
-one success ends it. What is played never touches the guarantee.
+one success ends it. What is played never touches the guarantee. Nothing is proven while an option was never seen: one
+that cannot be run at all must be excluded before the learner can stop.
 """
 
 from __future__ import annotations

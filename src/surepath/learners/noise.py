@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import FloatArray, IntArray
-from surepath.errors import RewardError, SettingError
+from surepath._types import FloatArray
+from surepath.errors import RewardError, SettingError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 
@@ -24,27 +24,55 @@ def declared_sigma(mdp: MDP, who: str) -> FloatArray:
     return mdp.declared_sigma
 
 
-def check_known_decidable(mdp: MDP, epsilon: float) -> None:
-    """Refuse known rewards so large that their rounding is no smaller than epsilon."""
-    if mdp.known is None or epsilon == 0:
-        return
-    size = float(np.nanmax(np.abs(mdp.known), initial=0.0))
-    if 2 * mdp.horizon * ROUNDING * size > epsilon:
-        raise SettingError(
-            f"a known reward of size {size:g} is held to within {ROUNDING * size:.1g}, too coarse for epsilon "
-            f"{epsilon:g}; subtract the same amount from all rewards of a step, or ask for a larger epsilon"
-        )
+class Sizes:
+    """How large the rewards of each stage are and how far apart, which says what rounding can do to sums of them.
+
+    Values of plans are sums over the stages of bounds that count from a reference of their stage. Each is off by a few
+    units of its size, and the sum of H of them by H units of the sum of their sizes; what differs by more than that can
+    be told apart.
+
+    Attributes:
+        low, high: Least and largest gain of each stage so far, float [H]; infinite where there is none.
+    """
+
+    def __init__(self, mdp: MDP) -> None:
+        self.low: FloatArray = np.full(mdp.horizon, np.inf)
+        self.high: FloatArray = np.full(mdp.horizon, -np.inf)
+        if mdp.known is not None:
+            arcs = np.flatnonzero(mdp.is_known)
+            stage = np.searchsorted(mdp.stage_arc, arcs, side="right") - 1
+            np.minimum.at(self.low, stage, mdp.sign * mdp.known[arcs])
+            np.maximum.at(self.high, stage, mdp.sign * mdp.known[arcs])
+
+    def with_gains(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and largest gains after these, of the first stages, came in."""
+        low, high = self.low.copy(), self.high.copy()
+        low[: len(gains)] = np.minimum(low[: len(gains)], gains)
+        high[: len(gains)] = np.maximum(high[: len(gains)], gains)
+        return low, high
 
 
-def check_decidable(mdp: MDP, path: IntArray, gains: FloatArray, epsilon: float) -> None:
-    """Refuse rewards so large that double precision cannot hold what epsilon asks for."""
-    if epsilon == 0 or not len(gains):
-        return
-    learned = np.where(mdp.is_known[path[: len(gains)]], 0.0, np.abs(gains))
-    h = int(np.argmax(learned))
-    if 2 * mdp.horizon * ROUNDING * learned[h] > epsilon:
-        raise RewardError(
-            f"the reward at {step_in_words(mdp, h)} has size {learned[h]:g} and is held to within "
-            f"{ROUNDING * learned[h]:.1g}, too coarse for epsilon {epsilon:g}; subtract the same amount from all "
-            f"rewards of this step, or ask for a larger epsilon"
+def rounding_of(low: FloatArray, high: FloatArray) -> float:
+    """Bound what rounding can do to the difference of two plans whose gains lie in these ranges."""
+    seen = high >= low
+    if not seen.any():
+        return 0.0
+    horizon = len(low)
+    size = float(np.maximum(np.abs(low[seen]), np.abs(high[seen])).max())
+    apart = float((high[seen] - low[seen]).max())
+    return 2.0**-53 * horizon * (16.0 * size + 6.0 * (2.0 * horizon + 8.0) * apart)
+
+
+def check_decidable(
+    mdp: MDP, low: FloatArray, high: FloatArray, epsilon: float, error: type[SurepathError] = RewardError
+) -> None:
+    """Refuse rewards so large, or so far apart, that double precision cannot hold what epsilon asks for."""
+    rounding = rounding_of(low, high)
+    if epsilon > 0 and rounding > epsilon:
+        sizes = np.where(high >= low, np.maximum(np.abs(low), np.abs(high)), 0.0)
+        h = int(np.argmax(sizes))
+        raise error(
+            f"rewards of size {sizes[h]:g} at {step_in_words(mdp, h)} make the values of plans uncertain by "
+            f"{rounding:.1g} in double precision, too coarse for epsilon {epsilon:g}; subtract the same amount from "
+            f"all rewards of a step, or ask for a larger epsilon"
         )

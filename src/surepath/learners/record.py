@@ -24,6 +24,6 @@ class RunRecord(NamedTuple):
 
     @classmethod
     def empty(cls, epsilons: int, horizon: int) -> RunRecord:
-        """Room for a run."""
+        """Allocate the record of a run that is still to be played."""
         wholes = [np.zeros(epsilons, dtype=np.int64) for _ in range(3)]
         return cls(wholes[0], wholes[1], np.zeros((epsilons, horizon), dtype=np.int64), wholes[2], np.zeros(epsilons))

@@ -24,19 +24,19 @@ LEARNERS = {
 
 
 def learner_class(name: str) -> type[Learner]:
-    """The class of this name."""
+    """Import and return the learner class of this name."""
     home = LEARNERS[one_of("learner", name, LEARNERS)]
     found: type[Learner] = getattr(importlib.import_module(home), name)
     return found
 
 
 def setting_names(name: str) -> list[str]:
-    """The settings that a learner takes, in order."""
+    """List the settings that a learner takes, in the order of its constructor."""
     return list(setting_parameters(learner_class(name)))
 
 
 def build(spec: Mapping[str, Any], mdp: MDP) -> Learner:
-    """A learner from its spec.
+    """Build a learner from its spec.
 
     Example:
         >>> from surepath import MDP

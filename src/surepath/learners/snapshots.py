@@ -40,6 +40,8 @@ def take_snapshot(learner: Learner) -> Snapshot:
         "failures_in_a_row": learner._failures.in_a_row.copy(),
         "failures_until": learner._failures.until.copy(),
         "failures_total": learner._failures.total.copy(),
+        "least_gains": learner._sizes.low.copy(),
+        "largest_gains": learner._sizes.high.copy(),
         "watch": learner._watch.evidence(),
         "evidence": learner._evidence(),
     }
@@ -72,6 +74,7 @@ def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
     learner._failures.in_a_row[:] = snapshot["failures_in_a_row"]
     learner._failures.until[:] = snapshot["failures_until"]
     learner._failures.total[:] = snapshot["failures_total"]
+    learner._sizes.low[:], learner._sizes.high[:] = snapshot["least_gains"], snapshot["largest_gains"]
     learner._watch.load(snapshot["watch"])
     learner._load(snapshot["evidence"])
 

@@ -114,21 +114,25 @@ def heaviest(graph: Graph, seen: Evidence, weight: FloatArray, ahead: FloatArray
 def set_incumbent(graph: Graph, seen: Evidence, work: Scratch) -> None:
     """The incumbent is the empirically best path over the arcs that are left.
 
-    Also bounds what rounding can do to G: a sum of H weights, each a difference of means plus widths. Where G is to be
-    at most epsilon the widths add up to no more than epsilon and the differences, so the differences set the scale.
+    Means count from the largest of their stage: every path has one arc of each stage, and sums of small differences
+    lose nothing where sums of large means would. Also bounds what rounding can do to G: a sum of H weights, each a
+    difference of means plus widths. Where G is to be at most epsilon the widths add up to no more than epsilon and the
+    differences, so the differences set the scale.
     """
-    horizon = len(work.incumbent)
+    horizon, total = len(work.incumbent), 0.0
     for h in range(horizon):
         work.on[work.incumbent[h]] = False
-    heaviest(graph, seen, work.mean, work.ahead, work.incumbent)
-    total = 0.0
+        start, stop = graph.first[graph.stage_node[h]], graph.first[graph.stage_node[h + 1]]
+        low, high = np.inf, -np.inf
+        for e in range(start, stop):
+            if seen.alive[e]:
+                low, high = min(low, work.mean[e]), max(high, work.mean[e])
+        for e in range(start, stop):
+            work.weight[e] = work.mean[e] - high
+        total += high - low
+    heaviest(graph, seen, work.weight, work.ahead, work.incumbent)
     for h in range(horizon):
         work.on[work.incumbent[h]] = True
-        own, largest = work.mean[work.incumbent[h]], 0.0
-        for e in range(graph.first[graph.stage_node[h]], graph.first[graph.stage_node[h + 1]]):
-            if seen.alive[e]:
-                largest = max(largest, abs(work.mean[e] - own))
-        total += largest
     work.slack[0] = 2.0 * ROUNDING * (horizon + 4) * total
 
 

@@ -98,7 +98,7 @@ def judge(
     wall = -work.grid[row, 1]
     # A bound of a noisy row must pass in spite of rounding, which may have made it smaller. Ties of quiet paths, whose
     # rewards are exact, count as ties in spite of rounding.
-    limit = epsilon + RETURNS_ROUNDING * wall if wall > 0.0 else epsilon - slack
+    limit = epsilon + slack if wall > 0.0 else epsilon - slack
     for i in range(len(first) - 1):
         here = work.behind[i] + constant
         for e in range(first[i], first[i + 1]):

@@ -3,7 +3,7 @@
 The theorem and its proof are in the docs ("Challenger: the theorem"). In one sentence: with probability at least
 1 - delta, at all times at once, V(best) - V(p) <= max over q of min over the grid of G(q | p) for every path p, so the
 learner may stop whenever the check of its incumbent passes, whatever was played. Assumptions: trials are independent
-repeats, each reward is conditionally sigma-sub-Gaussian, and trials do not fail in a way that depends on their reward.
+repeats, each reward is conditionally sigma-sub-Gaussian, and whether a reward is told never depends on itself.
 """
 
 from __future__ import annotations
@@ -197,8 +197,7 @@ class Challenger(Learner):
 
     def _excluded_changed(self) -> None:
         self._seen.alive[:] = on_open_paths(self.mdp, ~self._excluded)
-        paths = {key: np.frombuffer(key, dtype=np.int64) for key in self._proven}
-        self._proven = {key: self._proven[key] for key, path in paths.items() if not self._excluded[path].any()}
+        self._proven = {}  # proven against a best plan that may be infeasible
         self._check_anew()
 
     def _evidence(self) -> dict[str, Any]:
@@ -264,6 +263,9 @@ def certify(mdp: MDP, settings: Mapping[str, Any], evidence: Mapping[str, Any]) 
     assert isinstance(learner, Challenger)
     empty = learner._evidence()
     given = {name: evidence[name] for name in ("visits", "origin", "sums", "alive") if name in evidence}
+    if "excluded" in evidence:
+        left = on_open_paths(mdp, ~np.asarray(evidence["excluded"], dtype=np.bool_))
+        given["alive"] = left & np.asarray(given.get("alive", True), dtype=np.bool_)
     learner._load({**empty, **given, "planned": True})
     return learner._recommend(), learner._gap()
 

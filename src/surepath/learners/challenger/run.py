@@ -1,4 +1,4 @@
-"""Challenger's episode loop: whole runs compiled, and its single steps, through one way in.
+"""Challenger's episode loop: whole runs compiled, and its single steps, through one entry point.
 
 A full check costs a few dozen passes, so it is made when the number of episodes has grown by one per cent since the
 last one; in between, a quick check looks at the three rows around the best one of the last full check, and chooses
@@ -58,7 +58,7 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
 
 @inner_kernel
 def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
-    """Another path for another worker from the same marks; the last one, in work.path, has just become pending."""
+    """Choose one more path for another worker from the same marks; the last one, in work.path, is now pending."""
     for h in range(len(work.path)):
         e = work.path[h]
         n = seen.visits[e] + seen.pending[e]
@@ -68,7 +68,7 @@ def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
 
 @inner_kernel
 def plays(pairs: Pairs, seen: Evidence, work: Scratch, repeat: float) -> int:
-    """How often to play work.path before planning again: `repeat` of the least visits among its weighted arcs."""
+    """Count the plays of work.path before planning again: `repeat` of the least visits among its weighted arcs."""
     least = np.iinfo(np.int64).max
     for h in range(len(work.path)):
         e = work.path[h]
@@ -92,7 +92,7 @@ def act(
     pause: float,
     epsilon: float,
 ) -> float:
-    """The one entry point, because each entry point takes seconds to compile.
+    """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
     same plan. TELL takes in visits and sums already added for the arcs in work.path, WAKE those of all arcs. RUN plays

@@ -1,4 +1,4 @@
-"""What happens to a learner besides its episodes: it is woken, options leave the graph, plays are under way.
+"""Changes of a learner between its episodes: a state is loaded, options are excluded, plays are under way.
 
 A kernel of its own, compiled only when one of these happens, so that `play` stays as small as a run needs it.
 """
@@ -20,7 +20,7 @@ from surepath.learners.per_arc.state import NO_PERIODS, Rules, State
 
 @inner_kernel
 def revive(graph: Layers, rules: Rules, state: State) -> None:
-    """The arcs marked CLOSED leave the graph; all others are active again and judged anew by what has been seen."""
+    """Make all arcs but those marked CLOSED active again and eliminate anew by what has been seen."""
     tally = state.tally
     for e in range(len(graph.target)):
         state.flag[at.ACTIVE, e] = not state.flag[at.CLOSED, e]
@@ -53,7 +53,7 @@ def pretend(graph: Layers, rules: Rules, state: State) -> None:
 
 @bare_kernel
 def attend(graph: Layers, rules: Rules, state: State, task: int) -> None:
-    """WAKE: work out what follows from a state that was loaded.  REVIVE, PRETEND: see above."""
+    """Perform one task. WAKE: derive what follows from a loaded state.  REVIVE, PRETEND: see `revive`, `pretend`."""
     if task == tasks.WAKE:
         lay_out(graph, rules, state)
     elif task == tasks.REVIVE:

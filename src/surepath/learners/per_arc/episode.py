@@ -59,7 +59,7 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
 
 @inner_kernel
 def first_visit(state: State, e: np.uint64) -> None:
-    """The arc's width is finite from now on."""
+    """Count an arc that is visited for the first time: its width is finite from now on."""
     tally = state.tally
     tally[at.UNSEEN] -= 1
     if state.flag[at.ACTIVE, e]:
@@ -92,7 +92,7 @@ def roll_period(state: State) -> None:
 
 @inner_kernel
 def spend_cover(graph: Layers, state: State) -> None:
-    """After an odd episode that was played to its end: use up a path of the cover."""
+    """Use up a path of the cover after an odd episode that was played to its end."""
     tally = state.tally
     if tally[at.EPISODES] % 2 == 1 and tally[at.COVER_LEFT] > 0 and tally[at.PLAYED] == state.path.shape[1]:
         _spend(graph, state)
@@ -100,14 +100,14 @@ def spend_cover(graph: Layers, state: State) -> None:
 
 @hot_kernel
 def prepare(graph: Layers, rules: Rules, state: State) -> tuple[bool, bool]:
-    """Before an episode is taken in: whether eliminations are due after it, and whether the value rule marked arcs."""
+    """Decide, before an episode is taken in, whether eliminations follow it; mark arcs by the value rule if so."""
     due = is_due(rules, state)
     return due, due and mark(graph, rules, state)  # with the quantities of the previous episode
 
 
 @hot_kernel
 def conclude(graph: Layers, rules: Rules, state: State, due: bool, marked: bool | np.bool_) -> None:
-    """After an episode is taken in: eliminate (line 7 of Algorithm 1), use up the cover, begin the next period."""
+    """Eliminate after an episode (line 7 of Algorithm 1), use up the cover, begin the next period."""
     if due:
         eliminate(graph, rules, state, marked)
     if rules.sampling == STATIC_MAX_COVERAGE:

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 
 class View:
-    """What a rule may look at, in arc order; larger is better, whatever the direction of the problem.
+    """What a rule may read, in arc order; larger is better, whatever the direction of the problem.
 
     Attributes:
         mdp: The layered graph.
         epsilon, delta: As given to the learner.
-        episodes: How many episodes have been told; the next one is number episodes + 1.
+        episodes: How many episodes have been played; the next one is number episodes + 1.
         visits: int [N].
         means: Empirical mean, 0 where unvisited, the known reward where known, float [N].
         widths: Half the confidence interval, infinite where unvisited, float [N].
@@ -97,11 +97,11 @@ def _locked(array: Any) -> Any:
 
 
 class SamplingRule(ABC):
-    """Which path to play next."""
+    """Chooses which path to play next."""
 
     @abstractmethod
     def choose(self, view: View) -> ArrayLike:
-        """The path to play, H arcs; asked twice on the same view it must answer the same."""
+        """Return the path to play, H arcs; the same view must give the same path."""
 
 
 class EliminationRule(ABC):
@@ -109,7 +109,7 @@ class EliminationRule(ABC):
 
     @abstractmethod
     def eliminate(self, view: View) -> ArrayLike:
-        """Arcs to drop for good, bool [N]; called after every episode."""
+        """Return the arcs to eliminate for good, bool [N]; called after every episode."""
 
 
 class StoppingRule(ABC):
@@ -117,11 +117,11 @@ class StoppingRule(ABC):
 
     @abstractmethod
     def stop(self, view: View) -> bool:
-        """Whether to stop; called after every episode and its eliminations."""
+        """Tell whether to stop; called after every episode and its eliminations."""
 
 
 def checked_mask(answer: ArrayLike, rule: EliminationRule, n_arcs: int) -> BoolArray:
-    """The answer of an elimination rule, or an error that names the rule."""
+    """Check the answer of an elimination rule; an error names the rule."""
     mask = np.asarray(answer)
     if mask.dtype != np.bool_ or mask.shape != (n_arcs,):
         raise SettingError(

@@ -30,7 +30,7 @@ NEEDS_COVER = -2.0
 
 @inner_kernel
 def settle(graph: Layers, rules: Rules, state: State, record: RunRecord, reason: np.int64) -> None:
-    """Note the answer for the next epsilon."""
+    """Record the answer for the next epsilon."""
     place = state.tally[at.SETTLED]
     proven = certified_gap(graph, rules, state)
     record.tau[place] = state.tally[at.EPISODES]
@@ -54,7 +54,7 @@ def play(
     epsilons: FloatArray,
     record: RunRecord,
 ) -> float:
-    """The one way in: a whole run, or one step of it.
+    """Play a whole run, or one step of it: the one entry point from Python.
 
     SET_UP prepares the state. ASK leaves the path to play in PATH. TELL takes in the episode in PATH and GAIN and
     returns the verdict for epsilons[0]; TEST returns it again; DROP takes the MARKED arcs out of the active sets.
@@ -62,7 +62,7 @@ def play(
     every epsilon (in decreasing order) is settled or `limit` episodes are played, and may be called again to go on;
     FINISH is RUN with what is not settled at the limit recorded as censored.
 
-    One kernel for all of them, because each way in from Python takes seconds to compile and because so the steps
+    One kernel for all of them, because each entry point takes seconds to compile and because so the steps
     cannot differ from the run.
     """
     tally = state.tally

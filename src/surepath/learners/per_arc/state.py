@@ -1,7 +1,9 @@
 """What a compiled learner carries: its rules (numbers that never change) and its state (arrays it writes).
 
 Arrays of one shape are rows of one table, so that a state is a dozen arrays and not thirty: kernels take less time to
-compile and to call. `new_state` is the only place that builds them. Everything is turned so that larger is better.
+compile and to call. Rows and places have names, listed here once and read as `at.ACTIVE` after
+`from surepath.learners.per_arc import state as at`. `new_state` is the only place that builds the arrays. Everything
+is turned so that larger is better.
 
 Infinities. An unvisited arc has width +infinity; in the tables it is written BIG, a power of two so large that finite
 parts vanish beside it and so exact that sums of it count arcs. An arc that no active policy can use has weight -inf in
@@ -142,7 +144,7 @@ def new_state(
     known_gain: FloatArray,
     table: FloatArray,
 ) -> State:
-    """A state before `set_up`."""
+    """Allocate the state of a learner that has seen nothing; `set_up` fills in what follows from the graph."""
     n, nodes = len(graph.target), len(graph.first) - 1
     state = State(
         arc=np.zeros((N_ARC, n)),
@@ -164,11 +166,11 @@ def new_state(
 
 
 def copies(state: State) -> State:
-    """The state as it is now; the table of widths never changes and is shared."""
+    """Copy a state; the table of widths never changes and is shared."""
     return State._make([*(array.copy() for array in state[:-1]), state.table])
 
 
 def restore(state: State, before: State) -> None:
-    """Put back, in place, what `copies` kept."""
+    """Write the arrays of an earlier copy back into a state, in place."""
     for array, old in zip(state[:-1], before[:-1], strict=True):
         array[...] = old

@@ -58,7 +58,8 @@ def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells) -> 
 def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
     """Rewards declared exact that differ: impossible, so they need no e-value and no weight."""
     root = np.sqrt(counts.spread)
-    bad = np.flatnonzero(root > ROUNDING * np.sqrt(counts.n) * np.abs(origin))
+    size = np.abs(origin).max(initial=0.0) + root.max(initial=0.0)  # of the rewards that are compared
+    bad = np.flatnonzero(root > ROUNDING * np.sqrt(counts.n) * size)
     arc, seen = counts.arc[bad], root[bad] / np.sqrt(counts.n[bad] - 1)
     none = np.full(len(bad), ANY)
     return Judged(EXACT, np.full(len(bad), -np.inf), contexts.stage(arc), arc, none, 0 * seen, seen)

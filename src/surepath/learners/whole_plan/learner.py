@@ -91,6 +91,7 @@ class WholePlan(Learner):
         self._arcs = _list_plans(mdp)
         self._after = _paths_after(mdp)
         self._plans = self._new_plans()
+        self._waiting: dict[int, list[list[float]]] = {}  # by plan and step: told, and not yet part of a return
         self._epsilons = np.array([self.epsilon])
         self._no_record = RunRecord.empty(1, mdp.horizon)
         self._connect()
@@ -158,11 +159,26 @@ class WholePlan(Learner):
         return cast(IntArray, self._arcs[active[np.argmin(plays[active])]])
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        self._plans.tally[at.PLAYED] = len(gains)
-        self._plans.gain[: len(gains)] = gains
+        """Take in a play; a return is made of the i-th reward told for each step of the plan.
+
+        A trial may break off because of what its first steps scored. Returns of the trials that went well would then be
+        a biased choice; the i-th reward of each step is not chosen by anything, so what a failed trial has told waits
+        for the steps that it lacks.
+        """
+        rank, played = self._rank(path), path[: len(gains)]
         self.episodes += 1
-        reason = int(self._play(tasks.TELL, self._rank(path)))
-        played = path[: len(gains)]
+        waiting = self._waiting.setdefault(rank, [[] for _ in range(self.mdp.horizon)])
+        for queue, gain in zip(waiting, gains.tolist()):
+            queue.append(gain)
+        whole = all(waiting)
+        self._plans.tally[at.PLAYED] = self.mdp.horizon if whole else len(gains)
+        if whole:
+            self._plans.gain[:] = [queue.pop(0) for queue in waiting]
+        else:
+            self._plans.gain[: len(gains)] = gains
+        if not any(waiting):
+            del self._waiting[rank]
+        reason = int(self._play(tasks.TELL, rank))
         learned = ~self.mdp.is_known[played]
         self._visits[played] += 1
         self._sums[played[learned]] += gains[learned] - self._origin[played[learned]]
@@ -176,6 +192,7 @@ class WholePlan(Learner):
 
     def _epsilon_changed(self) -> None:
         self._epsilons[0] = self.epsilon
+        self._play(tasks.JUDGE)
         self._stop(int(self._play(tasks.TEST)))
 
     def _excluded_changed(self) -> None:
@@ -186,7 +203,14 @@ class WholePlan(Learner):
     def _evidence(self) -> dict[str, Any]:
         """What was seen of arcs and of plans, which plans are left, and where the round stands."""
         plans = {name: getattr(self._plans, field).copy() for name, field in _SAVED.items()}
-        return {"visits": self._visits.copy(), "sums": self._sums.copy(), **plans}
+        waiting = [
+            (rank, h, gain)
+            for rank, queues in self._waiting.items()
+            for h, queue in enumerate(queues)
+            for gain in queue
+        ]
+        told = np.array(waiting, dtype=np.float64).reshape(-1, 3)
+        return {"visits": self._visits.copy(), "sums": self._sums.copy(), "waiting": told, **plans}
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
         self._plans = self._new_plans()
@@ -194,6 +218,9 @@ class WholePlan(Learner):
             getattr(self._plans, field)[:] = evidence[name]
         self._plans.centre[:] = np.where(self.mdp.is_known, self.known_gain, self._plans.origin)
         self._visits[:], self._sums[:] = evidence["visits"], evidence["sums"]
+        self._waiting = {}
+        for rank, h, gain in np.asarray(evidence["waiting"]).reshape(-1, 3).tolist():
+            self._waiting.setdefault(int(rank), [[] for _ in range(self.mdp.horizon)])[int(h)].append(gain)
         self._epsilons[0] = self.epsilon
         self._connect()
 

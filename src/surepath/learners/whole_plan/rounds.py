@@ -53,7 +53,7 @@ def interval(plans: Plans, p: int) -> tuple[float, float]:
 
 @inner_kernel
 def set_base(plans: Plans, p: int) -> None:
-    """The value of plan p, all of whose arcs were seen, relative to the pivot."""
+    """Compute the value of plan p, all of whose arcs were visited, relative to the pivot."""
     pivot, horizon = plans.tally[at.PIVOT], plans.arcs.shape[1]
     base, size, rewards = 0.0, 0.0, 0.0
     for h in range(horizon):
@@ -119,7 +119,7 @@ def judge(plans: Plans) -> None:
 
 @hot_kernel
 def choose(plans: Plans) -> int:
-    """The next active plan of this round."""
+    """Choose the next active plan of this round."""
     p = plans.tally[at.NEXT]
     while not plans.active[p] or plans.visits[p] >= plans.tally[at.ROUND]:
         p += 1
@@ -129,7 +129,7 @@ def choose(plans: Plans) -> int:
 
 @inner_kernel
 def find_origins(plans: Plans, p: int) -> None:
-    """The origins of arcs that the trial of plan p in Plans.gain is the first to play."""
+    """Set the origins of arcs that the trial of plan p in Plans.gain is the first to play."""
     for h in range(plans.tally[at.PLAYED]):
         e = plans.arcs[p, h]
         if not plans.seen[e]:
@@ -185,7 +185,7 @@ def verdict(plans: Plans, epsilon: float) -> int:
 
 @inner_kernel
 def unused(plans: Plans) -> int:
-    """How many arcs lie on no active plan."""
+    """Count the arcs that lie on no active plan."""
     for e in range(len(plans.used)):
         plans.used[e] = False
     count = len(plans.used)
@@ -200,7 +200,7 @@ def unused(plans: Plans) -> int:
 
 @inner_kernel
 def settle(plans: Plans, record: RunRecord, reason: np.int64) -> None:
-    """Note the answer for the next epsilon."""
+    """Record the answer for the next epsilon."""
     place = plans.tally[at.SETTLED]
     top, floor, best = bounds(plans)
     record.tau[place] = plans.tally[at.EPISODES]
@@ -222,7 +222,7 @@ def play_plans(
     epsilons: FloatArray,
     record: RunRecord,
 ) -> float:
-    """The one way in, as `per_arc.run.play`: `number` is the limit of a run, or the plan that TELL was played.
+    """Play a whole run, or one step of it; `number` is the limit of a run, or the plan whose trial TELL takes in.
 
     MEASURE gives the certified gap; JUDGE drops what is ruled out by what is known now; TEST says whether to stop.
     """

@@ -71,7 +71,7 @@ def load_problem(
 
 
 def parse_problem_text(text: str, name: str, *, direction: str | None = None, sigma: float | None = None) -> Problem:
-    """A problem from the text of a file called `name`, which says by its ending whether it is CSV or JSON."""
+    """Parse the text of a file called `name`, whose ending says whether it is CSV or JSON."""
     if Path(name).suffix.lower() != ".csv":
         problem = parse_json_problem(text, name, sigma=sigma)
         if direction is not None and direction != problem.mdp.direction:
@@ -83,7 +83,7 @@ def parse_problem_text(text: str, name: str, *, direction: str | None = None, si
 
 
 def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None = None) -> Problem:
-    """A problem from JSON text; `name` stands for the file in messages, `sigma` for noise it does not declare."""
+    """Parse a problem from JSON text; `name` is the file in messages, `sigma` the noise it does not declare."""
     model = parse_problem(_parse_json(text, name), name)
     default_range = _default_range(model, name)
     try:

@@ -23,13 +23,13 @@ _diameter, _optimal = diameter.gap, optimal_gap.gap
 def is_proven(graph: Layers, rules: Rules, state: State, epsilon: float) -> bool:
     """Whether the answer is within epsilon with rounding allowed for, or all that is left to tell apart is rounding.
 
-    The latter when the active policy of largest upper value has no width (known rewards, sigma 0): no further trial
-    can say more of it.
+    The latter with epsilon 0, when the active policy of largest upper value has no width (known rewards, sigma 0): no
+    further trial can say more of it.
     """
     gap = certified_gap(graph, rules, state)
     if gap < epsilon or (gap == epsilon and rules.strict == 0):
         return True
-    if not gap < np.inf:
+    if not gap < np.inf or epsilon > 0.0:
         return False
     walk_best(graph, rules, state, state.path[at.ADVICE])
     exact = True
