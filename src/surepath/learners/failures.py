@@ -1,19 +1,22 @@
 """Options that keep failing: the sampling turns to others for a while, so that trials are not wasted on a broken step.
 
 A trial that breaks off at step k is a failure of the arc it was about to play there. After `PATIENCE` failures in a row
-an arc rests: while it does, paths around it are played where there are any. Each further failure doubles the rest, and
-one success ends it. What is played never touches the guarantee. Nothing is proven while an option was never seen: one
+an arc rests: while it does, paths around it are played where there are any. Each further failure makes the rest longer,
+and one success ends it. What is played never touches the guarantee. Nothing is proven while an option was never seen: one
 that cannot be run at all must be excluded before the learner can stop.
 """
 
 from __future__ import annotations
+
+from math import ceil
 
 import numpy as np
 
 from surepath._types import BoolArray, IntArray
 
 PATIENCE = 3  # failures in a row before an arc rests
-LONGEST = 12  # a rest lasts at most 2 to this power trials
+GROWTH = 1.3  # ratio of a rest to the one before: an option that fails now and then must not starve
+LONGEST = 30  # failures in a row beyond which rests grow no more
 
 
 class Failures:
@@ -39,7 +42,7 @@ class Failures:
             self.total[arc] += 1
             self.in_a_row[arc] += 1
             if self.in_a_row[arc] >= PATIENCE:
-                self.until[arc] = told + 2 ** min(int(self.in_a_row[arc]), LONGEST)
+                self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), LONGEST))
 
     def resting(self, path: IntArray, told: int) -> bool:
         """Tell whether the path uses an arc that rests."""
