@@ -2,8 +2,8 @@
 
 A trial that breaks off at step k is a failure of the arc it was about to play there. After `PATIENCE` failures in a row
 an arc rests: while it does, paths around it are played where there are any. Each further failure makes the rest longer,
-and one success ends it. What is played never touches the guarantee. Nothing is proven while an option was never seen: one
-that cannot be run at all must be excluded before the learner can stop.
+and one success ends it. What is played never touches the guarantee. Nothing is proven while an option was never seen:
+one that cannot be run at all must be excluded before the learner can stop.
 """
 
 from __future__ import annotations
