@@ -21,7 +21,7 @@ COLOURS = {
     "Uniform": "#CC79A7",
 }
 MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenger": "D"}
-DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
+DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 
 
 def draw_panels(panels: list[Panel], title: str) -> Any:

@@ -21,7 +21,7 @@ class Series:
         low, high: Ends of a band around a line, or None.
         hollow: Which points are only bounds; they are drawn hollow.
         kind: "line", "points", or "strip" (runs of one category, with a bar at their mean).
-        dash: "solid", "dashed" or "dotted".
+        dash: "solid", "dashed", "dotted" or "dashdot".
     """
 
     label: str
