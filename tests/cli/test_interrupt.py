@@ -40,10 +40,11 @@ def test_ctrl_c_is_heard_at_a_million_arcs(tmp_path: Path, words: list[str]) -> 
 
 DEAF = """
 import hashlib
+import threading
 from surepath.cli._interrupt import last_words, watch
 watch(grace=0.2)
 last_words("so long")
-print("ready", flush=True)
+threading.Timer(2.0, print, ["ready"], {"flush": True}).start()  # when the step below is well under way
 hashlib.pbkdf2_hmac("sha256", b"", b"", 200_000_000)  # one long step in C, as a kernel is
 """
 
