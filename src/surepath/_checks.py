@@ -144,9 +144,9 @@ def sigma_law(value: float) -> str:
 
 
 WAYS_OUT = (
-    "Three ways out: a sigma (the standard deviation of one reward, or a bound on it); a range (low and high; "
-    "half of it then stands for sigma); or a pilot: play each option a few times, see how far its rewards scatter, "
-    "and declare that as sigma"
+    "Three ways out: a sigma (the standard deviation of one reward, or a bound on it); a range (reward_range=(0, 1) of "
+    "the MDP, low and high in a file; half of it then stands for sigma); or a pilot: play each option a few times, see "
+    "how far its rewards scatter, and declare that as sigma"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import threading
 from typing import Any
@@ -260,6 +261,15 @@ def test_a_snapshot_fits_its_own_problem_and_settings_only() -> None:
         Challenger(families.chain(steps=2, options=3, seed=1).mdp, 0.1, 0.1, 0.5).restore(snapshot)
     with pytest.raises(SettingError, match=r"taken with delta 0\.1, this learner has 0\.2"):
         Challenger(mdp, 0.1, 0.2, 0.5).restore(snapshot)
+    for nothing in ({}, None, {**snapshot, "excluded": 0}):
+        if isinstance(nothing, dict) and "excluded" in nothing:
+            del nothing["excluded"]
+        with pytest.raises(SettingError, match=r"a snapshot is a dict made by|the snapshot lacks excluded"):
+            Learner.from_snapshot(mdp, nothing)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"taken with name 'Challenger', this learner has 'WholePlan'"):
+        WholePlan(mdp, 0.1, 0.1, 0.5).restore(snapshot)
+    as_text = json.loads(json.dumps(snapshot, default=lambda array: array.tolist()))
+    assert Learner.from_snapshot(mdp, as_text).ask().tolist() == Challenger(mdp, 0.1, 0.1, 0.5).ask().tolist()
     with pytest.raises(SettingError, match="snapshots have format 1 here, not 9"):
         Challenger(mdp, 0.1, 0.1, 0.5).restore({**snapshot, "format": 9})
 

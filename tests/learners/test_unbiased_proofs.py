@@ -66,16 +66,26 @@ def test_exact_rewards_that_are_large_are_not_confused(cls: Any, horizon: int) -
 
 
 @pytest.mark.parametrize("cls", [Challenger, EPRL, BPIUCRL])
-def test_large_rewards_that_cancel_are_refused(cls: Any) -> None:
+def test_rewards_too_large_for_epsilon_are_refused_also_when_it_is_tightened(cls: Any) -> None:
     mdp = MDP.from_arrays(np.zeros((20, 1, 3), dtype=int))
     learner = cls(mdp, 0.1, 0.1, 1.0)
-    learner.tell(np.arange(0, 60, 3), np.full(20, 2.7e12))
+    learner.tell(np.arange(0, 60, 3), np.full(20, 2e12))
     with pytest.raises(RewardError, match="make the values of plans uncertain"):
-        learner.tell(np.arange(2, 60, 3), np.full(20, -2.7e12))
+        learner.tell(np.arange(2, 60, 3), np.full(20, -9e12))
     assert learner.episodes == 1
     with pytest.raises(SettingError, match="too coarse for epsilon"):
         learner.tighten(1e-3)
     assert learner.epsilon == 0.1
+
+
+def test_one_hopeless_option_far_away_does_not_keep_challenger_from_stopping() -> None:
+    mdp = MDP.from_arrays(np.zeros((20, 1, 3), dtype=int))
+    learner = Challenger(mdp, 0.1, 0.1, 1e-3)
+    for place, reward in enumerate((2e12, 2e12, -2e12)):
+        for _ in range(5):
+            learner.tell(np.arange(place, 60, 3), np.full(20, reward))
+    assert learner.stopped
+    assert learner.certified_gap() <= 0.1
 
 
 def test_tightening_never_ends_on_a_plan_that_is_not_proven() -> None:

@@ -28,12 +28,14 @@ from surepath.learners.hooks import Hooks
 from surepath.learners.noise import Sizes, check_decidable, declared_sigma
 from surepath.learners.options import option_arcs
 from surepath.learners.settings import current_settings
-from surepath.learners.snapshots import Snapshot, load_snapshot, own_arrays, take_snapshot
+from surepath.learners.snapshots import Snapshot, check_snapshot, load_snapshot, own_arrays, take_snapshot
 from surepath.learners.told import told_rewards
 from surepath.learners.under_way import UnderWay
 from surepath.learners.watch import Finding, Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
+
+MOST_ASKED = 100_000  # paths in one ask(n)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -200,9 +202,11 @@ class Learner(Hooks):
         Asking again before telling gives the same path. Paths given with n count as under way until they are told or
         cancelled, so that workers spread. An option that failed several times in a row is left alone for a while.
         """
-        count = None if n is None else whole("n", n, low=1)
+        count = None if n is None else whole("n", n, low=1, high=MOST_ASKED)
         if self.stopped:
-            raise StoppedError(f"{self.name} stopped after {self.episodes} episodes; recommend() has its answer")
+            raise StoppedError(
+                f"{self.name} stopped after {self.episodes} episodes; recommend() has its answer, tighten() goes on"
+            )
         if count is None:
             return self._around_failures(self._choose()).copy()
         paths = np.zeros((count, self.mdp.horizon), dtype=np.int64)
@@ -213,9 +217,9 @@ class Learner(Hooks):
         return paths
 
     @locked
-    def cancel(self, path: ArrayLike) -> None:
+    def cancel(self, path: ArrayLike | Mapping[Any, Any]) -> None:
         """Take back a path from ask(n) that will never be told: it no longer counts as under way."""
-        arcs = self.mdp.check_path(path)
+        arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
         if self._under_way.remove(arcs):
             self._set_under_way(arcs, -1)
 
@@ -272,13 +276,14 @@ class Learner(Hooks):
         that is left is fixed in advance, and the guarantee holds for it. `exclusions` keeps the record.
 
         Args:
-            option: An arc, several arcs, or {step: option} (in every state of that step).
+            option: An arc, several arcs, or {step: option, ...}: each of these options, in every state of its step.
         """
         arcs = option_arcs(self.mdp, option)
         excluded = self._excluded.copy()
         excluded[arcs] = True
         if not on_open_paths(self.mdp, ~excluded).any():
-            raise SettingError(f"excluding {self.mdp.describe_arc(int(arcs[0]))} would leave no plan at all")
+            what = option if isinstance(option, Mapping) else self.mdp.describe_arc(int(arcs[0]))
+            raise SettingError(f"excluding {what} would leave no plan at all")
         if np.array_equal(excluded, self._excluded):
             return
         self._excluded[:] = excluded
@@ -337,6 +342,7 @@ class Learner(Hooks):
         """Build the learner that a snapshot was taken of."""
         from surepath.learners.registry import build
 
+        check_snapshot(snapshot, mdp)
         return build(snapshot["settings"], mdp).restore(snapshot)
 
     def fresh(self, epsilon: float) -> Learner:

@@ -25,11 +25,10 @@ def declared_sigma(mdp: MDP, who: str) -> FloatArray:
 
 
 class Sizes:
-    """How large the rewards of each stage are and how far apart, which says what rounding can do to sums of them.
+    """How large the rewards of each stage are, which says how coarsely double precision holds them.
 
-    Values of plans are sums over the stages of bounds that count from a reference of their stage. Each is off by a few
-    units of its size, and the sum of H of them by H units of the sum of their sizes; what differs by more than that can
-    be told apart.
+    Each reward is off by a few units of its size, and a difference of two plans by H times that. What else rounding
+    does to sums is allowed for where something is decided.
 
     Attributes:
         low, high: Least and largest gain of each stage so far, float [H]; infinite where there is none.
@@ -53,20 +52,17 @@ class Sizes:
 
 
 def rounding_of(low: FloatArray, high: FloatArray) -> float:
-    """Bound what rounding can do to the difference of two plans whose gains lie in these ranges."""
+    """Bound what rounding of the rewards themselves can do to the difference of two plans in these ranges."""
     seen = high >= low
     if not seen.any():
         return 0.0
-    horizon = len(low)
-    size = float(np.maximum(np.abs(low[seen]), np.abs(high[seen])).max())
-    apart = float((high[seen] - low[seen]).max())
-    return 2.0**-53 * horizon * (16.0 * size + 6.0 * (2.0 * horizon + 8.0) * apart)
+    return float(2.0**-49 * len(low) * np.maximum(np.abs(low[seen]), np.abs(high[seen])).max())
 
 
 def check_decidable(
     mdp: MDP, low: FloatArray, high: FloatArray, epsilon: float, error: type[SurepathError] = RewardError
 ) -> None:
-    """Refuse rewards so large, or so far apart, that double precision cannot hold what epsilon asks for."""
+    """Refuse rewards so large that double precision cannot hold what epsilon asks for."""
     rounding = rounding_of(low, high)
     if epsilon > 0 and rounding > epsilon:
         sizes = np.where(high >= low, np.maximum(np.abs(low), np.abs(high)), 0.0)

@@ -1,7 +1,7 @@
 """A learner's state as plain arrays and numbers, for those who keep it elsewhere and go on from it later.
 
 Settings (what was fixed before the data) and evidence (what was seen and what was decided from it) are saved; scratch
-arrays never are. A snapshot holds no object of ours, so it can be written in any format.
+arrays never are. A snapshot holds no object of ours, so it can be pickled, or written as JSON with its arrays as lists.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath.errors import SettingError
+from surepath.model.mdp import MDP
 
 if TYPE_CHECKING:
     from surepath.learners.base import Learner
@@ -47,14 +48,24 @@ def take_snapshot(learner: Learner) -> Snapshot:
     }
 
 
+def check_snapshot(snapshot: Any, mdp: MDP) -> None:
+    """Refuse what is no snapshot, or one of another problem."""
+    if not isinstance(snapshot, dict) or "format" not in snapshot:
+        raise SettingError("a snapshot is a dict made by learner.snapshot()")
+    if snapshot["format"] != FORMAT:
+        raise SettingError(f"snapshots have format {FORMAT} here, not {snapshot['format']!r}")
+    missing = sorted({"settings", "problem", "evidence", "watch", "excluded", "answer"} - snapshot.keys())
+    if missing:
+        raise SettingError(f"the snapshot lacks {', '.join(missing)}; it is not as learner.snapshot() made it")
+    if snapshot["problem"] != mdp.content_hash:
+        raise SettingError("the snapshot was taken on another problem: the graphs differ")
+
+
 def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
     """Put a snapshot into a learner with the same settings, or say why it does not fit."""
-    if snapshot.get("format") != FORMAT:
-        raise SettingError(f"snapshots have format {FORMAT} here, not {snapshot.get('format')!r}")
-    if snapshot["problem"] != learner.mdp.content_hash:
-        raise SettingError("the snapshot was taken on another problem: the graphs differ")
+    check_snapshot(snapshot, learner.mdp)
     mine, theirs = learner.settings(), snapshot["settings"]
-    for key in sorted({*mine, *theirs}):
+    for key in sorted({*mine, *theirs}, key=lambda key: (key != "name", key)):
         if mine.get(key) != theirs.get(key):
             raise SettingError(
                 f"the snapshot was taken with {key} {theirs.get(key)!r}, this learner has {mine.get(key)!r}; "
@@ -75,7 +86,7 @@ def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
     learner._failures.until[:] = snapshot["failures_until"]
     learner._failures.total[:] = snapshot["failures_total"]
     learner._sizes.low[:], learner._sizes.high[:] = snapshot["least_gains"], snapshot["largest_gains"]
-    learner._watch.load(snapshot["watch"])
+    learner._watch.load({name: np.asarray(array) for name, array in snapshot["watch"].items()})
     learner._load(snapshot["evidence"])
 
 

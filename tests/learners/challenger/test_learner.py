@@ -315,7 +315,7 @@ def test_the_explanation_names_challengers_and_what_is_missing() -> None:
     learner = Challenger(instance.mdp, 0.1, 0.1, 0.2)
     early = learner.explain()
     assert early.rivals == []
-    assert f"{instance.mdp.n_arcs} arcs have never been tried" in early.remark
+    assert f"{instance.mdp.n_arcs} arcs have no score yet" in early.remark
     play(learner, instance, np.random.default_rng(0), 40)
     now = learner.explain(challengers=2)
     assert now.incumbent == learner.recommend().tolist()

@@ -54,8 +54,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [
             f"after {self.episodes} episodes: " + " > ".join(self.plan),
-            f"proven to be within {self.certified_gap:.4g} of the best (wanted: {self.epsilon:g}); "
-            f"{self.ruled_out} of {self.arcs} arcs ruled out",
+            f"{_proven(self.certified_gap)} (wanted: {self.epsilon:g}); {self.ruled_out} of {self.arcs} arcs ruled out",
         ]
         for rival in self.rivals:
             lines.append(f"  may be better by up to {rival.bound:.4g}: " + " > ".join(rival.plan))
@@ -63,6 +62,10 @@ class Explanation:
         if self.remark:
             lines.append(self.remark)
         return "\n".join(lines)
+
+
+def _proven(gap: float) -> str:
+    return f"proven to be within {gap:.4g} of the best" if np.isfinite(gap) else "nothing is proven yet"
 
 
 def explain(learner: Challenger, count: int) -> Explanation:
@@ -136,13 +139,13 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
     mdp, remarks = learner.mdp, []
     if not np.isfinite(gap):
         missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
-        remarks.append(f"{missing} arcs have never been tried; nothing can be proven before they are")
+        remarks.append(f"{missing} arcs have no score yet; nothing can be proven before they have one or are excluded")
     elif not learner.stopped and learner.epsilon == 0:
         remarks.append(
             "epsilon is 0: this stops only if the best plan is unique. If the first challenger ties with the incumbent "
             "it never will; an epsilon above 0 lets it stop"
         )
-    failing = np.flatnonzero(learner._failures.in_a_row >= PATIENCE)
+    failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     remarks += [
         f"{_in_words(mdp, int(arc))} failed {int(learner._failures.in_a_row[arc])} times in a row; "
         f"exclude it if it cannot be run"

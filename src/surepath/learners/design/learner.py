@@ -204,12 +204,3 @@ class Design(Learner):
             record.path[at] = best_path(self.mdp, mean)
             record.gap[at] = plan.gap if done else np.inf
         return record
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP."""
-        return {
-            "name": self.name,
-            "epsilon": self._first_epsilon,
-            "delta": self.delta,
-            "sigma": self.sigma_setting(),
-        }
