@@ -13,13 +13,14 @@ CS = np.array([0.25, 2.0, 16.0, 4096.0])
 
 
 @bare_kernel
-def play(betting: at.Betting, bets: at.Bets, rewards: np.ndarray) -> None:
+def play(betting: at.Betting, bets: np.ndarray, rewards: np.ndarray) -> None:
     for i in range(len(rewards)):
         at.bet(betting, bets, 0, rewards[i])
 
 
 @bare_kernel
-def fill(betting: at.Betting, bets: at.Bets, widths: at.BetWidths, side: int, which: int, mean: float) -> None:
+def fill(betting: at.Betting, bets: np.ndarray, widths: at.BetWidths, side: int, which: int, mean: float) -> None:
+    at.halve(bets, widths, 0, side)
     at.tabulate(betting, bets, widths, 0, side, which, which, mean)
 
 
@@ -57,11 +58,11 @@ def test_widths_are_never_below_the_exact_ones(kind: str) -> None:
             fill(betting, bets, widths, side, which, mean)
             widths_at(betting, widths, side, which, slopes, found)
             largest = np.full(40, -np.inf)
-            ends = rng.integers(at.CELLS + 1, size=20) / at.CELLS
+            ends = rng.choice(betting.edge, 20)
             for r in np.concatenate([[0.0, 1e-9, 1.0 - 1e-9, 1.0], ends, rng.random(76)]).tolist():
-                cell = min(int(r * at.CELLS), at.CELLS - 1)
+                cell = min(int(np.searchsorted(betting.edge, r, side="right")) - 1, at.CELLS - 1)
                 tilts, prior = betting.tilt[:, cell], betting.prior[which, :, cell]
-                log_m = log_wealth(turned, cell / at.CELLS, tilts, prior, at.UNBET)
+                log_m = log_wealth(turned, r, tilts, prior, at.UNBET)
                 exact = (r - mean) - slopes * log_m
                 assert (found >= exact - 1e-12 * slopes).all(), (kind, count, side, r)
                 largest = np.maximum(largest, exact)
@@ -69,15 +70,19 @@ def test_widths_are_never_below_the_exact_ones(kind: str) -> None:
     assert np.median(excess) < 0.05  # and not far above
 
 
-def test_every_factor_is_positive_and_expects_at_most_one() -> None:
-    """For every cell, tilt and mean in the cell, both ends of the range included, under the law of largest spread."""
+def test_every_factor_is_positive_and_expects_one() -> None:
+    """For every cell, tilt and mean in the cell, 0 and 1 included, under the law of largest spread."""
     betting = at.betting_of(CS)
-    left = np.arange(at.CELLS) / at.CELLS
-    worst = betting.base - betting.tilt  # a reward of 1
-    assert worst.min() > 0
+    left, right = betting.edge[:-1], betting.edge[1:]
+    assert left[0] == 0
+    assert right[-1] == 1
     for share in (0.0, 0.3, 1.0):
-        r = left + share / at.CELLS
-        assert (r * worst + (1 - r) * betting.base).max() <= 1 + 1e-12
+        r = left + share * (right - left)
+        with_one, with_zero = 1 + betting.tilt * (r - 1), 1 + betting.tilt * r
+        assert with_one.min() > 0
+        assert np.abs(r * with_one + (1 - r) * with_zero - 1).max() <= 1e-12
+    assert np.allclose(betting.base[at.LEFT], 1 + betting.tilt * left)
+    assert np.allclose(betting.base[at.RIGHT], 1 + betting.tilt * right)
     assert (betting.prior.sum(axis=1) + at.UNBET <= 1).all()
     assert (betting.prior.sum(axis=1) + at.UNBET > 1 - 1e-9).all()
 
@@ -85,10 +90,12 @@ def test_every_factor_is_positive_and_expects_at_most_one() -> None:
 def test_a_product_beyond_the_cap_stays_and_one_below_the_floor_is_zero() -> None:
     betting, bets = at.betting_of(CS), at.new_bets(1)
     play(betting, bets, np.zeros(5000))
-    assert np.isfinite(bets.product).all()
-    assert bets.product[0, 1, -1, 0] == 0.0
-    assert bets.product[0, 0, -1, -2] >= at.CAP
-    before = bets.product.copy()
+    assert np.isfinite(bets).all()
+    assert bets[0, 1, at.LEFT, -1, 0] == 0.0
+    assert bets[0, 0, at.RIGHT, -1, -2] >= at.CAP
+    before = bets.copy()
     play(betting, bets, np.ones(1))
-    stopped = before >= at.CAP
-    assert (bets.product[stopped] == before[stopped]).all()
+    stopped = before[:, :, at.RIGHT] >= at.CAP
+    for end in (at.LEFT, at.RIGHT):
+        assert (bets[:, :, end][stopped] == before[:, :, end][stopped]).all()
+    assert (bets[:, :, at.LEFT] <= bets[:, :, at.RIGHT]).all()

@@ -37,6 +37,15 @@ from surepath.learners.challenger.state import (
     Scratch,
 )
 from surepath.learners.noise import ROUNDING
+from surepath.learners.processes.betting import halve
+from surepath.learners.processes.learned import (
+    BERNSTEIN,
+    follow,
+    follow_bernstein,
+    follow_bets,
+    learn,
+    learned_width,
+)
 
 
 @inner_kernel
@@ -51,17 +60,47 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     s = pairs.sigma[e]
     if s > 0.0:
         work.top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(seen.origin[e]) + 0.5 * abs(seen.sums[e]))
+        learns = pairs.learned.learns[e]
+        if learns:
+            follow(pairs.learned, work.course, e, n)
+            work.variance[e] = pairs.learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
         for side in range(2):
+            if learns and len(seen.product) > 0:
+                halve(seen.product, work.course.bets, e, np.int64(side))
             for j in range(pairs.c.shape[1]):
                 c = pairs.c[side, j, e]
+                if learns and pairs.kind[j] >= BERNSTEIN:
+                    refresh_learned(pairs, seen, work, np.int64(side), np.int64(j), e)
+                    continue
                 work.a[side, j, e] = s * np.sqrt(n + c) / n
                 work.log_a[side, j, e] = np.log(work.a[side, j, e])
                 work.extra[side, j, e] = 0.5 * np.log1p(n / c)
 
 
+@inner_kernel
+def refresh_learned(pairs: Pairs, seen: Evidence, work: Scratch, side: Whole, j: Whole, e: int) -> None:
+    """Recompute what the width of arc e, whose noise is learned, depends on in entry j.
+
+    a and extra only say which slopes to look at: the best one is about (sqrt(V / 2B) + 1) span / n.
+    """
+    n, c = seen.visits[e], pairs.c[side, j, e]
+    w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
+    if pairs.kind[j] == BERNSTEIN:
+        follow_bernstein(pairs.learned, work.course, side, j, e, w)
+    else:
+        follow_bets(pairs.learned, seen.product, work.course, side, j, e, work.mean[e])
+    work.a[side, j, e] = pairs.learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
+    work.log_a[side, j, e] = np.log(work.a[side, j, e])
+    work.extra[side, j, e] = 0.5 * np.log(w / c)
+
+
 @hot_kernel
-def take_in(seen: Evidence, e: int, gain: float) -> None:
+def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
+    if pairs.learned.learns[e]:
+        n = seen.visits[e]
+        mean = seen.origin[e] + seen.sums[e] / n if n > 0 else 0.0
+        learn(pairs.learned, seen.squares, seen.product, n, mean, e, gain)
     if seen.visits[e] == 0:
         seen.origin[e] = gain
     seen.visits[e] += 1
@@ -76,7 +115,9 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
         return 0.0
     if k < 0.0:
         return -k
-    if pairs.kind[j] == HALF_NORMAL:
+    if pairs.kind[j] >= BERNSTEIN and pairs.learned.learns[e]:
+        return learned_width(pairs.learned, work.course, pairs.kind[j], side, j, k, log_k, e)
+    if pairs.kind[j] == HALF_NORMAL or pairs.kind[j] >= BERNSTEIN:
         return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))
     if pairs.kind[j] == NORMAL:
         return float(0.5 * a * a / k + k * work.extra[side, j, e])

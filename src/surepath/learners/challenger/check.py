@@ -20,6 +20,7 @@ from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, inner_kernel
 from surepath.learners.challenger.bound import challenge
 from surepath.learners.challenger.state import INTERVAL, RIVAL, Evidence, Pairs, Scratch
+from surepath.learners.processes.learned import BERNSTEIN
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -139,13 +140,16 @@ def planning_scale(pairs: Pairs, seen: Evidence) -> float:
     An entry of small c bounds best while visits are few; what it would have played separates the plans that are
     closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
     """
-    total, count, chosen = 0.0, 0, np.inf
+    total, count, chosen, learning = 0.0, 0, np.inf, False
+    for j in range(len(pairs.scale)):
+        learning = learning or pairs.kind[j] >= BERNSTEIN
     for e in range(len(seen.visits)):
         if seen.alive[e] and not pairs.is_known[e]:
-            total += seen.visits[e]
+            total += seen.squares[e] if learning else seen.visits[e]
             count += 1
     for j in range(len(pairs.scale)):
-        chosen = min(chosen, pairs.scale[j])
+        if pairs.scale[j] > 0.0:
+            chosen = min(chosen, pairs.scale[j])
     for j in range(len(pairs.scale)):
         if pairs.scale[j] * count <= 8.0 * total:
             chosen = max(chosen, pairs.scale[j])

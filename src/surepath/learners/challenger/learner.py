@@ -28,7 +28,8 @@ from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act
 from surepath.learners.challenger.sampling import SAMPLING
-from surepath.learners.challenger.state import Scratch, new_evidence, new_scratch
+from surepath.learners.challenger.state import Evidence, Scratch, new_evidence, new_scratch
+from surepath.learners.processes.ranges import choose_noise
 from surepath.learners.record import BUDGET, CLEARED, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
@@ -85,6 +86,7 @@ class Challenger(Learner):
         repeat: float = 0.0,
         patience: float = 0.01,
         bound: Mapping[str, Any] | None = None,
+        noise: str | None = None,
     ) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         self.widths = one_of("widths", widths, WIDTHS)
@@ -95,12 +97,13 @@ class Challenger(Learner):
         for what, value in (("repeat", self.repeat), ("patience", self.patience)):
             if not 0 <= value <= 1:
                 raise SettingError(f"{what} must lie between 0 and 1, not {value:g}")
-        chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior)
+        self.noise = self._chosen_noise(noise, sigma is not None)
+        chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior, self.noise)
         self.bound: dict[str, Any] = chosen if bound is None else checked_bound(bound, self.widths)
         self._is_default = self.bound == chosen
         how = SAMPLING.index(self.sampling), self.repeat, self.patience
-        self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, *how)
-        self._seen = new_evidence(mdp.n_arcs)
+        self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, *how)
+        self._seen = self._new_evidence()
         self._work = self._new_scratch()
         self._connect()
         self._planned = False
@@ -111,11 +114,22 @@ class Challenger(Learner):
     def _connect(self) -> None:
         self._visits, self._origin, self._sums = self._seen.visits, self._seen.origin, self._seen.sums
 
+    def _chosen_noise(self, given: str | None, declared: bool) -> str:
+        """Check the noise that is wanted, or find what suits the problem."""
+        if self.widths != "one-sided":
+            if given is not None and given != "sigma":
+                raise SettingError(f'noise="{given}" needs widths="one-sided", not "{self.widths}"')
+            return "sigma"
+        return choose_noise(self.mdp, given, declared)
+
+    def _new_evidence(self) -> Evidence:
+        return new_evidence(self.mdp.n_arcs, self.pairs.learned.which.shape[2])
+
     def _new_scratch(self) -> Scratch:
         return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
 
-    def _act(self, task: int) -> float:
-        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, 0, 0.0, self.epsilon)
+    def _act(self, task: int, limit: int = 0) -> float:
+        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, limit, 0.0, self.epsilon)
 
     @locked
     def explain(self, challengers: int = 3) -> Explanation:
@@ -174,17 +188,11 @@ class Challenger(Learner):
             self._act(tasks.PLAN if covering else tasks.AGAIN)
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        seen, played = self._seen, path[: len(gains)]
-        learned = ~self.pairs.is_known[played]
-        arcs, news = played[learned], gains[learned]
-        new = seen.visits[arcs] == 0
-        seen.origin[arcs[new]] = news[new]
-        seen.visits[played] += 1
-        seen.sums[arcs] += news - seen.origin[arcs]
         self._work.path[:] = path
-        self._act(tasks.TELL)
+        self._work.gain[: len(gains)] = gains
+        self._act(tasks.TELL, len(gains))
         self.episodes += 1
-        seen.memo[at.EPISODES] = self.episodes
+        self._seen.memo[at.EPISODES] = self.episodes
         self._planned = False
         self._settle()
 
@@ -253,7 +261,7 @@ class Challenger(Learner):
             rng.bit_generator.state = start
             own = self if epsilon == self._first_epsilon else self.fresh(epsilon)
             assert isinstance(own, Challenger)
-            seen, work = new_evidence(self.mdp.n_arcs), own._new_scratch()
+            seen, work = own._new_evidence(), own._new_scratch()
             graph, pairs = self.graph, own.pairs
             answer = PAUSED
             while answer == PAUSED:

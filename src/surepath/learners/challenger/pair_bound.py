@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surepath._types import IntArray
+from surepath._types import FloatArray, IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
-from surepath.learners.challenger.state import DETOUR, HALF_NORMAL, INTERVAL, OWN, RIVAL
+from surepath.learners.challenger.state import DETOUR, INTERVAL, NORMAL, OWN, RIVAL
+from surepath.learners.processes.learned import BERNSTEIN, learned_values
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
@@ -36,10 +37,23 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
         fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, int(pairs.prior[j]))
         middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
         slopes = middle * np.geomspace(1 / 8, 8, 97)
-        y = a / slopes[:, None]
-        tail = table_conjugate(y) if pairs.kind[j] == HALF_NORMAL else y**2 / 2
-        best = min(best, difference + float((slopes * (tail.sum(axis=1) + extra.sum() + fixed)).min()))
+        total = slopes * fixed
+        for arc, whose in zip(arcs.tolist(), side.tolist()):
+            total = total + arc_widths(learner, whose, j, slopes, arc)
+        best = min(best, difference + float(total.min()))
     return best
+
+
+def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: int) -> FloatArray:
+    """w of one arc for entry j at each slope: what `bound.width` computes, in NumPy."""
+    work, pairs, kind = learner._work, learner.pairs, int(learner.pairs.kind[j])
+    a, extra = work.a[side, j, arc], work.extra[side, j, arc]
+    if a == 0:
+        return np.zeros_like(slopes)
+    if kind >= BERNSTEIN and pairs.learned.learns[arc]:
+        return learned_values(pairs.learned, work.course, kind, side, j, slopes, arc)
+    y = a / slopes
+    return np.asarray(slopes * ((y**2 / 2 if kind == NORMAL else table_conjugate(y)) + extra))
 
 
 def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, kind: int) -> float:

@@ -26,7 +26,11 @@ from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.state import Pairs
+from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded
+from surepath.learners.processes.ranges import ranges_of
 from surepath.model.mdp import MDP
+
+VISITS_PER_SQUARE = 25.0  # where c counts squares of rewards in [0, 1], an arc with a declared sigma counts visits
 
 
 def even_shares(mdp: MDP) -> FloatArray:
@@ -57,25 +61,39 @@ def _power(shares: FloatArray, power: float) -> FloatArray:
 
 
 def pairs_of(
-    mdp: MDP, sigma: FloatArray, delta: float, bound: Mapping[str, Any], sampling: int, repeat: float, patience: float
+    mdp: MDP,
+    sigma: FloatArray,
+    delta: float,
+    bound: Mapping[str, Any],
+    noise: str,
+    sampling: int,
+    repeat: float,
+    patience: float,
 ) -> Pairs:
     """The settings as the kernels read them."""
     c, entries = precisions(mdp, bound), bound["entries"]
+    ranges = ranges_of(mdp, noise)
     cost = np.log(1 / delta) + np.log(1 / np.array([entry["weight"] for entry in entries]))
     kind = np.array([KINDS[entry["kind"]] for entry in entries], dtype=np.int64)
+    learning = kind >= BERNSTEIN
+    scale = c[at.RIVAL].mean(axis=1)
+    if learning.any():
+        scale[~learning] *= -1.0  # held beside the others, not planned with
+        c[:, learning] = np.where(ranges.learns, rounded(c[:, learning]), VISITS_PER_SQUARE * c[:, learning])
     arcs = max(1, int((~mdp.is_known).sum()))
     return Pairs(
         sigma=sigma.copy(),
         is_known=mdp.is_known.copy(),
         kind=kind,
         c=np.ascontiguousarray(c),
-        scale=c[at.RIVAL].mean(axis=1),
+        scale=scale,
         prior=np.array([ENTRY_PRIORS[entry["prior"]] for entry in entries], dtype=np.int64),
         cost=np.where(kind == at.INTERVAL, cost + np.log(arcs), cost),
         log_paths=mdp.log_paths,
         rho=bound["rho"],
         ratio=bound["ratio"],
         conjugate=conjugate_table(),
+        learned=learned_of(ranges, kind, c),
         sampling=sampling,
         repeat=repeat,
         patience=patience,

@@ -24,23 +24,35 @@ from surepath._checks import one_of, real
 from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.learners.challenger import state as at
+from surepath.learners.processes.learned import BERNSTEIN, BETTING
 from surepath.model.mdp import MDP
 
-KINDS = {"half-normal": at.HALF_NORMAL, "normal": at.NORMAL, "interval": at.INTERVAL}
+KINDS = {
+    "half-normal": at.HALF_NORMAL,
+    "normal": at.NORMAL,
+    "interval": at.INTERVAL,
+    "bernstein": BERNSTEIN,
+    "betting": BETTING,
+}
 ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR}
 # The setting `widths` and the kinds of entries it stands for; the first is that of the default entries.
-WIDTHS = {"one-sided": ("half-normal",), "two-sided": ("normal",), "per-arc": ("interval",)}
+WIDTHS = {"one-sided": ("half-normal", "bernstein", "betting"), "two-sided": ("normal",), "per-arc": ("interval",)}
 PRIORS = {"detour": ("detour",), "uniform": ("uniform",), "both": ("detour", "uniform")}
 
 DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
 EXACT = (25600.0, 1600.0, 100.0)
 EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
+LEARNED = (256.0, 16.0, 1.0)
+LEARNED_WEIGHTS: tuple[float, ...] = (0.3, 0.35, 0.35)
+BESIDE = 0.1  # the part of the entries that take half the range for sigma, where noise is learned
 LEAST, MOST_C = 1.0, 1e15
 RHO, RATIO = 0.4, 1.2
 
 
-def default_bound(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str) -> dict[str, Any]:
+def default_bound(
+    mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str, noise: str = "sigma"
+) -> dict[str, Any]:
     """Choose the numbers; why these, is told in `prior.py`."""
     if epsilon > 0:
         noisy = sigma[sigma > 0]
@@ -53,9 +65,13 @@ def default_bound(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, wid
         scales, weights = list(EXACT), EXACT_WEIGHTS
     kind = WIDTHS[widths][0]
     priors = ("none",) if kind == "interval" else PRIORS[prior]  # intervals of arcs have no prior over plans
+    part = 1.0 if noise == "sigma" else BESIDE
+    chosen = [(kind, scale, part * weight) for scale, weight in zip(scales, weights)]
+    if noise != "sigma":
+        chosen = [(noise, scale, (1 - BESIDE) * weight) for scale, weight in zip(LEARNED, LEARNED_WEIGHTS)] + chosen
     entries = [
-        {"kind": kind, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
-        for scale, weight in zip(scales, weights)
+        {"kind": what, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
+        for what, scale, weight in chosen
         for one in priors
     ]
     even = {"factor": 1.0, "power": 1.0}

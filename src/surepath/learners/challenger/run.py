@@ -95,7 +95,8 @@ def act(
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
-    same plan. TELL takes in visits and sums already added for the arcs in work.path, WAKE those of all arcs. RUN plays
+    same plan. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and refreshes all of them;
+    WAKE refreshes all arcs. RUN plays
     until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
     INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY, CHECK and ROW, which are about that
     path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
@@ -108,6 +109,12 @@ def act(
         again(graph, seen, work)
         return 0.0
     if task == tasks.TELL:
+        for h in range(limit):
+            e = work.path[h]
+            if pairs.is_known[e]:
+                seen.visits[e] += 1
+            else:
+                take_in(pairs, seen, e, work.gain[h])
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
         return 0.0
@@ -137,7 +144,7 @@ def act(
         for _ in range(count):
             for h in range(len(work.path)):
                 e = work.path[h]
-                take_in(seen, e, draw(reality, e, rng))
+                take_in(pairs, seen, e, draw(reality, e, rng))
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
         memo[at.EPISODES] += count

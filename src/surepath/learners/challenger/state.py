@@ -8,6 +8,8 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
+from surepath.learners.processes.betting import new_bets
+from surepath.learners.processes.learned import Course, Learned, new_course
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
 # (CLUCB: intervals of arcs, differences of paths).
@@ -27,7 +29,7 @@ class Pairs(NamedTuple):
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
-    kind: IntArray  # [J] HALF_NORMAL, NORMAL or INTERVAL
+    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL, or BERNSTEIN or BETTING of processes/learned.py
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
     scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first
     prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR or NO_PRIOR
@@ -36,6 +38,7 @@ class Pairs(NamedTuple):
     rho: float  # of the detour prior
     ratio: float  # of the grid of k
     conjugate: Conjugate
+    learned: Learned  # arcs whose noise is learned
     sampling: int  # index of the sampling rule
     repeat: float  # share of the least visits for which a path is played again in a run
     patience: float  # share by which the episodes grow between two full checks
@@ -47,6 +50,8 @@ class Evidence(NamedTuple):
     visits: IntArray  # [N]
     origin: FloatArray  # [N] the first gain of each arc
     sums: FloatArray  # [N] of gains minus origin
+    squares: FloatArray  # [N] V of arcs whose noise is learned
+    product: FloatArray  # [N, 2, TILTS, CELLS] bets on them; no arcs where no entry is of that kind
     alive: BoolArray  # [N] not eliminated
     pending: IntArray  # [N] plays handed out and not yet told
     recent: FloatArray  # [N] how often an arc separated challengers lately
@@ -61,6 +66,8 @@ class Scratch(NamedTuple):
     a: FloatArray  # [2, J, N]
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
+    variance: FloatArray  # [N] sigma^2, or a guess of it, for the sampling
+    course: Course  # of arcs whose noise is learned
     weight: FloatArray  # [N]
     ahead: FloatArray  # [n_nodes + 1] heaviest way from a node to the sink
     behind: FloatArray  # [n_nodes + 1] heaviest way from the start to a node
@@ -70,17 +77,20 @@ class Scratch(NamedTuple):
     mark: FloatArray  # [N] sampling weights
     incumbent: IntArray  # [H]
     path: IntArray  # [H]
+    gain: FloatArray  # [H] to be taken in
     grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row
     cells: BoolArray  # [cells] which sizes of a, on a logarithmic scale, some arc has
     slack: FloatArray  # [1] what rounding can do to a bound on a difference of paths
 
 
-def new_evidence(arcs: int) -> Evidence:
-    """Allocate evidence of nothing seen yet."""
+def new_evidence(arcs: int, bets: int = 0) -> Evidence:
+    """Allocate evidence of nothing seen yet, with bets on this many arcs: all of them or none."""
     return Evidence(
         visits=np.zeros(arcs, dtype=np.int64),
         origin=np.zeros(arcs),
         sums=np.zeros(arcs),
+        squares=np.zeros(arcs),
+        product=new_bets(bets),
         alive=np.ones(arcs, dtype=np.bool_),
         pending=np.zeros(arcs, dtype=np.int64),
         recent=np.zeros(arcs),
@@ -108,6 +118,8 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         a=np.zeros((2, entries, arcs)),
         log_a=np.zeros((2, entries, arcs)),
         extra=np.zeros((2, entries, arcs)),
+        variance=pairs.sigma**2,
+        course=new_course(pairs.learned),
         weight=np.zeros(arcs),
         ahead=np.zeros(nodes + 1),
         behind=np.zeros(nodes + 1),
@@ -117,6 +129,7 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         mark=np.zeros(arcs),
         incumbent=np.zeros(horizon, dtype=np.int64),
         path=np.zeros(horizon, dtype=np.int64),
+        gain=np.zeros(horizon),
         grid=np.zeros((entries * cells + 1, 2)),
         cells=np.zeros(cells, dtype=np.bool_),
         slack=np.zeros(1),

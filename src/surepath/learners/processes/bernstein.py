@@ -107,6 +107,12 @@ def bernstein_table() -> Bernstein:
     return Bernstein(w, y, np.append(1 / np.diff(y), 0.0), value, slope, float(np.log(low[0])), middle)
 
 
+def no_bernstein() -> Bernstein:
+    """A table that is never read, for learners without such entries."""
+    row = np.zeros((1, 1))
+    return Bernstein(np.ones(1), np.ones(1), np.ones(1), row, row.copy(), 0.0, 0)
+
+
 @hot_kernel
 def bernstein_row(table: Bernstein, w: float) -> int:
     """The row of the table nearest to W on a logarithmic scale."""
@@ -130,3 +136,11 @@ def bernstein_conjugate(table: Bernstein, row: int, beyond: float, y: float, log
     low = table.value[row, i] + beyond * table.slope[row, i]
     high = table.value[row, i + 1] + beyond * table.slope[row, i + 1]
     return float(low + share * (high - low))
+
+
+def bernstein_values(table: Bernstein, row: int, beyond: float, y: FloatArray) -> FloatArray:
+    """Z*(y, W) or a little above it for an array of y: what the kernel computes, in NumPy."""
+    points = table.value[row] + beyond * table.slope[row]
+    left = points[0] + np.log(table.y[0] / np.minimum(y, table.y[0]))
+    inside = np.interp(y, table.y, points)
+    return np.asarray(np.where(y < table.y[0], left, np.where(y >= table.y[-1], np.inf, inside)))
