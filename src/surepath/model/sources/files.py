@@ -25,7 +25,15 @@ from surepath.model.sources.file_rows import (
 from surepath.model.sources.problem_schema import ProblemModel, parse_problem, problem_schema
 from surepath.model.sources.textfile import MAX_BYTES, read_text, write_text
 
-__all__ = ["Problem", "load_problem", "parse_json_problem", "parse_problem_text", "problem_schema", "save_problem"]
+__all__ = [
+    "Problem",
+    "load_problem",
+    "parse_json_problem",
+    "parse_problem_text",
+    "problem_schema",
+    "problem_text",
+    "save_problem",
+]
 
 # An edge opens one bracket; this many stop a file of empty lists long before it fills the memory.
 MAX_BRACKETS = 4_000_000
@@ -138,6 +146,11 @@ def save_problem(path: str | Path, mdp: MDP, instance: Instance | None = None, *
         text = _json_text(mdp, instance, fields)
     parse_problem_text(text, file.name)  # what cannot be read again is not written
     write_text(file, text)
+
+
+def problem_text(mdp: MDP) -> str:
+    """Write a problem, without any means, as JSON text that `parse_json_problem` reads back to the same graph."""
+    return _json_text(mdp, None, {})
 
 
 def _json_text(mdp: MDP, instance: Instance | None, fields: dict[str, Any]) -> str:
