@@ -1,4 +1,4 @@
-"""Leases that have run out: the worker died. Its plan is handed out again first, as a new trial, a few times at most."""
+"""Leases that have run out: the worker died. Its plan is handed out again first, as a new trial, twice at most."""
 
 from __future__ import annotations
 
