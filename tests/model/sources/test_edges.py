@@ -135,7 +135,7 @@ def test_numbers_of_rows_reach_their_arcs() -> None:
     assert table.mdp.reward_range[0][order].tolist() == [-np.inf, 0, -np.inf, -np.inf]
     assert table.means[order].tolist() == [1.0, 2.0, 5.0, -1.0]
     assert read_edges([("a", "x", None)]).mdp.sigma is None
-    ranged = read_edges([{"state": "a", "action": "x", "low": 0, "high": 3}]).mdp.sigma
+    ranged = read_edges([{"state": "a", "action": "x", "low": 0, "high": 3}]).mdp.declared_sigma
     assert ranged is not None
     assert ranged.tolist() == [1.5]
 

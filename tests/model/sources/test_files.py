@@ -47,8 +47,7 @@ def test_an_instance_comes_back_with_its_laws(tmp_path: Path, law: str) -> None:
     assert loaded.instance is not None
     for field in ("kind", "mean", "sigma", "low", "high", "a", "b"):
         assert getattr(loaded.instance.law, field) == pytest.approx(getattr(instance.law, field)), field
-    assert loaded.mdp.sigma is not None
-    assert loaded.mdp.sigma == pytest.approx(instance.sigma)
+    assert loaded.mdp.declared_sigma == pytest.approx(instance.sigma)
     assert (loaded.epsilon, loaded.delta, loaded.name, loaded.about) == (0.1, 0.05, "five", ("text",))
 
 
@@ -68,8 +67,7 @@ def test_padding_prices_ranges_and_direction_survive(tmp_path: Path) -> None:
 
 def test_a_range_given_to_arrays_survives(tmp_path: Path) -> None:
     mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]], reward_range=(0, [1, 1, 3, 1, 1, 1]))
-    assert mdp.sigma is not None
-    assert mdp.sigma.tolist() == [0.5, 0.5, 1.5, 0.5, 0.5, 0.5]
+    assert mdp.declared_sigma.tolist() == [0.5, 0.5, 1.5, 0.5, 0.5, 0.5]
     for name in ("p.json", "p.csv"):
         mdp.save(tmp_path / name)
         assert MDP.load(tmp_path / name) == mdp
@@ -115,8 +113,7 @@ def test_defaults_of_the_file_reach_its_edges() -> None:
     loaded = parse_json_problem(problem(low=0, high=4, edges=[EDGE, {**EDGE, "action": "y", "low": 1, "high": 2}]))
     assert loaded.mdp.reward_range is not None
     assert loaded.mdp.reward_range[1].tolist() == [4, 2]
-    assert loaded.mdp.sigma is not None
-    assert loaded.mdp.sigma.tolist() == [2.0, 0.5]
+    assert loaded.mdp.declared_sigma.tolist() == [2.0, 0.5]
     assert loaded.instance is None
 
 

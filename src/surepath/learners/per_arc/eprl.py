@@ -105,7 +105,7 @@ class EPRL(RuleLearner):
             raise SettingError(f"prior must be positive, not {self.prior:g}")
         if self.growth <= 1:
             raise SettingError(f"growth must be above 1, not {self.growth:g}")
-        if authors and sigma is None and isinstance(mdp, MDP) and mdp.sigma is None:
+        if authors and sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
             sigma = 0.5
         super().__init__(mdp, epsilon, delta, sigma)
 

@@ -77,16 +77,13 @@ def from_steps(
     first = np.concatenate([[0], np.cumsum(np.concatenate(degree))]).astype(np.int64)
     n_arcs, arcs_of = int(first[-1]), [size * len(row.options) for size, row in zip(sizes, rows)]
     limits = reward_limits(reward_range, n_arcs)
-    noise = _noise(sigma, rows, arcs_of)
-    if noise is None and limits is not None:
-        noise = (limits[1] - limits[0]) / 2
     return MDP(
         first=first,
         target=np.concatenate(target),
         stage_node=stage_node,
         node_state=np.concatenate(node_state),
         action=np.concatenate(action),
-        sigma=noise,
+        sigma=_noise(sigma, rows, arcs_of),
         reward_range=limits,
         state_labels=labels,
         action_labels=tuple(actions),
