@@ -131,4 +131,5 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
     told = ", ".join(f"{k}={v}" for k, v in plain.items())
     console.print(f"settings: {shown(told)}", highlight=False, markup=False)
     if learner.get("widths") in ("empirical", "uncapped"):
-        console.print(f"{learner['widths']} widths have no guarantee: delta is not a bound on the share of wrong answers")
+        kind = learner["widths"]
+        console.print(f"{kind} widths have no guarantee: delta is not a bound on the share of wrong answers")

@@ -1,7 +1,7 @@
 """Presets of EPRL and BPI-UCRL: the three things that the paper and its code call by one name.
 
 theory      Algorithm 1 of the paper with the widths that its theorems are about. The only one with a guarantee.
-text        The paper's experiment section and its appendix as written: sigma 1, threshold 2 sigma^2 log((n + 1) / delta)
+text        The paper's experiment section and its appendix as written: sigma 1, beta = 2 sigma^2 log((n + 1) / delta)
             without a cap, max-coverage on odd episodes and max-diameter on even ones, value eliminations besides line
             7, on the appendix' schedule; all else as in Algorithm 1.
 experiment  What the authors' published code did.
