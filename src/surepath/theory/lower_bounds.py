@@ -68,9 +68,13 @@ def lower_bound(
         0.8047
     """
     at = checked_case(instance, epsilon, delta, sigma)
-    local = local_bounds(at, sharp=sharp)
-    stages = np.add.reduceat(local, at.mdp.stage_arc[:-1])
-    best = _minimum_flow(at.mdp, local)
+    return demanded(at.mdp, local_bounds(at, sharp=sharp))
+
+
+def demanded(mdp: MDP, local: FloatArray) -> LowerBound:
+    """What visits of the arcs add up to: the minimum flow over them, with its cut."""
+    stages = np.add.reduceat(local, mdp.stage_arc[:-1])
+    best = _minimum_flow(mdp, local)
     return LowerBound(local, float(best.value), best.flow, best.cut, float(stages.max()), float(stages.sum()))
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TITLE = "The worst case: minimax_hard as S, A and H grow and delta falls"
 READING = (
     "The first three panels let one size grow, the fourth lets delta fall. Coloured: mean episodes of the learners. "
-    "Lower bound: the corrected one, which every learner needs here. Published: the paper's, of order S A H^2, which is "
+    "Lower bound: the corrected one, which every learner needs here. Published: the paper's, of order S A H^2, and "
     "refuted: the last panel, on 576 stages where no learner is played, shows it rise above the design, a list of "
     "plays fixed in advance that is enough on this graph whatever the means. Dashed: what the theorem grants "
     "max-coverage at most. All means are equal here, so no answer can be wrong."
