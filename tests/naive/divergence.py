@@ -1,4 +1,4 @@
-"""The divergence version of Theorem 1 with nothing but a list of paths: least changes found by trying, KL by summing."""
+"""What the divergence version of Theorem 1 needs, from a list of paths: least changes by trying, KL by programs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def nearest_on_a_grid(values: np.ndarray, weights: np.ndarray, goal: float, grid
     if goal > grid[-1]:
         return np.inf
     flat = 0.95 * np.bincount(at, weights, minlength=len(grid)) + 0.05 / len(grid)
-    top = np.zeros(len(grid))
+    top = np.zeros(len(grid))  # so much of the largest value that the mean is the goal
     top[-1] = 1.0
     share = max(
         0.0, (goal - flat @ grid) / (grid[-1] - flat @ grid)
-    )  # of the largest value, so that the mean is the goal
+    )
     start = (1 - share) * flat + share * top
     found = minimize(
         lambda q: float((weights * np.log(weights / q[at])).sum()),

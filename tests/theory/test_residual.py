@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,7 +48,7 @@ def test_pushing_along_decreasing_paths_ends_at_the_minimum(mdp: MDP, seed: int,
         if path is None:
             break
         assert (path[0].tail, path[-1].head) == (0, mdp.n_nodes)
-        assert all(one.head == other.tail for one, other in zip(path, path[1:]))
+        assert all(one.head == other.tail for one, other in pairwise(path))
         room = min(e.room for e in path)
         flow = flow.copy()
         for e in path:

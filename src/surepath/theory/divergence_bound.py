@@ -23,6 +23,8 @@ this bound is never below theirs.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -61,7 +63,7 @@ def shifts(at: Case) -> tuple[FloatArray, FloatArray]:
     """up and down of every arc, float [N] each: infinite for the only arc of a stage."""
     gap, stage_arc = at.gaps.deterministic_return, at.mdp.stage_arc
     avoid = np.full(at.mdp.n_arcs, np.inf)
-    for start, stop in zip(stage_arc[:-1], stage_arc[1:]):
+    for start, stop in pairwise(stage_arc.tolist()):
         if stop - start > 1:
             least, second = np.partition(gap[start:stop], 1)[:2]
             avoid[start:stop] = least
