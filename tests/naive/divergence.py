@@ -39,9 +39,7 @@ def nearest_on_a_grid(values: np.ndarray, weights: np.ndarray, goal: float, grid
     flat = 0.95 * np.bincount(at, weights, minlength=len(grid)) + 0.05 / len(grid)
     top = np.zeros(len(grid))  # so much of the largest value that the mean is the goal
     top[-1] = 1.0
-    share = max(
-        0.0, (goal - flat @ grid) / (grid[-1] - flat @ grid)
-    )
+    share = max(0.0, (goal - flat @ grid) / (grid[-1] - flat @ grid))
     start = (1 - share) * flat + share * top
     found = minimize(
         lambda q: float((weights * np.log(weights / q[at])).sum()),
