@@ -26,10 +26,9 @@ def test_the_comparison_is_that_of_the_formulas(mdp: MDP, seed: int, epsilon: fl
     needed = np.array(naive.theorem_1(mdp, means, np.full(mdp.n_arcs, 1.5), epsilon, delta))
     rest = granted - 128 * mdp.horizon**2 * needed
     assert (rest >= -1e-6).all()
-    close = {"rel": 1e-6, "abs": 1e-5}
-    assert found.upper == pytest.approx(least_episodes(mdp, granted), **close)
-    assert found.lower == pytest.approx(least_episodes(mdp, needed), **close)
-    assert found.rest == pytest.approx(least_episodes(mdp, np.maximum(rest, 0)), **close)
+    assert found.upper == pytest.approx(least_episodes(mdp, granted), rel=1e-6, abs=1e-5)
+    assert found.lower == pytest.approx(least_episodes(mdp, needed), rel=1e-6, abs=1e-5)
+    assert found.rest == pytest.approx(least_episodes(mdp, np.maximum(rest, 0)), rel=1e-6, abs=1e-5)
     assert found.upper <= found.bound * (1 + 1e-9)
     assert found.factor == 128 * mdp.horizon**2
 

@@ -40,6 +40,7 @@ def test_pushing_along_decreasing_paths_ends_at_the_minimum(mdp: MDP, seed: int,
     flow = some_flow(mdp, demand, rng)
     capacity = flow + rng.integers(0, 3, mdp.n_arcs) if limited else None
     least = least_episodes(mdp, demand, capacity)
+    assert least is not None
     for _ in range(1000):
         path = decreasing_path(mdp, flow, demand, capacity)
         value = flow[: mdp.first[1]].sum()

@@ -4,8 +4,8 @@ With c the demands of Theorem 1 and g those of the upper bound for the coverage 
 
     g = alpha H^2 c + g',     alpha = 128,
 
-where alpha H^2 c is the part of g that grows with log(1 / (4 delta)) and g' the rest, 0 or more. The minimum flow of a sum
-is at most the sum of the minimum flows, hence phi*(g) <= alpha H^2 phi*(c) + phi*(g').
+where alpha H^2 c is the part of g that grows with log(1 / (4 delta)) and g' the rest, 0 or more. The minimum flow of a
+sum is at most the sum of the minimum flows, hence phi*(g) <= alpha H^2 phi*(c) + phi*(g').
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class FlowComparison:
         lower: phi*(c), Theorem 1.
         rest: phi*(g').
         factor: alpha H^2.
-        matched: Whether g and c divide by the same gaps on every arc, as with two disjoint optimal paths, and all sigmas
-            agree: then g' depends on delta through log log(1 / delta) only, and for small delta the two bounds differ
-            by `factor` and by what multiplies phi*(g). Where it is False g' may hold a part that grows with
+        matched: Whether g and c divide by the same gaps on every arc, as with two disjoint optimal paths, and all
+            sigmas agree: then g' depends on delta through log log(1 / delta) only, and for small delta the two bounds
+            differ by `factor` and by what multiplies phi*(g). Where it is False g' may hold a part that grows with
             log(1 / delta): the paper compares the two for matched gaps only.
     """
 

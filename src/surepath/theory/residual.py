@@ -87,7 +87,8 @@ def residual(problem: FlowProblem) -> Answer:
 
 def _residual(problem: FlowProblem, flow: NDArray[Any]) -> list[list[ResidualArc]]:
     """The residual arcs out of each node, the sink last."""
-    mdp, out = problem.mdp, [[] for _ in range(problem.mdp.n_nodes + 1)]  # type: list[list[ResidualArc]]
+    mdp = problem.mdp
+    out: list[list[ResidualArc]] = [[] for _ in range(mdp.n_nodes + 1)]
     for e in range(mdp.n_arcs):
         tail, head = int(mdp.source[e]), int(mdp.target[e])
         falls = flow[e] - problem.demand[e]
