@@ -255,7 +255,7 @@ def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -
     quick = Study.load(place[0], study.name)
     quick.sync()
     assert quick._fold.saved > 10
-    monkeypatch.setattr("surepath.study.fold.Fold._load", lambda self, row: None)
+    monkeypatch.setattr("surepath.study.fold.Fold._load", lambda self, row, last: None)
     slow = Study.load(place[0], study.name)
     slow.sync()
     assert slow._fold.saved == 0
