@@ -13,13 +13,12 @@ from surepath.kernels.widths import WIDTHS
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule
+from surepath.learners.per_arc.presets import PRESETS, preset_of
 from surepath.learners.per_arc.recommendation import RECOMMENDATION
 from surepath.learners.per_arc.sampling import SAMPLING
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
 from surepath.learners.per_arc.stopping import DIAMETER
 from surepath.model.mdp import MDP
-
-PRESETS = ("theory", "experiment")
 
 
 class EPRL(RuleLearner):
@@ -38,10 +37,12 @@ class EPRL(RuleLearner):
         elimination: "return" (line 7), "value", "both" or "none"; or an `EliminationRule` of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
-        widths: "paper", "mixture" (tighter, same guarantee) or "empirical" (the authors'; no guarantee).
+        widths: "paper", "mixture" (same guarantee, tighter from some 15 to 30 visits of an arc on), "empirical" (the
+            authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
         recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
         stopping: A `StoppingRule` of your own in place of line 9.
-        preset: "theory", or "experiment" for everything as the authors' code had it.
+        preset: "theory" (Algorithm 1), "text" (the paper's experiments as written; no guarantee) or "experiment"
+            (everything as the authors' code had it; no guarantee).
         prior: The constant c of the mixture width.
         growth: Ratio of the geometric schedule.
 
@@ -78,7 +79,7 @@ class EPRL(RuleLearner):
             if isinstance(rule, type):
                 raise SettingError(f"{what} must be an object of your rule, {rule.__name__}(), not the class itself")
         self.preset = one_of("preset", preset, PRESETS)
-        authors = self.preset == "experiment"
+        usual = preset_of(self.preset)
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
         # A rule of the user's own is copied twice: one copy plays, the other stays as it came for learners like this.
         self.sampling: str | SamplingRule
@@ -90,27 +91,25 @@ class EPRL(RuleLearner):
         if isinstance(elimination, EliminationRule):
             self.elimination, self.elimination_rule = deepcopy(elimination), deepcopy(elimination)
         else:
-            self.elimination = one_of("elimination", elimination or ("both" if authors else "return"), ELIMINATION)
+            self.elimination = one_of("elimination", elimination or usual.elimination, ELIMINATION)
         if stopping is not None and not isinstance(stopping, StoppingRule):
             raise SettingError(f"stopping must be a StoppingRule of your own, or None, not {stopping!r}")
         self.stopping, self.stopping_rule = deepcopy(stopping), deepcopy(stopping)
-        chosen = schedule or ("paper" if authors else "every-episode")
-        self.schedule = one_of("schedule", chosen, (*SCHEDULES, "paper"))
-        self.widths = one_of("widths", widths or ("empirical" if authors else "paper"), WIDTHS)
-        chosen = recommendation or ("cautious" if authors else "optimistic")
-        self.recommendation = one_of("recommendation", chosen, RECOMMENDATION)
+        self.schedule = one_of("schedule", schedule or usual.schedule, (*SCHEDULES, "paper"))
+        self.widths = one_of("widths", widths or usual.widths, WIDTHS)
+        self.recommendation = one_of("recommendation", recommendation or usual.recommendation, RECOMMENDATION)
         self.prior = real("prior", prior)
         self.growth = real("growth", growth)
         if self.prior <= 0:
             raise SettingError(f"prior must be positive, not {self.prior:g}")
         if self.growth <= 1:
             raise SettingError(f"growth must be above 1, not {self.growth:g}")
-        if authors and sigma is None and isinstance(mdp, MDP) and mdp.sigma is None:
-            sigma = 0.5
+        if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
+            sigma = usual.sigma
         super().__init__(mdp, epsilon, delta, sigma)
 
     def _rules(self) -> Rules:
-        authors = self.preset == "experiment"
+        authors = preset_of(self.preset).authors
         sampling = self.sampling if isinstance(self.sampling, str) else "max-diameter"
         schedule = self.schedule
         if authors and sampling == "max-coverage":
