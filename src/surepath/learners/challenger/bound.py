@@ -24,6 +24,7 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
+from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate
 from surepath.learners.challenger.state import (
     DETOUR,
@@ -38,6 +39,7 @@ from surepath.learners.challenger.state import (
 )
 from surepath.learners.noise import ROUNDING
 from surepath.learners.processes.betting import halve
+from surepath.learners.processes.gaussian_size import largest_sigma
 from surepath.learners.processes.learned import (
     BERNSTEIN,
     follow,
@@ -97,6 +99,10 @@ def refresh_learned(pairs: Pairs, seen: Evidence, work: Scratch, side: Whole, j:
 @hot_kernel
 def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
+    if pairs.size.unknown and seen.visits[e] > 0:
+        off = gain - (seen.origin[e] + seen.sums[e] / seen.visits[e])
+        seen.memo[at.RSS] += off * off
+        seen.memo[at.SQUARES] += 1.0
     if pairs.learned.learns[e]:
         n = seen.visits[e]
         mean = seen.origin[e] + seen.sums[e] / n if n > 0 else 0.0
@@ -152,7 +158,7 @@ def heaviest(graph: Graph, seen: Evidence, weight: FloatArray, ahead: FloatArray
 
 
 @inner_kernel
-def set_incumbent(graph: Graph, seen: Evidence, work: Scratch) -> None:
+def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """The incumbent is the empirically best path over the arcs that are left.
 
     Means count from the largest of their stage: every path has one arc of each stage, and sums of small differences
@@ -160,6 +166,7 @@ def set_incumbent(graph: Graph, seen: Evidence, work: Scratch) -> None:
     difference of means plus widths. Where G is to be at most epsilon the widths add up to no more than epsilon and the
     differences, so the differences set the scale.
     """
+    work.unit[0] = largest_sigma(pairs.size, seen.memo[at.RSS], seen.memo[at.SQUARES])
     horizon, total = len(work.incumbent), 0.0
     for h in range(horizon):
         work.on[work.incumbent[h]] = False
@@ -218,26 +225,28 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
     quiet = k < 0.0
     log_k = 0.0 if quiet else np.log(k)
     detour = not quiet and pairs.prior[j] == DETOUR
+    unit = 1.0 if quiet else work.unit[0]
+    toll_k = unit * k
     constant = 0.0
     if pairs.prior[j] != NO_PRIOR and not quiet:
-        constant = k * pairs.cost[j]
+        constant = toll_k * pairs.cost[j]
         if not detour:
-            constant += k * pairs.log_paths
+            constant += toll_k * pairs.log_paths
     for h in range(len(work.incumbent)):
         own = work.incumbent[h]
         home = graph.source[own]
         stay = leave = elsewhere = 0.0
         degree = first[home + 1] - first[home]
         if detour and degree > 1:
-            stay = -k * np.log1p(-pairs.rho)
-            leave = k * np.log((degree - 1) / pairs.rho)
-            elsewhere = k * np.log(degree)
-        margin = width(pairs, work, np.int64(OWN), j, k, log_k, np.uint64(own))
+            stay = -toll_k * np.log1p(-pairs.rho)
+            leave = toll_k * np.log((degree - 1) / pairs.rho)
+            elsewhere = toll_k * np.log(degree)
+        margin = unit * width(pairs, work, np.int64(OWN), j, k, log_k, np.uint64(own))
         low = work.mean[own] - (work.top[own] - work.mean[own])
         for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
             if work.live[e]:
                 toll = leave if graph.source[e] == home else elsewhere
-                x = (work.top[e] - low) + (margin + width(pairs, work, np.int64(RIVAL), j, k, log_k, e)) + toll
+                x = (work.top[e] - low) + (margin + unit * width(pairs, work, np.int64(RIVAL), j, k, log_k, e)) + toll
                 work.weight[e] = x if x == x else np.inf  # what is no number proves nothing
             else:
                 work.weight[e] = -np.inf

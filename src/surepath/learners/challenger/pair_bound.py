@@ -25,14 +25,14 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
     difference += float((work.top[arcs] - work.mean[arcs]).sum())  # what rounding may have taken
     if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
         return float("inf")
-    best = float("inf")
+    best, unit = float("inf"), float(work.unit[0])
     for j in range(len(pairs.cost)):
         a, extra = work.a[side, j, arcs], work.extra[side, j, arcs]
         a, extra = a[a > 0], extra[a > 0]
         if not a.size:
             return difference
         if pairs.kind[j] == INTERVAL:
-            best = min(best, difference + float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
+            best = min(best, difference + unit * float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
             continue
         fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, int(pairs.prior[j]))
         middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
@@ -40,7 +40,7 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
         total = slopes * fixed
         for arc, whose in zip(arcs.tolist(), side.tolist()):
             total = total + arc_widths(learner, whose, j, slopes, arc)
-        best = min(best, difference + float(total.min()))
+        best = min(best, difference + unit * float(total.min()))
     return best
 
 

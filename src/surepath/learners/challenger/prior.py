@@ -26,6 +26,7 @@ from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.state import Pairs
+from surepath.learners.processes.gaussian_size import size_of
 from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded
 from surepath.learners.processes.ranges import ranges_of
 from surepath.model.mdp import MDP
@@ -66,13 +67,15 @@ def pairs_of(
     delta: float,
     bound: Mapping[str, Any],
     noise: str,
+    unknown: bool,
     sampling: int,
     repeat: float,
     patience: float,
 ) -> Pairs:
-    """The settings as the kernels read them."""
+    """The settings as the kernels read them; the part of delta that the entries leave bounds an unknown sigma."""
     c, entries = precisions(mdp, bound), bound["entries"]
     ranges = ranges_of(mdp, noise)
+    spare = 1.0 - sum(entry["weight"] for entry in entries)
     cost = np.log(1 / delta) + np.log(1 / np.array([entry["weight"] for entry in entries]))
     kind = np.array([KINDS[entry["kind"]] for entry in entries], dtype=np.int64)
     learning = kind >= BERNSTEIN
@@ -94,6 +97,7 @@ def pairs_of(
         ratio=bound["ratio"],
         conjugate=conjugate_table(),
         learned=learned_of(ranges, kind, c),
+        size=size_of(spare * delta if unknown else None),
         sampling=sampling,
         repeat=repeat,
         patience=patience,

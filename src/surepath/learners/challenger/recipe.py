@@ -46,15 +46,18 @@ EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
 LEARNED = (256.0, 16.0, 1.0)
 LEARNED_WEIGHTS: tuple[float, ...] = (0.3, 0.35, 0.35)
 BESIDE = 0.1  # the part of the entries that take half the range for sigma, where noise is learned
+OPEN = (4096.0, 256.0, 24.0, 2.5)  # where sigma is unknown, nothing says how long a run will be
+OPEN_WEIGHTS: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
+SIZE_PART = 0.1  # the part of delta that bounds an unknown sigma
 LEAST, MOST_C = 1.0, 1e15
 RHO, RATIO = 0.4, 1.2
 
 
 def default_bound(
-    mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str, noise: str = "sigma"
+    mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str, noise: str, unknown: bool
 ) -> dict[str, Any]:
     """Choose the numbers; why these, is told in `prior.py`."""
-    if epsilon > 0:
+    if epsilon > 0 and not unknown:
         noisy = sigma[sigma > 0]
         spread = float(np.sqrt((noisy**2).mean())) if noisy.size else 1.0
         size = min(max(spread / epsilon, 1e-6), 1e9)  # beyond, c meets its own limits
@@ -62,10 +65,10 @@ def default_bound(
         high, low = (need / d for d in DIVISORS)
         scales, weights = np.geomspace(high, min(low, EXACT[-1]), len(WEIGHTS)).tolist(), WEIGHTS
     else:
-        scales, weights = list(EXACT), EXACT_WEIGHTS
+        scales, weights = (list(OPEN), OPEN_WEIGHTS) if unknown else (list(EXACT), EXACT_WEIGHTS)
     kind = WIDTHS[widths][0]
     priors = ("none",) if kind == "interval" else PRIORS[prior]  # intervals of arcs have no prior over plans
-    part = 1.0 if noise == "sigma" else BESIDE
+    part = (1 - SIZE_PART if unknown else 1.0) if noise == "sigma" else BESIDE
     chosen = [(kind, scale, part * weight) for scale, weight in zip(scales, weights)]
     if noise != "sigma":
         chosen = [(noise, scale, (1 - BESIDE) * weight) for scale, weight in zip(LEARNED, LEARNED_WEIGHTS)] + chosen

@@ -28,7 +28,7 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
     """Check, and choose the next path into work.path; True when the check has passed."""
     if cover(graph, pairs, seen, work):
         return False
-    set_incumbent(graph, seen, work)
+    set_incumbent(graph, pairs, seen, work)
     memo, row = seen.memo, 0
     t = memo[at.EPISODES]
     if t >= memo[at.NEXT_FULL] or memo[at.READY] == 0.0:
@@ -123,7 +123,7 @@ def act(
             refresh(pairs, seen, work, e)
         return 0.0
     if task != tasks.RUN:
-        set_incumbent(graph, seen, work)
+        set_incumbent(graph, pairs, seen, work)
     if task == tasks.INCUMBENT:
         return 0.0
     if task == tasks.CERTIFY:

@@ -9,6 +9,7 @@ import numpy as np
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
 from surepath.learners.processes.betting import new_bets
+from surepath.learners.processes.gaussian_size import Size
 from surepath.learners.processes.learned import Course, Learned, new_course
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
@@ -20,8 +21,8 @@ UNIFORM_PRIOR, DETOUR, NO_PRIOR = range(3)
 RIVAL, OWN = range(2)
 
 # Places in Evidence.memo, float: episodes told, episodes at the next full check, and the row of the last full check
-# (its entry, its slope, and whether there is one).
-EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, N_MEMO = range(6)
+# (its entry, its slope, and whether there is one); where sigma is unknown, the sum and the number of squares of noise.
+EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, RSS, SQUARES, N_MEMO = range(8)
 
 
 class Pairs(NamedTuple):
@@ -39,6 +40,7 @@ class Pairs(NamedTuple):
     ratio: float  # of the grid of k
     conjugate: Conjugate
     learned: Learned  # arcs whose noise is learned
+    size: Size  # where one sigma of all arcs is unknown; the array sigma is then 1, and all widths are in its unit
     sampling: int  # index of the sampling rule
     repeat: float  # share of the least visits for which a path is played again in a run
     patience: float  # share by which the episodes grow between two full checks
@@ -80,6 +82,7 @@ class Scratch(NamedTuple):
     gain: FloatArray  # [H] to be taken in
     grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row
     cells: BoolArray  # [cells] which sizes of a, on a logarithmic scale, some arc has
+    unit: FloatArray  # [1] what sigma may be at most where it is unknown, else 1: the unit of widths and slopes
     slack: FloatArray  # [1] what rounding can do to a bound on a difference of paths
 
 
@@ -132,5 +135,6 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         gain=np.zeros(horizon),
         grid=np.zeros((entries * cells + 1, 2)),
         cells=np.zeros(cells, dtype=np.bool_),
+        unit=np.ones(1),
         slack=np.zeros(1),
     )

@@ -13,31 +13,40 @@ Only for Gaussian noise: a sub-Gaussian law can hide its variance. The bound is 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from surepath._types import FloatArray
 from surepath.kernels.jit import hot_kernel
 
-TILTS = np.geomspace(0.02, 200.0, 12)  # t: small ones are best when much was seen, large ones at the start
+TILTS = np.geomspace(0.03, 3.0, 8)  # t: small ones are best when much was seen, large ones at the start
 HIDDEN = 1e100  # in place of an infinite sigma: sums of finite numbers are numbers
 
 
-def log_count(alpha: float) -> float:
-    """log(J / alpha), for a bound that holds with probability 1 - alpha."""
-    return float(np.log(len(TILTS) / alpha))
+class Size(NamedTuple):
+    """What the bound on sigma is made of, fixed before the data."""
+
+    unknown: bool
+    cost: float  # log(J / alpha)
+    tilt: FloatArray  # [J] t
+    half_log: FloatArray  # [J] 1/2 log(1 + 2 t)
 
 
-def half_logs() -> FloatArray:
-    """1/2 log(1 + 2 t) of every t."""
-    return np.asarray(0.5 * np.log1p(2 * TILTS))
+def size_of(alpha: float | None) -> Size:
+    """A bound that holds with probability 1 - alpha; None where sigma is known."""
+    cost = 0.0 if alpha is None else float(np.log(len(TILTS) / alpha))
+    return Size(alpha is not None, cost, TILTS.copy(), np.asarray(0.5 * np.log1p(2 * TILTS)))
 
 
 @hot_kernel
-def largest_sigma(tilts: FloatArray, halves: FloatArray, cost: float, squares: float, count: float) -> float:
-    """The bound on sigma after `count` squares with this sum; `cost` is log(J / alpha)."""
+def largest_sigma(size: Size, squares: float, count: float) -> float:
+    """The bound on sigma after `count` squares with this sum; 1 where sigma is known, and sigmas count as they are."""
+    if not size.unknown:
+        return 1.0
     least = HIDDEN * HIDDEN
-    for i in range(len(tilts)):
-        room = count * halves[i] - cost
+    for i in range(len(size.tilt)):
+        room = count * size.half_log[i] - size.cost
         if room > 0.0:
-            least = min(least, tilts[i] * squares / room)
-    return float(np.sqrt(least) * (1.0 + 1e-12))
+            least = min(least, size.tilt[i] * squares / room)
+    return float(min(np.sqrt(least) * (1.0 + 1e-12), HIDDEN))
