@@ -80,7 +80,7 @@ class Challenger(Learner):
         sigma: ArrayLike | None = None,
         *,
         widths: str = "one-sided",
-        prior: str = "detour",
+        prior: str = "auto",
         sampling: str = "separating",
         repeat: float = 0.0,
         patience: float = 0.01,
@@ -114,8 +114,8 @@ class Challenger(Learner):
     def _new_scratch(self) -> Scratch:
         return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
 
-    def _act(self, task: int) -> float:
-        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, 0, 0.0, self.epsilon)
+    def _act(self, task: int, limit: int = 0) -> float:
+        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, limit, 0.0, self.epsilon)
 
     @locked
     def explain(self, challengers: int = 3) -> Explanation:

@@ -27,15 +27,23 @@ from surepath.learners.challenger import state as at
 from surepath.model.mdp import MDP
 
 KINDS = {"half-normal": at.HALF_NORMAL, "normal": at.NORMAL, "interval": at.INTERVAL}
-ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR}
+ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR, "excursion": at.EXCURSION}
 # The setting `widths` and the kinds of entries it stands for; the first is that of the default entries.
 WIDTHS = {"one-sided": ("half-normal",), "two-sided": ("normal",), "per-arc": ("interval",)}
-PRIORS = {"detour": ("detour",), "uniform": ("uniform",), "both": ("detour", "uniform")}
+# The setting `prior`: "auto" is "excursion" for epsilon 0 and "detour" above.
+PRIORS = {
+    "auto": ("detour",),
+    "detour": ("detour",),
+    "excursion": ("excursion",),
+    "uniform": ("uniform",),
+    "both": ("detour", "uniform"),
+}
 
 DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
-EXACT = (25600.0, 1600.0, 100.0)
-EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
+SMALLEST = 100.0  # the last of the scales is never above this
+EXACT = (16384.0, 512.0, 16.0)
+EXACT_WEIGHTS: tuple[float, ...] = (0.2, 0.4, 0.4)
 LEAST, MOST_C = 1.0, 1e15
 RHO, RATIO = 0.4, 1.2
 
@@ -48,11 +56,13 @@ def default_bound(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, wid
         size = min(max(spread / epsilon, 1e-6), 1e9)  # beyond, c meets its own limits
         need = 6 * mdp.horizon * size**2 * (np.log(2 / delta) + mdp.log_paths)
         high, low = (need / d for d in DIVISORS)
-        scales, weights = np.geomspace(high, min(low, EXACT[-1]), len(WEIGHTS)).tolist(), WEIGHTS
+        scales, weights = np.geomspace(high, min(low, SMALLEST), len(WEIGHTS)).tolist(), WEIGHTS
     else:
         scales, weights = list(EXACT), EXACT_WEIGHTS
     kind = WIDTHS[widths][0]
-    priors = ("none",) if kind == "interval" else PRIORS[prior]  # intervals of arcs have no prior over plans
+    priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
+    if kind == "interval":  # intervals of arcs have no prior over plans
+        priors = ("none",)
     entries = [
         {"kind": kind, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
         for scale, weight in zip(scales, weights)
@@ -79,6 +89,8 @@ def checked_bound(given: Any, widths: str) -> dict[str, Any]:
     if isinstance(entries, (str, Mapping)) or not isinstance(entries, Sequence) or not entries:
         raise SettingError("the entries of a bound are a list of at least one")
     bound["entries"] = [_entry(entry, widths) for entry in entries]
+    if len({entry["prior"] == "excursion" for entry in bound["entries"]}) > 1:
+        raise SettingError('either all entries of a bound have the prior "excursion" or none has')
     total = float(sum(entry["weight"] for entry in bound["entries"]))
     if total > 1 + 1e-12:
         raise SettingError(f"the weights of a bound must sum to at most 1, not {total:.15g}")
