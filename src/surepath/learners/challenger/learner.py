@@ -88,7 +88,7 @@ class Challenger(Learner):
         sigma: ArrayLike | str | None = None,
         *,
         widths: str = "one-sided",
-        prior: str = "detour",
+        prior: str = "auto",
         sampling: str = "separating",
         repeat: float = 0.0,
         patience: float = 0.01,
@@ -112,6 +112,9 @@ class Challenger(Learner):
             mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior, self.noise, self._unknown
         )
         self.bound: dict[str, Any] = chosen if bound is None else checked_bound(bound, self.widths)
+        for entry in self.bound["entries"]:
+            if entry["kind"] in ("bernstein", "betting") and entry["kind"] != self.noise:
+                raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')
         self._is_default = self.bound == chosen
         how = SAMPLING.index(self.sampling), self.repeat, self.patience
         self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, self._unknown, *how)

@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
-from surepath.learners.challenger.state import DETOUR, INTERVAL, NORMAL, OWN, RIVAL
+from surepath.learners.challenger.state import DETOUR, EXCURSION, INTERVAL, NO_PRIOR, NORMAL, OWN, RIVAL
 from surepath.learners.processes.learned import BERNSTEIN, learned_values
 
 if TYPE_CHECKING:
@@ -16,7 +16,29 @@ if TYPE_CHECKING:
 
 
 def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """The least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited."""
+    """The least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited.
+
+    Under the excursion prior every excursion has a bound of its own, and the bound of the pair is their sum.
+    """
+    if learner.pairs.prior[0] != EXCURSION:
+        return stretch_bound(learner, challenger, incumbent)
+    return sum(stretch_bound(learner, challenger[x], incumbent[x]) for x in stretches(learner, challenger, incumbent))
+
+
+def stretches(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> list[slice]:
+    """The stages of each excursion: from where the two part to where they meet again."""
+    source, found, start = learner.mdp.source, [], -1
+    for h, (q, p) in enumerate(zip(challenger, incumbent)):
+        if start >= 0 and source[q] == source[p]:
+            found.append(slice(start, h))
+            start = -1
+        if start < 0 and q != p:
+            start = h
+    return [*found, slice(start, len(incumbent))] if start >= 0 else found
+
+
+def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
+    """The least bound on the difference of two paths, or of one excursion and the incumbent's arcs beside it."""
     work, pairs = learner._work, learner.pairs
     apart = challenger != incumbent
     arcs = np.concatenate([challenger[apart], incumbent[apart]])
@@ -34,7 +56,7 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
         if pairs.kind[j] == INTERVAL:
             best = min(best, difference + unit * float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
             continue
-        fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, int(pairs.prior[j]))
+        fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, j)
         middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
         slopes = middle * np.geomspace(1 / 8, 8, 97)
         total = slopes * fixed
@@ -56,21 +78,22 @@ def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: 
     return np.asarray(slopes * ((y**2 / 2 if kind == NORMAL else table_conjugate(y)) + extra))
 
 
-def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, kind: int) -> float:
-    """-log prior(incumbent | challenger)."""
-    mdp = learner.mdp
-    if kind != DETOUR:
-        return float(learner.pairs.log_paths)
-    rho, total = learner.pairs.rho, 0.0
+def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j: int) -> float:
+    """-log prior(incumbent | challenger) of entry j; for the excursion prior, of one stretch."""
+    mdp, pairs = learner.mdp, learner.pairs
+    kind, total = pairs.prior[j], float(pairs.toll[j])
+    if kind not in (DETOUR, EXCURSION):
+        return 0.0 if kind == NO_PRIOR else total
+    stay, leave_by = (-np.log1p(-pairs.rho), pairs.rho) if kind == DETOUR else (0.0, 1.0)
     for q, p in zip(challenger, incumbent):
         home = mdp.source[p]
         degree = int(mdp.first[home + 1] - mdp.first[home])
         if degree == 1:
             continue
         if q == p:
-            total += -np.log1p(-rho)
+            total += stay
         elif mdp.source[q] == home:
-            total += np.log((degree - 1) / rho)
+            total += np.log((degree - 1) / leave_by)
         else:
             total += np.log(degree)
     return float(total)

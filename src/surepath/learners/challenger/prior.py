@@ -61,6 +61,36 @@ def _power(shares: FloatArray, power: float) -> FloatArray:
     return np.asarray(np.sqrt(shares) if power == 0.5 else shares**power)
 
 
+def choices(mdp: MDP) -> tuple[FloatArray, FloatArray]:
+    """The most nodes with a choice on a way to each node, it not counted, and from it on, it counted; [n_nodes + 1]."""
+    counts = np.append(np.diff(mdp.first) > 1, False).astype(np.float64)
+    before, after = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_nodes + 1)
+    stages = [slice(mdp.stage_arc[h], mdp.stage_arc[h + 1]) for h in range(mdp.horizon)]
+    for arcs in stages:
+        source = mdp.source[arcs]
+        np.maximum.at(before, mdp.target[arcs], before[source] + counts[source])
+    for arcs in reversed(stages):
+        source = mdp.source[arcs]
+        np.maximum.at(after, source, counts[source] + after[mdp.target[arcs]])
+    return before, after
+
+
+def tolls(mdp: MDP, prior: str, rho: float, most_choices: float) -> float:
+    """The part of -log prior that every pair pays.
+
+    Only wrong answers are drawn. There are P - 1 of them; the detour walk ends at the right one itself with probability
+    (1 - rho)^b, b its choices, so dividing by 1 - (1 - rho)^(most choices) leaves at most 1 for the others; and an
+    excursion starts at one of b choices.
+    """
+    if most_choices == 0 or prior == "none":
+        return 0.0
+    if prior == "detour":
+        return float(np.log(-np.expm1(most_choices * np.log1p(-rho))))
+    if prior == "excursion":
+        return float(np.log(most_choices))
+    return float(mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths)))
+
+
 def pairs_of(
     mdp: MDP,
     sigma: FloatArray,
@@ -83,6 +113,7 @@ def pairs_of(
     if learning.any():
         scale[~learning] *= -1.0  # held beside the others, not planned with
         c[:, learning] = np.where(ranges.learns, rounded(c[:, learning]), VISITS_PER_SQUARE * c[:, learning])
+    before, after = choices(mdp)
     arcs = max(1, int((~mdp.is_known).sum()))
     return Pairs(
         sigma=sigma.copy(),
@@ -92,7 +123,10 @@ def pairs_of(
         scale=scale,
         prior=np.array([ENTRY_PRIORS[entry["prior"]] for entry in entries], dtype=np.int64),
         cost=np.where(kind == at.INTERVAL, cost + np.log(arcs), cost),
+        toll=np.array([tolls(mdp, entry["prior"], bound["rho"], float(after[0])) for entry in entries]),
         log_paths=mdp.log_paths,
+        choices_before=before,
+        choices_after=after,
         rho=bound["rho"],
         ratio=bound["ratio"],
         conjugate=conjugate_table(),

@@ -34,18 +34,26 @@ KINDS = {
     "bernstein": BERNSTEIN,
     "betting": BETTING,
 }
-ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR}
+ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR, "excursion": at.EXCURSION}
 # The setting `widths` and the kinds of entries it stands for; the first is that of the default entries.
 WIDTHS = {"one-sided": ("half-normal", "bernstein", "betting"), "two-sided": ("normal",), "per-arc": ("interval",)}
-PRIORS = {"detour": ("detour",), "uniform": ("uniform",), "both": ("detour", "uniform")}
+# The setting `prior`: "auto" is "excursion" for epsilon 0 and "detour" above.
+PRIORS = {
+    "auto": ("detour",),
+    "detour": ("detour",),
+    "excursion": ("excursion",),
+    "uniform": ("uniform",),
+    "both": ("detour", "uniform"),
+}
 
 DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
-EXACT = (25600.0, 1600.0, 100.0)
-EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
+SMALLEST = 100.0  # the last of the scales is never above this
+EXACT = (16384.0, 512.0, 16.0)
+EXACT_WEIGHTS: tuple[float, ...] = (0.2, 0.4, 0.4)
 LEARNED = (256.0, 16.0, 1.0)
 LEARNED_WEIGHTS: tuple[float, ...] = (0.3, 0.35, 0.35)
-BESIDE = 0.1  # the part of the entries that take half the range for sigma, where noise is learned
+BESIDE = {"betting": 0.1, "bernstein": 0.5}  # the part of the entries that take half the range for sigma beside these
 OPEN = (4096.0, 256.0, 24.0, 2.5)  # where sigma is unknown, nothing says how long a run will be
 OPEN_WEIGHTS: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
 SIZE_PART = 0.1  # the part of delta that bounds an unknown sigma
@@ -63,15 +71,17 @@ def default_bound(
         size = min(max(spread / epsilon, 1e-6), 1e9)  # beyond, c meets its own limits
         need = 6 * mdp.horizon * size**2 * (np.log(2 / delta) + mdp.log_paths)
         high, low = (need / d for d in DIVISORS)
-        scales, weights = np.geomspace(high, min(low, EXACT[-1]), len(WEIGHTS)).tolist(), WEIGHTS
+        scales, weights = np.geomspace(high, min(low, SMALLEST), len(WEIGHTS)).tolist(), WEIGHTS
     else:
         scales, weights = (list(OPEN), OPEN_WEIGHTS) if unknown else (list(EXACT), EXACT_WEIGHTS)
     kind = WIDTHS[widths][0]
-    priors = ("none",) if kind == "interval" else PRIORS[prior]  # intervals of arcs have no prior over plans
-    part = (1 - SIZE_PART if unknown else 1.0) if noise == "sigma" else BESIDE
+    priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
+    if kind == "interval":  # intervals of arcs have no prior over plans
+        priors = ("none",)
+    part = (1 - SIZE_PART if unknown else 1.0) if noise == "sigma" else BESIDE[noise]
     chosen = [(kind, scale, part * weight) for scale, weight in zip(scales, weights)]
     if noise != "sigma":
-        chosen = [(noise, scale, (1 - BESIDE) * weight) for scale, weight in zip(LEARNED, LEARNED_WEIGHTS)] + chosen
+        chosen = [(noise, scale, (1 - part) * weight) for scale, weight in zip(LEARNED, LEARNED_WEIGHTS)] + chosen
     entries = [
         {"kind": what, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
         for what, scale, weight in chosen
@@ -98,6 +108,8 @@ def checked_bound(given: Any, widths: str) -> dict[str, Any]:
     if isinstance(entries, (str, Mapping)) or not isinstance(entries, Sequence) or not entries:
         raise SettingError("the entries of a bound are a list of at least one")
     bound["entries"] = [_entry(entry, widths) for entry in entries]
+    if len({entry["prior"] == "excursion" for entry in bound["entries"]}) > 1:
+        raise SettingError('either all entries of a bound have the prior "excursion" or none has')
     total = float(sum(entry["weight"] for entry in bound["entries"]))
     if total > 1 + 1e-12:
         raise SettingError(f"the weights of a bound must sum to at most 1, not {total:.15g}")

@@ -100,8 +100,8 @@ def act(
     until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
     INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY, CHECK and ROW, which are about that
     path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
-    ROW makes the passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of
-    `challenge`.
+    ROW makes the passes of the row that work.grid[0] holds over all arcs that are left, by single excursions if
+    `limit` is 1, and returns the constant of `challenge`.
     """
     if task == tasks.PLAN:
         return 1.0 if plan(graph, pairs, seen, work, epsilon) else 0.0
@@ -133,7 +133,7 @@ def act(
     if task == tasks.ROW:
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
-        return float(challenge(graph, pairs, seen, work, np.int64(0)))
+        return float(challenge(graph, pairs, seen, work, np.int64(0), np.int64(limit)))
     memo = seen.memo
     while memo[at.EPISODES] < pause:
         if plan(graph, pairs, seen, work, epsilon):

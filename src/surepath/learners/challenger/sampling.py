@@ -18,7 +18,7 @@ import numpy as np
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, inner_kernel
 from surepath.learners.challenger.bound import heaviest, trace
-from surepath.learners.challenger.check import judge, left
+from surepath.learners.challenger.check import DROP, judge, left, singly
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
 SAMPLING = ("separating", "max-diameter", "coverage")
@@ -53,13 +53,13 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
         seen.recent[e] = MEMORY * seen.recent[e] if seen.recent[e] > FORGOTTEN else 0.0
     for step in range(3):
         work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
-        judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(1))
+        judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(DROP))
         through = work.path[0]
         if through < 0:
             break
         if not work.live[through]:
             continue  # the strongest challenger of this row was cleared by it, and so were all others
-        trace(graph, work, through)
+        trace(graph, work, through, np.int64(1 if singly(pairs, int(j), epsilon) else 0))
         for h in range(len(work.path)):
             if work.path[h] != work.incumbent[h]:
                 seen.recent[work.path[h]] += 1.0

@@ -15,7 +15,7 @@ from surepath.learners.processes.learned import Course, Learned, new_course
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
 # (CLUCB: intervals of arcs, differences of paths).
 HALF_NORMAL, NORMAL, INTERVAL = range(3)
-UNIFORM_PRIOR, DETOUR, NO_PRIOR = range(3)
+UNIFORM_PRIOR, DETOUR, NO_PRIOR, EXCURSION = range(4)
 
 # Whose arc it is: the first index of c and of what follows from it.
 RIVAL, OWN = range(2)
@@ -33,9 +33,12 @@ class Pairs(NamedTuple):
     kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL, or BERNSTEIN or BETTING of processes/learned.py
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
     scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first
-    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR or NO_PRIOR
+    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, NO_PRIOR, or EXCURSION, in all entries or in none
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
+    toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
     log_paths: float
+    choices_before: FloatArray  # [n_nodes + 1] the most nodes with a choice on a way to this node, it not counted
+    choices_after: FloatArray  # [n_nodes + 1] the most nodes with a choice on a way from this node, it counted
     rho: float  # of the detour prior
     ratio: float  # of the grid of k
     conjugate: Conjugate
@@ -73,6 +76,8 @@ class Scratch(NamedTuple):
     weight: FloatArray  # [N]
     ahead: FloatArray  # [n_nodes + 1] heaviest way from a node to the sink
     behind: FloatArray  # [n_nodes + 1] heaviest way from the start to a node
+    leaving: FloatArray  # [H] what an excursion starts with that leaves the incumbent at this stage
+    meeting: FloatArray  # [H] what it ends with where it meets the incumbent's node of this stage
     live: BoolArray  # [N] alive and not yet cleared in this check
     cleared: BoolArray  # [N] cleared in this check
     on: BoolArray  # [N] arc of the incumbent
@@ -126,6 +131,8 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         weight=np.zeros(arcs),
         ahead=np.zeros(nodes + 1),
         behind=np.zeros(nodes + 1),
+        leaving=np.zeros(horizon),
+        meeting=np.zeros(horizon),
         live=np.zeros(arcs, dtype=np.bool_),
         cleared=np.zeros(arcs, dtype=np.bool_),
         on=np.zeros(arcs, dtype=np.bool_),
