@@ -92,10 +92,10 @@ def test_a_product_beyond_the_cap_stays_and_one_below_the_floor_is_zero() -> Non
     play(betting, bets, np.zeros(5000))
     assert np.isfinite(bets).all()
     assert bets[0, 1, at.LEFT, -1, 0] == 0.0
-    assert bets[0, 0, at.RIGHT, -1, -2] >= at.CAP
+    assert bets[0, 0, at.RIGHT, -1, -2] >= at.MOST_PRODUCT
     before = bets.copy()
     play(betting, bets, np.ones(1))
-    stopped = before[:, :, at.RIGHT] >= at.CAP
+    stopped = before[:, :, at.RIGHT] >= at.MOST_PRODUCT
     for end in (at.LEFT, at.RIGHT):
         assert (bets[:, :, end][stopped] == before[:, :, end][stopped]).all()
     assert (bets[:, :, at.LEFT] <= bets[:, :, at.RIGHT]).all()

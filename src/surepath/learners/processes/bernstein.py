@@ -29,9 +29,9 @@ from surepath._types import FloatArray
 from surepath.kernels.jit import hot_kernel
 
 LEAST_W, MOST_W, W_RATIO = 0.25, 1e9, 1.5
-LEAST_Y, MIDDLE_Y, MOST_Y = 5e-7, 0.25, 0.9925  # a logarithmic scale below the middle, an even one above
-LOG_STEP, STEP = 0.05, 0.0075
-SAFETY = 1e-9  # rounding of the points, added on the safe side
+LEAST_TILT, MIDDLE_TILT, MOST_TILT = 5e-7, 0.25, 0.9925  # a logarithmic scale below the middle, an even one above
+LOG_TILT_STEP, TILT_STEP = 0.05, 0.0075
+TABLE_SAFETY = 1e-9  # rounding of the points, added on the safe side
 
 _NODES, _SHARES = np.polynomial.legendre.leggauss(96)
 _POWER = 4  # 1 - l = v^4 takes the edge off (1 - l)^W at l = 1
@@ -46,7 +46,7 @@ class Bernstein(NamedTuple):
     value: FloatArray  # [rows, points] Z*
     slope: FloatArray  # [rows, points] of Z* in W
     log_low: float
-    middle: int  # the point at MIDDLE_Y
+    middle: int  # the point at MIDDLE_TILT
 
 
 def log_mixture(s: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -72,7 +72,7 @@ def log_mixture(s: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray, F
 
 def log_start(c: FloatArray) -> FloatArray:
     """log Z(0, c), the cost of the prior."""
-    return log_mixture(np.zeros_like(c), c)[0] + SAFETY
+    return log_mixture(np.zeros_like(c), c)[0] + TABLE_SAFETY
 
 
 def conjugate_points(y: FloatArray, w: float) -> tuple[FloatArray, FloatArray]:
@@ -99,11 +99,11 @@ def bernstein_table() -> Bernstein:
     """The table, computed once."""
     rows = int(np.ceil(np.log(MOST_W / LEAST_W) / np.log(W_RATIO))) + 1
     w = LEAST_W * W_RATIO ** np.arange(rows, dtype=np.float64)
-    middle = int(np.ceil(np.log(MIDDLE_Y / LEAST_Y) / LOG_STEP))
-    low = MIDDLE_Y * np.exp(-LOG_STEP * np.arange(middle, 0, -1))
-    y = np.concatenate([low, np.arange(MIDDLE_Y, MOST_Y + STEP / 2, STEP)])
+    middle = int(np.ceil(np.log(MIDDLE_TILT / LEAST_TILT) / LOG_TILT_STEP))
+    low = MIDDLE_TILT * np.exp(-LOG_TILT_STEP * np.arange(middle, 0, -1))
+    y = np.concatenate([low, np.arange(MIDDLE_TILT, MOST_TILT + TILT_STEP / 2, TILT_STEP)])
     value, slope = (np.stack(both) for both in zip(*(conjugate_points(y, float(one)) for one in w)))
-    value += SAFETY * (1 + np.abs(value) + w[:, None] * slope)
+    value += TABLE_SAFETY * (1 + np.abs(value) + w[:, None] * slope)
     return Bernstein(w, y, np.append(1 / np.diff(y), 0.0), value, slope, float(np.log(low[0])), middle)
 
 
@@ -123,13 +123,13 @@ def bernstein_row(table: Bernstein, w: float) -> int:
 @hot_kernel
 def bernstein_conjugate(table: Bernstein, row: int, beyond: float, y: float, log_y: float) -> float:
     """Z*(y, W) or a little above it, W = table.w[row] + beyond; log_y must be the logarithm of y."""
-    if y < MIDDLE_Y:
-        place = (log_y - table.log_low) * (1.0 / LOG_STEP)
+    if y < MIDDLE_TILT:
+        place = (log_y - table.log_low) * (1.0 / LOG_TILT_STEP)
         if not place >= 0.0:
             return float(table.value[row, 0] + beyond * table.slope[row, 0] + (table.log_low - log_y))
         i = min(int(place), table.middle - 1)
     else:
-        i = table.middle + int((y - MIDDLE_Y) * (1.0 / STEP))
+        i = table.middle + int((y - MIDDLE_TILT) * (1.0 / TILT_STEP))
         if not i < len(table.y) - 1:
             return np.inf
     share = (y - table.y[i]) * table.per_y[i]

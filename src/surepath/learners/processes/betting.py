@@ -20,8 +20,8 @@ cell. It is tabulated over a grid of slopes whenever the arc gets a reward; a ma
 chords between the points of the grid lie above it. p0 is what is never bet; it keeps log M from below. The prior of a
 tilt is proportional to l exp(-c l^2 / 2), a half-normal law on a logarithmic grid, as elsewhere.
 
-Bets stop where R has grown beyond CAP, a time known then, so that the stopped process is a martingale too; L and R are
-then left as they are. A product below FLOOR becomes 0, which makes M smaller.
+Bets stop where R has grown beyond MOST_PRODUCT, a time known then, so that the stopped process is a martingale too; L and R are
+then left as they are. A product below LEAST_PRODUCT becomes 0, which makes M smaller.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 CELLS, TILTS = 128, 20
 LEAST_SHARE, MOST_SHARE = 1e-3, 0.98
 UNBET = 0.01  # p0
-CAP, FLOOR = 1e200, 1e-200
+MOST_PRODUCT, LEAST_PRODUCT = 1e200, 1e-200
 LEAST_K, K_STEP, SLOPES = 1e-6, 0.1, 200  # the grid of slopes, logarithmic, for a range of 1
-SAFETY = 1e-9  # what rounding can do to log M, relative and absolute
+LOG_SAFETY = 1e-9  # what rounding can do to log M, relative and absolute
 LARGEST_LOG = 300.0  # log M counts for no more: smaller is safe
 LEFT, RIGHT = range(2)
 
@@ -105,10 +105,10 @@ def bet(betting: Betting, product: FloatArray, e: int, x: float) -> None:
                 left, right = product[at, side, zero, g, i], product[at, side, one, g, i]
                 lost = betting.tilt[g, i] * seen
                 new_left, new_right = left * (betting.base[zero, g, i] - lost), right * (betting.base[one, g, i] - lost)
-                new_left = new_left if new_left > FLOOR else 0.0
-                new_right = new_right if new_right > FLOOR else 0.0
-                product[at, side, zero, g, i] = new_left if right < CAP else left
-                product[at, side, one, g, i] = new_right if right < CAP else right
+                new_left = new_left if new_left > LEAST_PRODUCT else 0.0
+                new_right = new_right if new_right > LEAST_PRODUCT else 0.0
+                product[at, side, zero, g, i] = new_left if right < MOST_PRODUCT else left
+                product[at, side, one, g, i] = new_right if right < MOST_PRODUCT else right
 
 
 @inner_kernel
@@ -143,7 +143,7 @@ def add_line(line: FloatArray, count: int, height: float, fall: float) -> int:
 def capped_log(mass: float, way: float) -> float:
     """Logarithm of M, rounded down (way -1) or up (way 1), at most LARGEST_LOG."""
     log_m = np.log(mass)
-    return float(min(log_m + way * SAFETY * (1.0 + abs(log_m)), LARGEST_LOG))
+    return float(min(log_m + way * LOG_SAFETY * (1.0 + abs(log_m)), LARGEST_LOG))
 
 
 @inner_kernel

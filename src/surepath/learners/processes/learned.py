@@ -38,8 +38,7 @@ from surepath.learners.processes.betting import (
 from surepath.learners.processes.ranges import Ranges
 
 BERNSTEIN, BETTING = 10, 11  # kinds of entries
-LEAST_C, MOST_C = 0.25, 2.0**24
-ROUNDING = 1e-12  # of V, on the safe side
+LEAST_PRECISION, MOST_PRECISION = 0.25, 2.0**24
 
 
 class Learned(NamedTuple):
@@ -68,7 +67,7 @@ class Course(NamedTuple):
 
 def rounded(c: FloatArray) -> FloatArray:
     """c as a power of 2, so that few priors serve all arcs; any c fixed in advance is valid."""
-    return np.asarray(np.clip(2.0 ** np.round(np.log2(c)), LEAST_C, MOST_C))
+    return np.asarray(np.clip(2.0 ** np.round(np.log2(c)), LEAST_PRECISION, MOST_PRECISION))
 
 
 def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned:
@@ -129,7 +128,7 @@ def follow(learned: Learned, course: Course, e: int, n: int) -> None:
     """Recompute what depends on the visits of arc e alone."""
     course.per[e] = learned.span[e] / n
     course.log_per[e] = learned.log_span[e] - np.log(n)
-    course.ceiling[e] = learned.span[e] * (1.0 + 1.01 * (np.log(2.0 * n + MOST_C) + 1.0) / n)
+    course.ceiling[e] = learned.span[e] * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
 
 
 @inner_kernel
