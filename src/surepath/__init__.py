@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from surepath.model.rewards import Gaussian as Gaussian
     from surepath.simulation.check_rule import check_rule as check_rule
     from surepath.simulation.simulate import simulate as simulate
+    from surepath.study.study import Study as Study
 
 _HOMES = {
     "MDP": "surepath.model.mdp",
@@ -47,6 +48,7 @@ _HOMES = {
     "WholePlan": "surepath.learners.whole_plan.learner",
     "simulate": "surepath.simulation.simulate",
     "check_rule": "surepath.simulation.check_rule",
+    "Study": "surepath.study.study",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -67,7 +67,7 @@ class BPIUCRL(RuleLearner):
         self.prior = real("prior", prior)
         if self.prior <= 0:
             raise SettingError(f"prior must be positive, not {self.prior:g}")
-        if sigma is None and isinstance(mdp, MDP) and mdp.sigma is None:
+        if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
             sigma = usual.sigma
         super().__init__(mdp, epsilon, delta, sigma)
 

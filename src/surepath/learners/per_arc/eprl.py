@@ -110,7 +110,7 @@ class EPRL(RuleLearner):
             raise SettingError(f"prior must be positive, not {self.prior:g}")
         if self.growth <= 1:
             raise SettingError(f"growth must be above 1, not {self.growth:g}")
-        if sigma is None and isinstance(mdp, MDP) and mdp.sigma is None:
+        if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
             sigma = usual.sigma
         super().__init__(mdp, epsilon, delta, sigma)
         self._log = PeriodLog(self._lacking())
