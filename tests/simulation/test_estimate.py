@@ -56,9 +56,7 @@ def test_cut_runs_make_quantiles_infinite() -> None:
     guess = estimate(GRAPH, 0.3, 0.1, 1.0, worlds=2, budget=20)
     assert guess.censored["EPRL"].all()
     assert guess.quantile("EPRL", 0.1) == np.inf
-    mixed = Estimate(
-        {"EPRL": np.array([10, 20, 20])}, {"EPRL": np.array([False, True, True])}, guess.worlds, [], {}
-    )
+    mixed = Estimate({"EPRL": np.array([10, 20, 20])}, {"EPRL": np.array([False, True, True])}, guess.worlds, [], {})
     assert mixed.quantile("EPRL", 0.0) == 10
     assert mixed.quantile("EPRL", 0.5) == np.inf
 
