@@ -109,6 +109,7 @@ COMMANDS = (
     "bound",
     "estimate",
     "simulate",
+    "study",
     "experiment",
     "reproduce",
 )

@@ -6,11 +6,11 @@ A settled trial never changes; telling the same again is harmless.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath.errors import ConflictError, SettingError, StudyError
+from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.told import told_rewards
 from surepath.model.mdp import MDP
 from surepath.study.states import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
@@ -37,6 +37,37 @@ def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failur
     if len(seen) == mdp.horizon:
         raise StudyError(f"trial {number} has all {mdp.horizon} rewards: that is no failure; tell it")
     return _record(log, row, PARTIAL if seen else FAILED, seen, note[:LONGEST_NOTE])
+
+
+class Result(NamedTuple):
+    """A result among many; `where` is its place for messages, `path` what was played, to be compared."""
+
+    number: int
+    rewards: Any
+    failed: bool = False
+    note: str = ""
+    where: str = ""
+    path: tuple[int, ...] | None = None
+
+
+def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str) -> list[str]:
+    """Record results in one transaction: all of them, or, with an error that names the place, none."""
+    answers = []
+    for result in results:
+        try:
+            row = _row(log, result.number)
+            if result.path is not None and result.path != row.path:
+                theirs, ours = mdp.plan(list(result.path)), mdp.plan(list(row.path))
+                raise StudyError(f"trial {result.number} is the plan {ours}, not {theirs}")
+            if result.failed:
+                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure))
+            else:
+                answers.append(tell(log, mdp, result.number, result.rewards))
+        except (StudyError, RewardError) as error:
+            if isinstance(error, StorageError) or not result.where:
+                raise
+            raise type(error)(f"{result.where}: {error}") from None
+    return answers
 
 
 def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], note: str) -> str:
@@ -101,11 +132,13 @@ def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
     return TrialRow(0, state, arcs, IMPORTED, rewards=seen, note=note[:LONGEST_NOTE])
 
 
-def append(log: Writing, rows: Iterable[TrialRow]) -> int:
-    """Append settled trials at the end of the log; returns how many."""
+def append(log: Writing, rows: Iterable[TrialRow], request: str) -> int:
+    """Append settled trials at the end of the log; returns how many, 0 when this request was fulfilled before."""
+    if log.trials_of_request(request):
+        return 0
     now, count = log.now(), 0
     for count, row in enumerate(rows, start=1):  # noqa: B007
-        log.add_trial(row._replace(number=log.last_number() + 1, asked=now, told=now))
+        log.add_trial(row._replace(number=log.last_number() + 1, asked=now, told=now, request=request))
     return count
 
 
