@@ -51,13 +51,13 @@ def json_lines(study: Study, log: Reading) -> Iterator[str]:
     for row in all_trials(log):
         entry = row._asdict()
         del entry["request"], entry["change"]
-        yield _line({"kind": "trial", **entry})
+        yield _line({"entry": "trial", **entry})
     for action in log.actions_after(0):
         entry = action._asdict()
         del entry["change"]
-        yield _line({"kind": "action", **entry})
+        yield _line({"entry": "action", **entry})
     for waiting in log.queue(2**31):
-        yield _line({"kind": "waiting", **waiting._asdict()})
+        yield _line({"entry": "waiting", **waiting._asdict()})
 
 
 def csv_lines(study: Study, log: Reading) -> Iterator[str]:

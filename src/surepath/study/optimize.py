@@ -48,7 +48,8 @@ def yields(function: Callable[..., Any]) -> bool:
     """Tell whether a function is a generator, also as a method, a partial or the __call__ of an object."""
     while isinstance(function, functools.partial):
         function = function.func
-    return inspect.isgeneratorfunction(function) or inspect.isgeneratorfunction(getattr(function, "__call__", None))  # noqa: B004
+    call = getattr(type(function), "__call__", None)  # noqa: B004 (it is looked at, not called)
+    return inspect.isgeneratorfunction(function) or inspect.isgeneratorfunction(call)
 
 
 def perform(function: Callable[[Any], Any], horizon: int, trial: Trial) -> Performed:

@@ -80,7 +80,7 @@ def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow],
         if not line.strip():
             continue
         entry = _entry(line, name, number)
-        kind = entry.pop("kind", None)
+        kind = entry.pop("entry", None)
         try:
             if kind == "trial":
                 trials.append(_trial(mdp, entry, len(trials) + 1))
@@ -89,7 +89,7 @@ def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow],
             elif kind == WAITING:
                 queue.append(QueueRow(**{**entry, "path": tuple(mdp.check_path(entry["path"]).tolist())}))
             else:
-                raise ValueError(f"unknown kind {kind!r}")
+                raise ValueError(f"unknown entry {kind!r}")
         except (TypeError, KeyError, ValueError) as error:
             raise StudyError(f"{name}, line {number} is damaged: {error}") from None
     return record, trials, actions, queue

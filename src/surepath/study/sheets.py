@@ -78,7 +78,7 @@ def read_past(mdp: MDP, text: str, name: str) -> tuple[list[PastResult], int]:
         if path is None:
             missing = next(plan for plan in plan_columns(mdp) if plan not in bare and plan not in row)
             raise StudyError(f"{name} lacks the column {missing!r}; past results need the option of every step")
-        read = _scores(mdp, row, path, where)
+        read = _scores(mdp, row, path, where, past=True)
         if read is None or not read[0]:
             empty += 1
             continue
@@ -98,7 +98,9 @@ def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...] | None:
         raise StudyError(f"{where}: {error}") from None
 
 
-def _scores(mdp: MDP, row: dict[str, str], path: tuple[int, ...] | None, where: str) -> tuple[list[float], bool] | None:
+def _scores(
+    mdp: MDP, row: dict[str, str], path: tuple[int, ...] | None, where: str, *, past: bool = False
+) -> tuple[list[float], bool] | None:
     """The rewards of a row up to its end or failure, and whether it failed; None when nothing is filled in."""
     known = [path is not None and bool(mdp.is_known[arc]) for arc in path or [0] * mdp.horizon]
     cells = [(column, row[column]) for column in score_columns(mdp)]
@@ -113,6 +115,8 @@ def _scores(mdp: MDP, row: dict[str, str], path: tuple[int, ...] | None, where: 
             if after is not None and not known[[name for name, _ in cells].index(after)]:
                 raise RewardError(f"{where}: {column} says {FAILED_WORD}, but {after} after it has a score")
             return rewards, True
+        if past and not any(other for _, other in cells[len(rewards) :]):
+            return rewards, True  # it ended here, and nobody will come back to it
         if not cell and not free:
             raise RewardError(f"{where}: {column} is empty; write its score, or {FAILED_WORD} where the trial failed")
         rewards.append(math.nan if not cell else _number(cell, column, where))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -76,12 +77,17 @@ def plan_in_words(plan: Any) -> str:
     return ", ".join(f"{shown(step)}={shown(option)}" for step, option in plan.items())
 
 
+def moment(seconds: float) -> str:
+    """Write a time, given in seconds since 1970, as people do."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
 def refuse_existing(path: Any, force: bool) -> None:
     """Refuse to replace a file that is there."""
-    from surepath.errors import FileError
+    from surepath.errors import StudyError
 
     if path.exists() and not force:
-        raise FileError(f"{path} is there already; choose another name, or replace it with --force")
+        raise StudyError(f"{path} is there already; choose another name, or replace it with --force")
 
 
 def note(text: str) -> None:

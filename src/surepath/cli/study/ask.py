@@ -33,8 +33,8 @@ def ask(
     found = load(storage, name)
     try:
         trials = found.ask(n, worker=worker)
-    except StoppedError as error:
-        note(shown(error))
+    except StoppedError:
+        note(f"{shown(found.name)} is done: surepath study status says its answer, surepath study tighten goes on")
         if as_json:
             print_json({"trials": [], "done": True})
         raise typer.Exit(1) from None

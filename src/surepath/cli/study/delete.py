@@ -39,12 +39,9 @@ def delete(
 
 
 def _agreed(name: str, trials: int, keep: Path | None) -> bool:
-    kept = (
-        "; its log goes nowhere, --export FILE.jsonl would keep it"
-        if keep is None
-        else f"; its log goes to {shown(keep)}"
-    )
+    kept = "is lost (--export FILE.jsonl keeps it)" if keep is None else f"goes to {shown(keep)}"
     try:
-        return typer.confirm(f"delete {shown(name)} with {trials:,} trials{kept}?", err=True)
+        return typer.confirm(f"Its log {kept}. Delete {shown(name)} with {trials:,} trials?", err=True)
     except typer.Abort:
+        typer.echo(err=True)
         return False

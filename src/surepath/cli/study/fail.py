@@ -8,7 +8,7 @@ import typer
 
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Number, Storage, load, scores
+from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Number, Storage, load, scores, trial_row
 
 
 @study.command("fail", context_settings=SCORES)
@@ -23,10 +23,15 @@ def fail(
     as_json: AsJson = False,
 ) -> None:
     """Report that a trial failed at the step after the given scores."""
-    answer = load(storage, name).fail(number, scores(values or []), reason)
+    found = load(storage, name)
+    answer = found.fail(number, scores(values or []), reason)
     if as_json:
         print_json({"number": number, "answer": answer})
         return
+    if answer == "repeated":
+        typer.echo(f"trial {number}: {trial_row(found, number).state} before, nothing changed")
+        return
     kept = f", its first {len(values)} scores are kept" if values and len(values) > 1 else ""
     kept = ", its first score is kept" if values and len(values) == 1 else kept
-    typer.echo(f"trial {number}: failed{kept}" + ("" if answer == "told" else f" ({answer})"))
+    late = "; it came after the lease had ended, kept as a new trial" if answer == "late" else ""
+    typer.echo(f"trial {number}: failed{kept}{late}")

@@ -9,14 +9,12 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Storage
+from surepath.cli.study._open import DEFAULT_STORAGE, Storage, moment
 
 
 @study.command("list")
 def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) -> None:
     """List the studies of a storage."""
-    from datetime import UTC, datetime
-
     from surepath.study.storage.open import open_storage
 
     place = open_storage(storage)
@@ -29,7 +27,6 @@ def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) ->
         print_json({"studies": found})
         return
     for row in found:
-        day = datetime.fromtimestamp(row["created"], UTC).strftime("%Y-%m-%d %H:%M UTC")
-        typer.echo(f"{shown(row['name'])}: {row['trials']:,} trials, created {day}")
+        typer.echo(f"{shown(row['name'])}: {row['trials']:,} trials, created {moment(row['created'])}")
     if not found:
         typer.echo("no studies here; surepath study create makes one")

@@ -10,7 +10,9 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, plan_in_words, trial_row
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, moment, plan_in_words, trial_row
+
+TIMES = ("created", "asked", "told", "lease_until")
 
 
 @study.command("show")
@@ -28,7 +30,7 @@ def show(
         return
     for key, value in facts.items():
         if value not in (None, "", [], {}):
-            typer.echo(f"{key.replace('_', ' ')}: {_words(value)}")
+            typer.echo(f"{key.replace('_', ' ')}: {_words(key, value)}")
 
 
 def _frozen(found: Any) -> dict[str, Any]:
@@ -68,7 +70,9 @@ def _trial(found: Any, number: int) -> dict[str, Any]:
     }
 
 
-def _words(value: Any) -> str:
+def _words(key: str, value: Any) -> str:
+    if key in TIMES:
+        return moment(value)
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())

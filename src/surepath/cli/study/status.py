@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Annotated, Any
 
@@ -41,6 +42,7 @@ def status(
 
 def text(now: Any, *, brief: bool = False) -> str:
     """Put a status into words; brief gives one line."""
+    from surepath.study.lease import in_words
     from surepath.study.progress import gap_in_words
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
@@ -48,15 +50,17 @@ def text(now: Any, *, brief: bool = False) -> str:
     left = "" if now.rough_trials_left is None or now.done else f", about {now.rough_trials_left:,} trials to go"
     if brief:
         return f"trials: {counts}; {gap}{left}"
+    proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}",
         f"best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}",
-        f"{gap} ({'proven' if now.done else 'not proven yet'}, wrong with probability {now.delta:g} at most){left}",
+        f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
+        f"{': done' if now.done else left}",
     ]
     for trial in now.running[:MOST_SHOWN]:
-        left_s = max(trial.lease_until - now.now, 0.0)
-        lines.append(f"running: trial {trial.number} by {shown(trial.worker)}, lease {left_s:.0f} s")
+        left = in_words(max(trial.lease_until - now.now, 0.0))
+        lines.append(f"running: trial {trial.number} by {shown(trial.worker)}, lease {left}")
     if len(now.running) > MOST_SHOWN:
         lines.append(f"running: {len(now.running) - MOST_SHOWN:,} more")
     lines += [f"finding: {shown(one)}" for one in now.findings]

@@ -67,7 +67,11 @@ def _sheet(found: Any, path: Path, as_json: bool) -> None:
 
 
 def _some(numbers: list[int]) -> str:
-    return "trials " + ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
+    return (
+        ("trials " if len(numbers) > 1 else "trial ")
+        + ", ".join(map(str, numbers[:10]))
+        + (", ..." if len(numbers) > 10 else "")
+    )
 
 
 def _end(found: Any) -> str:

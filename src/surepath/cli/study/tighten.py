@@ -19,10 +19,12 @@ def tighten(
     as_json: AsJson = False,
 ) -> None:
     """Go on to a smaller epsilon with all data kept."""
+    from surepath.study.progress import gap_in_words
+
     found = load(storage, name)
     found.tighten(epsilon)
     if as_json:
         print_json({"epsilon": found.epsilon, "certified_gap": found.certified_gap, "done": found.done})
         return
-    state = "proven already" if found.done else f"proven so far: {found.certified_gap:.3g}"
+    state = "proven already" if found.done else gap_in_words(found.certified_gap, found.epsilon)
     typer.echo(f"epsilon is {found.epsilon:g} now; {state}")
