@@ -103,7 +103,7 @@ def read_status(study: Study) -> Status:
 
 def shown_url(url: str) -> str:
     """Write a storage URL without its password."""
-    if "@" not in url or "://" not in url:
+    if "@" not in url or "://" not in url or url.startswith("sqlite"):
         return url
     from sqlalchemy.engine import make_url
 
