@@ -83,7 +83,7 @@ class Command:
             printed, said = _tail(out), _tail(err)
         try:
             rewards: Any = read_scores(self._mdp, printed)
-            problem = "" if code or len(rewards) == self._mdp.horizon else f"it printed {len(rewards)} scores"
+            problem = "" if code or len(rewards) == self._mdp.horizon else f"it printed {len(rewards)} of {self._mdp.horizon} scores"
         except NotScoresError as error:
             rewards, problem = (), str(error)
         if code == 0 and not problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,8 +41,8 @@ def delete(
 
 def _agreed(name: str, trials: int, keep: Path | None) -> bool:
     kept = "is lost (--export FILE.jsonl keeps it)" if keep is None else f"goes to {shown(keep)}"
-    try:
-        return typer.confirm(f"Its log {kept}. Delete {shown(name)} with {trials:,} trials?", err=True)
-    except typer.Abort:
+    typer.echo(f"Its log {kept}. Delete {shown(name)} with {trials:,} trials? [y/N] ", nl=False, err=True)
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
         typer.echo(err=True)
-        return False
+    return answer.strip().lower() in ("y", "yes")
