@@ -150,7 +150,7 @@ def test_a_table_for_people(tmp_path: Path) -> None:
 
 def test_other_endings_and_places_are_refused(tmp_path: Path) -> None:
     study = new_study()
-    with pytest.raises(SettingError, match="an export ends in .jsonl"):
+    with pytest.raises(SettingError, match=r"an export ends in \.jsonl"):
         study.export(tmp_path / "log.txt")
     with pytest.raises(FileError, match="cannot write"):
         study.export(tmp_path / "nowhere" / "log.jsonl")

@@ -10,7 +10,6 @@ import pytest
 
 from surepath import MDP, Study
 from surepath.errors import MissingExtraError
-from surepath.study.status import shown_url
 from tests.study.worlds import new_study
 
 COLUMNS = ["number", "state", "source", "of", "worker", "asked", "told", "note"]
@@ -108,18 +107,6 @@ def test_status_when_done() -> None:
     status = study.status()
     assert (status.done, status.rough_trials_left, status.workers) == (True, 0, ())
     assert status.certified_gap <= status.epsilon == 0.3
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("sqlite:///a@b.db", "sqlite:///a@b.db"),
-        ("memory", "memory"),
-        ("postgresql://me:secret@host/db", "postgresql://me:***@host/db"),
-    ],
-)
-def test_a_password_is_not_shown(url: str, shown: str) -> None:
-    assert shown_url(url) == shown
 
 
 def test_notebooks_obey_nothing() -> None:

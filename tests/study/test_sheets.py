@@ -120,7 +120,7 @@ def test_what_spreadsheets_write() -> None:
 def test_lines_are_counted_through_quoted_line_breaks() -> None:
     study, _ = asked(2)
     text = 'number,score.model,score.prompt,note\n1,0.5,0.5,"two\nlines"\n2,x,0.5,\n'
-    with pytest.raises(RewardError, match="plate.csv, line 4: score.model"):
+    with pytest.raises(RewardError, match=r"plate\.csv, line 4: score\.model"):
         tell(study, text)
 
 
@@ -160,7 +160,7 @@ def test_a_late_sheet_is_kept() -> None:
 def test_results_of_a_program() -> None:
     study, _ = asked(2)
     assert study.tell_many([Result(1, [0.5, 0.5]), Result(2, [0.5], failed=True, note="why")]) == ["told", "told"]
-    with pytest.raises(ConflictError, match="^trial 1 was"):
+    with pytest.raises(ConflictError, match=r"^trial 1 was"):
         study.tell_many([Result(1, [0.5, 0.6])])
 
 
@@ -208,7 +208,9 @@ def test_any_text_is_read_or_refused_in_words(table: list[list[str]], head: str)
     mdp = MDP.from_steps(STEPS, sigma=0.1)
     text = head + "\n".join(",".join(row) for row in table)
     for read in (read_sheet, read_past):
+        words = ""
         try:
             read(mdp, text, "plate.csv")
         except SurepathError as error:
-            assert str(error).startswith("plate.csv")
+            words = str(error)
+        assert not words or words.startswith("plate.csv")

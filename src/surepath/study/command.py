@@ -81,9 +81,10 @@ class Command:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             code = self._run(trial, out, err)
             printed, said = _tail(out), _tail(err)
+        horizon = self._mdp.horizon
         try:
             rewards: Any = read_scores(self._mdp, printed)
-            problem = "" if code or len(rewards) == self._mdp.horizon else f"it printed {len(rewards)} of {self._mdp.horizon} scores"
+            problem = f"it printed {len(rewards)} of {horizon} scores" if len(rewards) < horizon else ""
         except NotScoresError as error:
             rewards, problem = (), str(error)
         if code == 0 and not problem:

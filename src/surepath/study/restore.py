@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from surepath.study.creation import Options, check_name
 from surepath.study.export import FORMAT, VERSION
 from surepath.study.fold import EXCLUDE, TIGHTEN
 from surepath.study.retry import retrying
+from surepath.study.rows import PAGE
 from surepath.study.states import SCORED, SOURCES, STATES, WAITING
 from surepath.study.storage.contract import Storage, Writing
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
@@ -35,6 +37,7 @@ TEXTS = ("name", "problem", "problem_hash", "settings", "options", "version")
 
 def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyRecord:
     """Make the study of an exported log; everything is checked before the study exists."""
+    exists = False
     try:
         with path.open(encoding="utf-8") as file:
             record, trials, actions, queue = _read(iter(file), path.name)
@@ -46,13 +49,18 @@ def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyR
         raise StudyError(f"cannot read {path}: {error.strerror or error}") from error
     if name is not None:
         record = replace(record, name=check_name(name))
+    with contextlib.suppress(StudyError):  # none of that name, or no storage yet
+        retrying(lambda: storage.load(record.name))
+        exists = True
+    if exists:
+        raise StudyError(f"a study {record.name!r} already exists here; restore this one under another name")
     retrying(lambda: storage.create(record))
 
     def fill(log: Writing) -> None:
         if log.last_number():  # filled before a connection was lost
             return
-        for row in trials:
-            log.add_trial(row)
+        for first in range(0, len(trials), PAGE):
+            log.add_trials(trials[first : first + PAGE])
         for action in actions:
             log.add_action(action)
         for waiting in queue:

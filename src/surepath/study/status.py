@@ -84,7 +84,7 @@ def read_status(study: Study) -> Status:
         left = 0 if learner.stopped else rough_trials_left(study.evidence_trials, gap, epsilon)
         return Status(
             name=study.name,
-            storage=shown_url(study.storage.url),
+            storage=study.storage.shown,
             trials=fold.prefix + len(after),
             states={**states, WAITING: waiting},
             settled=fold.prefix,
@@ -99,12 +99,3 @@ def read_status(study: Study) -> Status:
             findings=tuple(str(finding.message) for finding in learner.findings()),
             now=now,
         )
-
-
-def shown_url(url: str) -> str:
-    """Write a storage URL without its password."""
-    if "@" not in url or "://" not in url or url.startswith("sqlite"):
-        return url
-    from sqlalchemy.engine import make_url
-
-    return make_url(url).render_as_string(hide_password=True)
