@@ -111,6 +111,7 @@ COMMANDS = (
     "simulate",
     "experiment",
     "reproduce",
+    "verify",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

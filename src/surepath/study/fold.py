@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,8 @@ class Fold:
             if row is None or not row.settled:
                 return
             del self.window[row.number]
-            self._fold(row)
             self.prefix = row.number
+            self._fold(row)
 
     def _fold(self, row: TrialRow) -> None:
         path = np.array(row.path, dtype=np.int64)
@@ -110,6 +111,7 @@ class Fold:
         content = json.loads(action.content)
         if action.kind == EXCLUDE:
             self.learner.exclude(np.array(content, dtype=np.int64))
+            self.proof = None  # it was about the plans that were feasible then
         else:
             self.learner.tighten(float(content))
         self.actions = action.number
@@ -125,7 +127,9 @@ class Fold:
         elif self.proof is None:
             self.proof = {
                 "prefix": self.prefix,
+                "actions": self.actions,
                 "digest": self.digest,
+                "tally": deepcopy(self.tally.as_tree()),
                 "path": self.learner.recommend(),
                 "gap": float(self.learner.certified_gap()),
                 "evidence": self.learner._evidence(),

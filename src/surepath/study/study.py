@@ -12,7 +12,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from surepath._checks import whole
 from surepath._types import IntArray
@@ -32,6 +32,9 @@ from surepath.study.storage.contract import Reading, Storage, Writing
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.study.trial import Trial
+
+if TYPE_CHECKING:
+    from surepath.study.certificate import Certificate
 
 T = TypeVar("T")
 SAVE_EVERY = 500  # trials folded in between two snapshots
@@ -319,6 +322,12 @@ class Study:
     def delta(self) -> float:
         """Allowed probability of a wrong answer."""
         return float(self._fold.learner.delta)
+
+    def certificate(self) -> Certificate:
+        """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
+        from surepath.study.certificate import make
+
+        return make(self)
 
     def __len__(self) -> int:
         """Number of trials handed out, imported or told late."""
