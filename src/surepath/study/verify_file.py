@@ -20,10 +20,11 @@ from surepath.study.states import SETTLED, SOURCES, WORST
 from surepath.study.storage.records import ActionRow
 from surepath.study.tally import LEFT_OUT, MARKED
 
-FIELDS = set(
-    "kind format statement certified_gap plan path done epsilon delta assumptions warnings trials actions log proof "
-    "evidence settings problem problem_hash study version created sha256".split()
-)
+FIELDS = {
+    *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
+    *("warnings", "trials", "actions", "log", "proof", "evidence", "settings", "problem", "problem_hash", "study"),
+    *("version", "created", "sha256"),
+}
 
 
 @dataclass(frozen=True)

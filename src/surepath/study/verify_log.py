@@ -1,8 +1,8 @@
 """The log that a certificate is compared with: a study's storage, or a file that was exported from it.
 
 An exported log is a table of trials (.csv, or .jsonl with one object a line) with the columns number, state, source,
-of, plan.STEP and score.STEP for every step. Lines of a .jsonl file may give `path` and `rewards` in their place. What was
-excluded and tightened is taken from the certificate, whose hash over the log covers it.
+of, plan.STEP and score.STEP for every step. Lines of a .jsonl file may give `path` and `rewards` in their place. What
+was excluded and tightened is taken from the certificate, whose hash over the log covers it.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def check_proof(content: Mapping[str, Any], facts: Facts, told: Log | None, verd
             alive = facts.feasible & ~claimed
             verdict.answer = "open"
             wrong.append(
-                f"the sums alone do not prove it: {int(claimed.sum())} options are said to have been ruled out earlier, "
-                "which the trials themselves must show; "
+                f"the sums alone do not prove it: {int(claimed.sum())} options are said to have been ruled out "
+                "earlier, which the trials themselves must show; "
                 + NEEDS_LOG.format(file="certificate.json", name=content["study"]["name"])
             )
         else:
@@ -71,8 +71,8 @@ def check_proof(content: Mapping[str, Any], facts: Facts, told: Log | None, verd
         verdict.notes.append("the bound was computed again: the sums alone prove the gap")
     elif by == MOMENTS and not wrong:
         verdict.notes.append(
-            f"the bound was computed again: the sums prove the gap, {int((facts.feasible & ~alive).sum())} options being "
-            f"ruled out by the sums of {len(proof['moments'])} earlier moments"
+            f"the bound was computed again: the sums prove the gap, {int((facts.feasible & ~alive).sum())} options "
+            f"being ruled out by the sums of {len(proof['moments'])} earlier moments"
         )
 
 
