@@ -53,7 +53,7 @@ class Claim:
 
 def claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
     """Choose the claim and prove it."""
-    learner, mdp = fold.learner, fold.mdp
+    learner, mdp = fold.view, fold.mdp
     now = _claim(fold, learner._evidence(), learner._recommend(), learner._gap())
     chosen = now
     if fold.proof is not None:
@@ -81,10 +81,10 @@ def claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
 
 def _claim(fold: Fold, evidence: dict[str, Any], path: IntArray, gap: float) -> Claim:
     visits = np.asarray(evidence["visits"])
-    origin = np.where(visits > 0, evidence.get("origin", fold.learner._origin), 0.0)
+    origin = np.where(visits > 0, evidence.get("origin", fold.view._origin), 0.0)
     alive = evidence.get("alive", evidence.get("active"))
     if alive is None or len(alive) != fold.mdp.n_arcs:  # of plans, not of arcs
-        alive = fold.learner.active
+        alive = fold.view.active
     return Claim(
         path=np.array(path, dtype=np.int64),
         gap=float(gap) if np.isfinite(gap) else None,
