@@ -261,6 +261,24 @@ def test_a_sheet_that_cannot_be_written_takes_no_trials(here: Path) -> None:
     assert facts("status")["states"]["cancelled"] == 3
 
 
+def test_the_certificate_is_checked_against_the_log_in_every_form(here: Path) -> None:
+    created()
+    study = Study.load("sqlite:///study.db")
+    study.enqueue({"chunk": "256", "model": "large"})
+    study.exclude({"chunk": "256"})
+    study.optimize(lambda plan: [SCORE[option] for option in plan.values()])
+    study.enqueue({"chunk": "512", "model": "small"})
+    said = call("certificate", "--out", "c.json")
+    assert said.startswith("wrote c.json: After ")
+    assert said.endswith("check it with surepath verify c.json\n")
+    assert "is there already" in call("certificate", "--out", "c.json", error=StudyError)
+    call("export", "log.jsonl")
+    call("export", "log.csv")
+    for words in ([], ["--storage", "study.db"], ["--log", "log.jsonl"], ["--log", "log.csv"]):
+        done = CliRunner().invoke(app, ["verify", "c.json", *words])
+        assert (done.exit_code, done.stdout.partition(":")[0]) == (0, "yes"), done.output
+
+
 # Files -------------------------------------------------------------------------------------------------------------
 
 

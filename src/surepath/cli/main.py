@@ -112,6 +112,7 @@ COMMANDS = (
     "study",
     "experiment",
     "reproduce",
+    "verify",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

@@ -55,9 +55,11 @@ def json_lines(study: Study, log: Reading) -> Iterator[str]:
     for action in log.actions_after(0):
         entry = action._asdict()
         del entry["change"]
-        yield _line({"entry": "action", **entry})
+        yield _line({"entry": "action", "action": entry.pop("number"), **entry})
     for waiting in log.queue(2**31):
-        yield _line({"entry": "waiting", **waiting._asdict()})
+        entry = waiting._asdict()
+        del entry["number"]  # only trials have numbers
+        yield _line({"entry": "waiting", **entry})
 
 
 def csv_lines(study: Study, log: Reading) -> Iterator[str]:

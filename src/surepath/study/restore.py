@@ -95,7 +95,7 @@ def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow],
             elif kind == "action":
                 actions.append(_action(entry, len(actions) + 1, len(trials)))
             elif kind == WAITING:
-                queue.append(QueueRow(**{**entry, "path": tuple(mdp.check_path(entry["path"]).tolist())}))
+                queue.append(QueueRow(**{**entry, "number": 0, "path": tuple(mdp.check_path(entry["path"]).tolist())}))
             else:
                 raise ValueError(f"unknown entry {kind!r}")
         except (TypeError, KeyError, ValueError) as error:
@@ -122,7 +122,7 @@ def _record(head: dict[str, Any], name: str) -> StudyRecord:
 
 
 def _action(entry: dict[str, Any], expected: int, trials: int) -> ActionRow:
-    row = ActionRow(**entry)
+    row = ActionRow(number=entry.pop("action"), **entry)
     if row.number != expected or row.kind not in (EXCLUDE, TIGHTEN) or not 0 <= row.after <= trials:
         raise ValueError(f"an action that cannot be: {entry}")
     json.loads(row.content)

@@ -36,6 +36,7 @@ from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, Tri
 from surepath.study.trial import Trial
 
 if TYPE_CHECKING:
+    from surepath.study.certificate import Certificate
     from surepath.study.status import Status
 
 T = TypeVar("T")
@@ -496,6 +497,12 @@ class Study:
         with self._lock:
             self.sync()
             return self._fold.digest
+
+    def certificate(self) -> Certificate:
+        """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
+        from surepath.study.certificate import make
+
+        return make(self)
 
     def __len__(self) -> int:
         """Number of trials handed out, imported or told late."""

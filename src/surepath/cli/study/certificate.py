@@ -21,4 +21,10 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Write what is proven so far as a file that surepath verify checks."""
-    raise NotImplementedError
+    refuse_existing(out, force)
+    made = load(storage, name).certificate()
+    made.save(out)
+    if as_json:
+        print_json({"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]})
+        return
+    typer.echo(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(out)}")
