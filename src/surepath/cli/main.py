@@ -109,8 +109,10 @@ COMMANDS = (
     "bound",
     "estimate",
     "simulate",
+    "study",
     "experiment",
     "reproduce",
+    "verify",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")
