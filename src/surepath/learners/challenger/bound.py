@@ -33,6 +33,7 @@ from surepath.learners.challenger.state import (
     NORMAL,
     OWN,
     RIVAL,
+    SHIFTED,
     Evidence,
     Pairs,
     Scratch,
@@ -55,7 +56,7 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
         for side in range(2):
             for j in range(pairs.c.shape[1]):
                 c = pairs.c[side, j, e]
-                work.a[side, j, e] = s * np.sqrt(n + c) / n
+                work.a[side, j, e] = s / n if pairs.kind[j] == SHIFTED else s * np.sqrt(n + c) / n
                 work.log_a[side, j, e] = np.log(work.a[side, j, e])
                 work.extra[side, j, e] = 0.5 * np.log1p(n / c)
 
@@ -81,6 +82,9 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
         return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))
     if pairs.kind[j] == NORMAL:
         return float(0.5 * a * a / k + k * work.extra[side, j, e])
+    if pairs.kind[j] == SHIFTED:
+        off = pairs.tilt[j, e] - a / k
+        return float(0.5 * pairs.sigma[e] * a / k + k * (0.5 * pairs.c[side, j, e] * off * off + work.extra[side, j, e]))
     return float(a * np.sqrt(2.0 * (work.extra[side, j, e] + pairs.cost[j])))
 
 

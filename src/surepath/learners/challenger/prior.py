@@ -25,6 +25,7 @@ from surepath._types import FloatArray
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
+from surepath.learners.challenger.ties import planned_shares
 from surepath.learners.challenger.state import Pairs
 from surepath.model.mdp import MDP
 
@@ -44,9 +45,9 @@ def even_shares(mdp: MDP) -> FloatArray:
 
 
 def precisions(mdp: MDP, bound: Mapping[str, Any]) -> FloatArray:
-    """c of every arc on either side of a pair, [2, entries, N]."""
+    """c of every arc on either side of a pair, [2, entries, N], but for entries of the shifted kind."""
     shares = even_shares(mdp)
-    scales = [entry["scale"] for entry in bound["entries"]]
+    scales = [entry.get("scale", 1.0) for entry in bound["entries"]]
     sides = [bound["rival"], bound["incumbent"]]
     c = np.stack([side["factor"] * np.outer(scales, _power(shares, side["power"])) for side in sides])
     return np.asarray(np.clip(c, bound["least"], bound["most"]))
@@ -94,13 +95,24 @@ def pairs_of(
     cost = np.log(1 / delta) + np.log(1 / np.array([entry["weight"] for entry in entries]))
     kind = np.array([KINDS[entry["kind"]] for entry in entries], dtype=np.int64)
     before, after = choices(mdp)
+    flow, planned = np.zeros(mdp.n_arcs), np.inf
+    scale, tilt, plan = c[at.RIVAL].mean(axis=1), np.zeros(c.shape[1:]), np.ones((len(entries), 2))
+    for j in np.flatnonzero(kind == at.SHIFTED):
+        entry = entries[j]
+        visits = entry["trials"] * planned_shares(mdp, sigma, entry["flow"])
+        c[:, j] = entry["steadiness"] * visits
+        tilt[j] = sigma / (entry["slope"] * visits)
+        scale[j], plan[j] = np.inf, (entry["slope"], entry["steadiness"])
+        flow, planned = visits / entry["trials"], entry["trials"]
     arcs = max(1, int((~mdp.is_known).sum()))
     return Pairs(
         sigma=sigma.copy(),
         is_known=mdp.is_known.copy(),
         kind=kind,
         c=np.ascontiguousarray(c),
-        scale=c[at.RIVAL].mean(axis=1),
+        tilt=tilt,
+        plan=plan,
+        scale=scale,
         prior=np.array([ENTRY_PRIORS[entry["prior"]] for entry in entries], dtype=np.int64),
         cost=np.where(kind == at.INTERVAL, cost + np.log(arcs), cost),
         toll=np.array([tolls(mdp, entry["prior"], bound["rho"], float(after[0])) for entry in entries]),
@@ -110,6 +122,8 @@ def pairs_of(
         rho=bound["rho"],
         ratio=bound["ratio"],
         conjugate=conjugate_table(),
+        flow=flow,
+        planned=planned,
         sampling=sampling,
         repeat=repeat,
         patience=patience,
