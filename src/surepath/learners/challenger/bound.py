@@ -84,7 +84,9 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
         return float(0.5 * a * a / k + k * work.extra[side, j, e])
     if pairs.kind[j] == SHIFTED:
         off = pairs.tilt[j, e] - a / k
-        return float(0.5 * pairs.sigma[e] * a / k + k * (0.5 * pairs.c[side, j, e] * off * off + work.extra[side, j, e]))
+        return float(
+            0.5 * pairs.sigma[e] * a / k + k * (0.5 * pairs.c[side, j, e] * off * off + work.extra[side, j, e])
+        )
     return float(a * np.sqrt(2.0 * (work.extra[side, j, e] + pairs.cost[j])))
 
 

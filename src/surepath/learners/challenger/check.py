@@ -6,9 +6,9 @@ incumbent; when z_e <= epsilon the arc is cleared and leaves the graph for the r
 first off-incumbent arc of q is cleared, the whole of q is still in the graph, so its G was <= epsilon. When no arc off
 the incumbent is left, stop. Any subset of rows keeps the guarantee, so a quick check may look at three of them.
 
-Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). The same holds where z_e is the
-largest G of a single excursion through e: no excursion of the best path is a loss. It is judged only while nothing has
-left the graph: later the best path itself may have.
+Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). The same holds where z_e is
+the largest G of a single excursion through e: no excursion of the best path is a loss. It is judged only while nothing
+has left the graph: later the best path itself may have.
 
 With epsilon = 0 and the excursion prior, z_e is that of single excursions for the stop as well: each excursion of the
 best path is cleared for itself, so each is no gain, and neither is their sum.
@@ -123,9 +123,7 @@ def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
 
 
 @inner_kernel
-def judge(
-    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole
-) -> float:
+def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole) -> float:
     """One row: eliminate, mark or drop; returns the largest z, -inf if none is left.
 
     work.path[0] is set to the arc where the largest z is reached, or -1.

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surepath._types import IntArray
+from surepath._types import FloatArray, IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
-from surepath.learners.challenger.state import DETOUR, EXCURSION, HALF_NORMAL, INTERVAL, NO_PRIOR, OWN, RIVAL
+from surepath.learners.challenger.state import DETOUR, EXCURSION, HALF_NORMAL, INTERVAL, NO_PRIOR, OWN, RIVAL, SHIFTED
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
@@ -48,20 +48,34 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
         return float("inf")
     best = float("inf")
     for j in range(len(pairs.cost)):
-        a, extra = work.a[side, j, arcs], work.extra[side, j, arcs]
-        a, extra = a[a > 0], extra[a > 0]
+        noisy = work.a[side, j, arcs] > 0
+        own, of = side[noisy], arcs[noisy]
+        a, extra = work.a[own, j, of], work.extra[own, j, of]
         if not a.size:
             return difference
         if pairs.kind[j] == INTERVAL:
             best = min(best, difference + float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
             continue
         fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, j)
-        middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
-        slopes = middle * np.geomspace(1 / 8, 8, 97)
+        slopes = _middle(learner, j, of, a, fixed + float(extra.sum())) * np.geomspace(1 / 8, 8, 97)
         y = a / slopes[:, None]
-        tail = table_conjugate(y) if pairs.kind[j] == HALF_NORMAL else y**2 / 2
+        if pairs.kind[j] == HALF_NORMAL:
+            tail = table_conjugate(y)
+        elif pairs.kind[j] == SHIFTED:
+            tail = learner.visits[of] * y**2 / 2 + pairs.c[own, j, of] * (pairs.tilt[j, of] - y) ** 2 / 2
+        else:
+            tail = y**2 / 2
         best = min(best, difference + float((slopes * (tail.sum(axis=1) + extra.sum() + fixed)).min()))
     return best
+
+
+def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: float) -> float:
+    """A slope near the best one."""
+    pairs = learner.pairs
+    if pairs.kind[j] != SHIFTED:
+        return float(np.sqrt((a**2).sum() / (2 * fixed)))
+    slope, steadiness = pairs.plan[j]
+    return float(slope * pairs.c[RIVAL, j, arcs].sum() / (steadiness * learner.visits[arcs].sum()))
 
 
 def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j: int) -> float:

@@ -25,8 +25,8 @@ from surepath._types import FloatArray
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
-from surepath.learners.challenger.ties import planned_shares
 from surepath.learners.challenger.state import Pairs
+from surepath.learners.challenger.ties import planned_shares
 from surepath.model.mdp import MDP
 
 

@@ -65,7 +65,7 @@ def default_bound(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, wid
     priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
     if kind == "interval":  # intervals of arcs have no prior over plans
         priors = ("none",)
-    entries = [
+    entries: list[dict[str, Any]] = [
         {"kind": kind, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
         for scale, weight in zip(scales, weights)
         for one in priors

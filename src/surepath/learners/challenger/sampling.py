@@ -8,9 +8,9 @@ separating    Weigh the arcs that tell the incumbent from its strongest challeng
 max-diameter  EPRL's: the path of largest total width over the arcs that are left.
 coverage      The path through most arcs that have the fewest visits.
 guarded       Separating, with a guard: once a quarter of the trials planned for ties has been made, every second trial
-              evens out what is known (the path of largest sum of sigma^2 / n over the arcs that are left, which leads to
-              the optimal design), and from twice those trials on it follows the flow of that design, whatever is seen.
-              That bounds the number of trials (docs, "Challenger: the theorem"). Where plans differ clearly the
+              evens out what is known (the path of largest sum of sigma^2 / n over the arcs that are left, which leads
+              to the optimal design), and from twice those trials on it follows the flow of that design, whatever is
+              seen. That bounds the number of trials (docs, "Challenger: the theorem"). Where plans differ clearly the
               learner has stopped before the guard begins.
 
 Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
@@ -89,7 +89,7 @@ def turn(pairs: Pairs, episodes: float) -> int:
 
 @inner_kernel
 def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
-    """At each node take the arc that lags most behind its part of the flow, by the guard's own plays, into work.path."""
+    """At each node take the arc that lags most behind its part of the flow by the guard's own plays, into work.path."""
     first, node = graph.first, 0
     for h in range(len(work.path)):
         plays, flow = 1.0, 0.0
@@ -108,10 +108,10 @@ def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> No
 @inner_kernel
 def is_open(seen: Evidence, work: Scratch) -> bool:
     """Whether work.path avoids every excluded arc."""
+    closed = 0
     for h in range(len(work.path)):
-        if not seen.open[work.path[h]]:
-            return False
-    return True
+        closed += 0 if seen.open[work.path[h]] else 1
+    return closed == 0
 
 
 @inner_kernel

@@ -31,7 +31,9 @@ class Pairs(NamedTuple):
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
     tilt: FloatArray  # [J, N] centre of a SHIFTED entry's tilts; 0 for other kinds
     plan: FloatArray  # [J, 2] of a SHIFTED entry: the slope planned, and c over the visits planned
-    scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first; infinite for a SHIFTED entry: not to plan by
+    scale: (
+        FloatArray  # [J] mean of c over the arcs of rivals; infinite for a SHIFTED entry, which nothing is planned by
+    )
     prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, NO_PRIOR, or EXCURSION, in all entries or in none
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
