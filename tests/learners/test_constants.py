@@ -54,6 +54,7 @@ def test_places_in_arrays_are_read_from_the_table() -> None:
         "HALF_NORMAL",
         "NORMAL",
         "INTERVAL",
+        "SHIFTED",
         "UNIFORM_PRIOR",
         "DETOUR",
         "NO_PRIOR",

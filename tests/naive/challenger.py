@@ -42,7 +42,7 @@ def most_choices(mdp: MDP) -> int:
 
 
 def detour_prior(mdp: MDP, p: tuple[int, ...], q: tuple[int, ...], rho: float, most: int) -> float:
-    """Probability that a walk beside q, which leaves it with probability rho at a choice, comes out as p; p is not q."""
+    """Probability that a walk beside q, which leaves it with probability rho at a choice, comes out as p."""
     chance = 1.0
     for mine, theirs in zip(p, q):
         here, there = int(mdp.source[mine]), int(mdp.source[theirs])
@@ -97,6 +97,7 @@ class Entry:
     cost: float
     prior: str
     kind: str
+    tilt: np.ndarray  # [N], of the shifted kind
 
 
 @dataclass
@@ -131,6 +132,9 @@ class Twin:
                 wide[:, e] = slopes * (h_star(a / slopes) + extra)
             elif entry.kind == "normal":
                 wide[:, e] = slopes * ((a / slopes) ** 2 / 2 + extra)
+            elif entry.kind == "shifted":
+                y = self.sigma[e] / (n * slopes)
+                wide[:, e] = slopes * (n * y**2 / 2 + c * (entry.tilt[e] - y) ** 2 / 2 + extra)
             else:
                 wide[:, e] = a * np.sqrt(2 * (entry.cost + extra))
         return wide
@@ -140,7 +144,9 @@ class Twin:
         if entry.prior == "none":
             return 0.0
         if entry.prior == "excursion":
-            each = [entry.cost - np.log(excursion_prior(self.mdp, x, self.most)) for _, _, x in excursions(self.mdp, p, q)]
+            each = [
+                entry.cost - np.log(excursion_prior(self.mdp, x, self.most)) for _, _, x in excursions(self.mdp, p, q)
+            ]
             return float(sum(each))
         if entry.prior == "detour":
             return float(entry.cost - np.log(detour_prior(self.mdp, p, q, self.rho, self.most)))

@@ -50,6 +50,9 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
     learner = Challenger(mdp, **options)
     seen = learner._seen
     seen.visits[:] = np.exp(rng.uniform(0, rng.choice([3, 8]), mdp.n_arcs)).astype(int)
+    if rng.random() < 0.3 and np.isfinite(learner.pairs.planned):  # as planned for ties, more or less
+        planned = learner.pairs.planned * learner.pairs.flow * rng.uniform(0.7, 2.0, mdp.n_arcs)
+        seen.visits[:] = 1 + np.minimum(planned, 1e9).astype(int)
     seen.sums[:] = seen.visits * (arc_values(mdp, seed, kind) + rng.choice([0, 0.1]) * rng.standard_normal(mdp.n_arcs))
     for path in all_paths(mdp):
         learner._work.path[:] = path
@@ -60,8 +63,8 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
 def twin_of(learner: Challenger) -> Twin:
     pairs, seen = learner.pairs, learner._seen
     entries = [
-        Entry(c, float(cost), entry["prior"], entry["kind"])
-        for c, cost, entry in zip(np.swapaxes(pairs.c, 0, 1), pairs.cost, learner.bound["entries"])
+        Entry(c, float(cost), entry["prior"], entry["kind"], tilt)
+        for c, cost, entry, tilt in zip(np.swapaxes(pairs.c, 0, 1), pairs.cost, learner.bound["entries"], pairs.tilt)
     ]
     mdp = learner.mdp
     mean = np.where(mdp.is_known, learner.known_gain, seen.sums / seen.visits)
@@ -216,6 +219,24 @@ def test_the_bound_shown_for_a_pair_is_the_enumerated_one(mdp: MDP, seed: int) -
         shown = pair_bound(learner, np.array(q), np.array(p))
         margin = g - (twin.value(q) - twin.value(p))
         assert shown == pytest.approx(g, abs=1e-9 + 0.005 * margin)
+
+
+def test_the_shifted_mixture_has_the_width_of_its_closed_form() -> None:
+    """Integrate the tilt numerically, then take the conjugate on a fine grid of sums."""
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        n, c, mu = float(rng.integers(1, 60)), float(rng.uniform(5, 400)), float(rng.uniform(0.05, 1.5))
+        y = mu * float(rng.uniform(0.3, 2.0))
+        tilts = mu + np.linspace(-9, 9, 4001) / np.sqrt(c)
+        law = np.exp(-c * (tilts - mu) ** 2 / 2)
+        law /= law.sum()
+        at_best = (n + c) * y - c * mu  # where the derivative of y s - log M(s) is 0
+        sums = at_best + np.linspace(-5, 5, 201) * np.sqrt(n + c)
+        exponents = tilts * sums[:, None] - tilts**2 * n / 2
+        top = exponents.max(axis=1)
+        log_m = top + np.log((law * np.exp(exponents - top[:, None])).sum(axis=1))
+        closed = n * y**2 / 2 + c * (mu - y) ** 2 / 2 + np.log(1 + n / c) / 2
+        assert (y * sums - log_m).max() == pytest.approx(closed, rel=1e-6, abs=1e-6)
 
 
 def test_the_table_never_lies_below_the_conjugate() -> None:

@@ -34,6 +34,7 @@ from surepath.learners.challenger.state import (
     NORMAL,
     OWN,
     RIVAL,
+    SHIFTED,
     Evidence,
     Pairs,
     Scratch,
@@ -75,7 +76,7 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
                 if learns and pairs.kind[j] >= BERNSTEIN:
                     refresh_learned(pairs, seen, work, np.int64(side), np.int64(j), e)
                     continue
-                work.a[side, j, e] = s * np.sqrt(n + c) / n
+                work.a[side, j, e] = s / n if pairs.kind[j] == SHIFTED else s * np.sqrt(n + c) / n
                 work.log_a[side, j, e] = np.log(work.a[side, j, e])
                 work.extra[side, j, e] = 0.5 * np.log1p(n / c)
 
@@ -128,6 +129,11 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
         return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))
     if pairs.kind[j] == NORMAL:
         return float(0.5 * a * a / k + k * work.extra[side, j, e])
+    if pairs.kind[j] == SHIFTED:
+        off = pairs.tilt[j, e] - a / k
+        return float(
+            0.5 * pairs.sigma[e] * a / k + k * (0.5 * pairs.c[side, j, e] * off * off + work.extra[side, j, e])
+        )
     return float(a * np.sqrt(2.0 * (work.extra[side, j, e] + pairs.cost[j])))
 
 

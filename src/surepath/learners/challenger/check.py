@@ -6,9 +6,9 @@ incumbent; when z_e <= epsilon the arc is cleared and leaves the graph for the r
 first off-incumbent arc of q is cleared, the whole of q is still in the graph, so its G was <= epsilon. When no arc off
 the incumbent is left, stop. Any subset of rows keeps the guarantee, so a quick check may look at three of them.
 
-Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). The same holds where z_e is the
-largest G of a single excursion through e: no excursion of the best path is a loss. It is judged only while nothing has
-left the graph: later the best path itself may have.
+Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). The same holds where z_e is
+the largest G of a single excursion through e: no excursion of the best path is a loss. It is judged only while nothing
+has left the graph: later the best path itself may have.
 
 With epsilon = 0 and the excursion prior, z_e is that of single excursions for the stop as well: each excursion of the
 best path is cleared for itself, so each is no gain, and neither is their sum.
@@ -23,7 +23,7 @@ import numpy as np
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge
-from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, Evidence, Pairs, Scratch
+from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
 from surepath.learners.processes.gaussian_size import HIDDEN
 from surepath.learners.processes.learned import BERNSTEIN
 
@@ -34,7 +34,34 @@ NO_ROW, PASSED = -1, -2
 # What `judge` does with a row: eliminate by single excursions; eliminate, and mark what is cleared; or drop what is.
 ELIMINATE, MARK, DROP = range(3)
 
+REACH, MOST_ROWS = 4, 24  # slopes of a SHIFTED entry beyond that of the mean visits; and in all
+
 SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
+
+
+@inner_kernel
+def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int) -> int:
+    """Rows of a SHIFTED entry: the planned slope over the part of the planned visits that has been made.
+
+    From the least such part of an arc, where every pair is sure to be covered, to the mean one and somewhat beyond.
+    Twice the planned slope is the most that can prove epsilon, so while visits are few there is no row at all.
+    """
+    visits, precision, least = 0.0, 0.0, np.inf
+    for e in range(len(seen.visits)):
+        if seen.alive[e] and work.a[RIVAL, j, e] > 0.0:
+            visits += seen.visits[e]
+            precision += pairs.c[RIVAL, j, e]
+            least = min(least, seen.visits[e] / pairs.c[RIVAL, j, e])
+    mean = visits / precision
+    k = min(2.0, 1.0 / (pairs.plan[j, 1] * least)) * pairs.plan[j, 0]
+    low = pairs.plan[j, 0] / (pairs.plan[j, 1] * mean * pairs.ratio**REACH)
+    for _ in range(MOST_ROWS):
+        if k < low:
+            break
+        work.grid[rows, 0], work.grid[rows, 1] = j, k
+        rows += 1
+        k /= pairs.ratio
+    return rows
 
 
 @inner_kernel
@@ -61,6 +88,9 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
             rows += 1
         if high == -np.inf:
             break
+        if pairs.kind[j] == SHIFTED:
+            rows = shifted_rows(pairs, seen, work, j, rows)
+            continue
         if pairs.kind[j] == INTERVAL:
             work.grid[rows, 0], work.grid[rows, 1] = j, 1.0
             rows += 1
@@ -231,8 +261,9 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
         if not singly(pairs, 0, epsilon):
             for row in range(0, rows, 4):
                 judge(graph, pairs, seen, work, row, epsilon, np.int64(ELIMINATE))
-        for row in range(0, rows, 2):
-            judge(graph, pairs, seen, work, row, epsilon, np.int64(MARK))
+        for row in range(rows):
+            if row % 2 == 0 or pairs.kind[int(work.grid[row, 0])] == SHIFTED:
+                judge(graph, pairs, seen, work, row, epsilon, np.int64(MARK))
         alive = 0
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e] and not work.cleared[e]

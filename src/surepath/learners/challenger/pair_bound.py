@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
-from surepath.learners.challenger.state import DETOUR, EXCURSION, INTERVAL, NO_PRIOR, NORMAL, OWN, RIVAL
+from surepath.learners.challenger.state import DETOUR, EXCURSION, INTERVAL, NO_PRIOR, NORMAL, OWN, RIVAL, SHIFTED
 from surepath.learners.processes.learned import BERNSTEIN, learned_values
 
 if TYPE_CHECKING:
@@ -49,16 +49,16 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
         return float("inf")
     best, unit = float("inf"), float(work.unit[0])
     for j in range(len(pairs.cost)):
-        a, extra = work.a[side, j, arcs], work.extra[side, j, arcs]
-        a, extra = a[a > 0], extra[a > 0]
+        noisy = work.a[side, j, arcs] > 0
+        own, of = side[noisy], arcs[noisy]
+        a, extra = work.a[own, j, of], work.extra[own, j, of]
         if not a.size:
             return difference
         if pairs.kind[j] == INTERVAL:
             best = min(best, difference + unit * float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
             continue
         fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, j)
-        middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
-        slopes = middle * np.geomspace(1 / 8, 8, 97)
+        slopes = _middle(learner, j, of, a, fixed + float(extra.sum())) * np.geomspace(1 / 8, 8, 97)
         total = slopes * fixed
         for arc, whose in zip(arcs.tolist(), side.tolist()):
             total = total + arc_widths(learner, whose, j, slopes, arc)
@@ -75,7 +75,20 @@ def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: 
     if kind >= BERNSTEIN and pairs.learned.learns[arc]:
         return learned_values(pairs.learned, work.course, kind, side, j, slopes, arc)
     y = a / slopes
-    return np.asarray(slopes * ((y**2 / 2 if kind == NORMAL else table_conjugate(y)) + extra))
+    if kind == SHIFTED:
+        tail = learner.visits[arc] * y**2 / 2 + pairs.c[side, j, arc] * (pairs.tilt[j, arc] - y) ** 2 / 2
+    else:
+        tail = y**2 / 2 if kind == NORMAL else table_conjugate(y)
+    return np.asarray(slopes * (tail + extra))
+
+
+def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: float) -> float:
+    """A slope near the best one."""
+    pairs = learner.pairs
+    if pairs.kind[j] != SHIFTED:
+        return float(np.sqrt((a**2).sum() / (2 * fixed)))
+    slope, steadiness = pairs.plan[j]
+    return float(slope * pairs.c[RIVAL, j, arcs].sum() / (steadiness * learner.visits[arcs].sum()))
 
 
 def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j: int) -> float:

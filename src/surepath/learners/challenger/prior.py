@@ -26,6 +26,7 @@ from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.state import Pairs
+from surepath.learners.challenger.ties import planned_shares
 from surepath.learners.processes.gaussian_size import size_of
 from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded
 from surepath.learners.processes.ranges import ranges_of
@@ -49,9 +50,9 @@ def even_shares(mdp: MDP) -> FloatArray:
 
 
 def precisions(mdp: MDP, bound: Mapping[str, Any]) -> FloatArray:
-    """c of every arc on either side of a pair, [2, entries, N]."""
+    """c of every arc on either side of a pair, [2, entries, N], but for entries of the shifted kind."""
     shares = even_shares(mdp)
-    scales = [entry["scale"] for entry in bound["entries"]]
+    scales = [entry.get("scale", 1.0) for entry in bound["entries"]]
     sides = [bound["rival"], bound["incumbent"]]
     c = np.stack([side["factor"] * np.outer(scales, _power(shares, side["power"])) for side in sides])
     return np.asarray(np.clip(c, bound["least"], bound["most"]))
@@ -111,15 +112,26 @@ def pairs_of(
     learning = kind >= BERNSTEIN
     scale = c[at.RIVAL].mean(axis=1)
     if learning.any():
-        scale[~learning] *= -1.0  # held beside the others, not planned with
+        scale[~learning] *= -1.0  # held beside the others
         c[:, learning] = np.where(ranges.learns, rounded(c[:, learning]), VISITS_PER_SQUARE * c[:, learning])
     before, after = choices(mdp)
+    flow, planned = np.zeros(mdp.n_arcs), np.inf
+    tilt, plan = np.zeros(c.shape[1:]), np.ones((len(entries), 2))
+    for j in np.flatnonzero(kind == at.SHIFTED):
+        entry = entries[j]
+        visits = entry["trials"] * planned_shares(mdp, sigma, entry["flow"])
+        c[:, j] = entry["steadiness"] * visits
+        tilt[j] = sigma / (entry["slope"] * visits)
+        scale[j], plan[j] = np.inf, (entry["slope"], entry["steadiness"])
+        flow, planned = visits / entry["trials"], entry["trials"]
     arcs = max(1, int((~mdp.is_known).sum()))
     return Pairs(
         sigma=sigma.copy(),
         is_known=mdp.is_known.copy(),
         kind=kind,
         c=np.ascontiguousarray(c),
+        tilt=tilt,
+        plan=plan,
         scale=scale,
         prior=np.array([ENTRY_PRIORS[entry["prior"]] for entry in entries], dtype=np.int64),
         cost=np.where(kind == at.INTERVAL, cost + np.log(arcs), cost),
@@ -132,6 +144,8 @@ def pairs_of(
         conjugate=conjugate_table(),
         learned=learned_of(ranges, kind, c),
         size=size_of(spare * delta if unknown else None),
+        flow=flow,
+        planned=planned,
         sampling=sampling,
         repeat=repeat,
         patience=patience,

@@ -24,6 +24,7 @@ from surepath._checks import one_of, real
 from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.learners.challenger import state as at
+from surepath.learners.challenger.ties import FLOWS, OF_TIES, ties_entry
 from surepath.learners.processes.learned import BERNSTEIN, BETTING
 from surepath.model.mdp import MDP
 
@@ -31,12 +32,17 @@ KINDS = {
     "half-normal": at.HALF_NORMAL,
     "normal": at.NORMAL,
     "interval": at.INTERVAL,
+    "shifted": at.SHIFTED,
     "bernstein": BERNSTEIN,
     "betting": BETTING,
 }
 ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR, "excursion": at.EXCURSION}
 # The setting `widths` and the kinds of entries it stands for; the first is that of the default entries.
-WIDTHS = {"one-sided": ("half-normal", "bernstein", "betting"), "two-sided": ("normal",), "per-arc": ("interval",)}
+WIDTHS = {
+    "one-sided": ("half-normal", "shifted", "bernstein", "betting"),
+    "two-sided": ("normal", "shifted"),
+    "per-arc": ("interval",),
+}
 # The setting `prior`: "auto" is "excursion" for epsilon 0 and "detour" above.
 PRIORS = {
     "auto": ("detour",),
@@ -59,6 +65,7 @@ OPEN_WEIGHTS: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
 SIZE_PART = 0.1  # the part of delta that bounds an unknown sigma
 LEAST, MOST_C = 1.0, 1e15
 RHO, RATIO = 0.4, 1.2
+TIES_WEIGHT, STEADINESS = 0.05, 8.0
 
 
 def default_bound(
@@ -82,11 +89,16 @@ def default_bound(
     chosen = [(kind, scale, part * weight) for scale, weight in zip(scales, weights)]
     if noise != "sigma":
         chosen = [(noise, scale, (1 - part) * weight) for scale, weight in zip(LEARNED, LEARNED_WEIGHTS)] + chosen
-    entries = [
+    entries: list[dict[str, Any]] = [
         {"kind": what, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
         for what, scale, weight in chosen
         for one in priors
     ]
+    declared = noise == "sigma" and not unknown and bool((sigma > 0).any())
+    if epsilon > 0 and kind != "interval" and mdp.log_paths > 0 and declared:
+        for entry in entries:
+            entry["weight"] *= 1 - TIES_WEIGHT
+        entries.append(ties_entry(mdp, sigma, epsilon, delta, TIES_WEIGHT, STEADINESS))
     even = {"factor": 1.0, "power": 1.0}
     own = {"factor": float(np.sqrt(mdp.n_arcs / mdp.horizon)), "power": 0.5}
     return {
@@ -130,15 +142,19 @@ def checked_bound(given: Any, widths: str) -> dict[str, Any]:
 
 
 def _entry(given: Any, widths: str) -> dict[str, Any]:
-    entry = _with_keys("entry of the bound", given, ("kind", "prior", "weight", "scale"))
+    shifted = isinstance(given, Mapping) and given.get("kind") == "shifted"
+    entry = _with_keys("entry of the bound", given, ("kind", "prior", "weight", *(OF_TIES if shifted else ("scale",))))
     kind = one_of("kind of entry", entry["kind"], KINDS)
     if kind not in WIDTHS[widths]:
         raise SettingError(f'an entry of kind "{kind}" does not belong to widths "{widths}"')
     prior = one_of("prior of an entry", entry["prior"], ENTRY_PRIORS)
     if (prior == "none") != (kind == "interval"):
         raise SettingError(f'an entry of kind "{kind}" cannot have the prior "{prior}"')
-    weight = _above("weight of an entry", entry["weight"])
-    return {"kind": kind, "prior": prior, "weight": weight, "scale": _above("scale of an entry", entry["scale"])}
+    checked = {"kind": kind, "prior": prior, "weight": _above("weight of an entry", entry["weight"])}
+    if not shifted:
+        return {**checked, "scale": _above("scale of an entry", entry["scale"])}
+    numbers = {name: _above(f"{name} of an entry", entry[name]) for name in OF_TIES if name != "flow"}
+    return {**checked, **numbers, "flow": one_of("flow of an entry", entry["flow"], FLOWS)}
 
 
 def _with_keys(what: str, given: Any, keys: tuple[str, ...]) -> dict[str, Any]:

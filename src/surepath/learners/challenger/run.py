@@ -16,7 +16,21 @@ from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
-from surepath.learners.challenger.sampling import BY_DIAMETER, BY_SEPARATION, cover, marked, separate, weigh
+from surepath.learners.challenger.sampling import (
+    BY_COVERAGE,
+    BY_DIAMETER,
+    BY_GUARD,
+    BY_SEPARATION,
+    FLOW,
+    FREE,
+    cover,
+    follow_flow,
+    is_open,
+    marked,
+    separate,
+    turn,
+    weigh,
+)
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
@@ -45,13 +59,21 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
             work.cleared[e] = False
-    if pairs.sampling == BY_SEPARATION and row != NO_ROW:
+    whose = turn(pairs, t)
+    if whose != FREE:
+        weigh(graph, pairs, seen, work, np.int64(BY_GUARD))
+        if whose == FLOW:
+            follow_flow(graph, pairs, seen, work)
+            if is_open(seen, work):
+                return False
+    elif (pairs.sampling == BY_SEPARATION or pairs.sampling == BY_GUARD) and row != NO_ROW:
         if separate(graph, pairs, seen, work, row, epsilon):
             return True
         if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
             weigh(graph, pairs, seen, work, np.int64(BY_DIAMETER))
     else:
-        weigh(graph, pairs, seen, work, np.int64(max(pairs.sampling, BY_DIAMETER)))
+        rule = pairs.sampling if pairs.sampling == BY_COVERAGE else BY_DIAMETER
+        weigh(graph, pairs, seen, work, np.int64(rule))
     heaviest(graph, seen, work.mark, work.ahead, work.path)
     return False
 
@@ -109,6 +131,7 @@ def act(
         again(graph, seen, work)
         return 0.0
     if task == tasks.TELL:
+        guarding = turn(pairs, seen.memo[at.EPISODES]) == FLOW
         for h in range(limit):
             e = work.path[h]
             if pairs.is_known[e]:
@@ -117,6 +140,7 @@ def act(
                 take_in(pairs, seen, e, work.gain[h])
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
+            seen.guarded[work.path[h]] += 1 if guarding else 0
         return 0.0
     if task == tasks.WAKE:
         for e in range(len(seen.visits)):
@@ -140,12 +164,15 @@ def act(
             return DONE
         if memo[at.EPISODES] >= limit:
             return CUT
-        count = min(plays(pairs, seen, work, pairs.repeat), limit - int(memo[at.EPISODES]))
+        guarding = turn(pairs, memo[at.EPISODES]) == FLOW
+        many = 1 if guarding else plays(pairs, seen, work, pairs.repeat)
+        count = min(many, limit - int(memo[at.EPISODES]))
         for _ in range(count):
             for h in range(len(work.path)):
                 e = work.path[h]
                 take_in(pairs, seen, e, draw(reality, e, rng))
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
+            seen.guarded[work.path[h]] += 1 if guarding else 0
         memo[at.EPISODES] += count
     return PAUSED

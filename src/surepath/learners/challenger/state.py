@@ -14,7 +14,7 @@ from surepath.learners.processes.learned import Course, Learned, new_course
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
 # (CLUCB: intervals of arcs, differences of paths).
-HALF_NORMAL, NORMAL, INTERVAL = range(3)
+HALF_NORMAL, NORMAL, INTERVAL, SHIFTED = range(4)
 UNIFORM_PRIOR, DETOUR, NO_PRIOR, EXCURSION = range(4)
 
 # Whose arc it is: the first index of c and of what follows from it.
@@ -30,9 +30,13 @@ class Pairs(NamedTuple):
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
-    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL, or BERNSTEIN or BETTING of processes/learned.py
+    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL, SHIFTED, or BERNSTEIN or BETTING of processes/learned.py
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
-    scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first
+    tilt: FloatArray  # [J, N] centre of a SHIFTED entry's tilts; 0 for other kinds
+    plan: FloatArray  # [J, 2] of a SHIFTED entry: the slope planned, and c over the visits planned
+    scale: (
+        FloatArray  # [J] mean of c over the arcs of rivals; infinite for a SHIFTED entry, which nothing is planned by
+    )
     prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, NO_PRIOR, or EXCURSION, in all entries or in none
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
@@ -44,6 +48,8 @@ class Pairs(NamedTuple):
     conjugate: Conjugate
     learned: Learned  # arcs whose noise is learned
     size: Size  # where one sigma of all arcs is unknown; the array sigma is then 1, and all widths are in its unit
+    flow: FloatArray  # [N] part of the trials through each arc, as planned for ties
+    planned: float  # trials planned for ties; infinite where there is no such plan
     sampling: int  # index of the sampling rule
     repeat: float  # share of the least visits for which a path is played again in a run
     patience: float  # share by which the episodes grow between two full checks
@@ -58,8 +64,10 @@ class Evidence(NamedTuple):
     squares: FloatArray  # [N] V of arcs whose noise is learned
     product: FloatArray  # [N, 2, TILTS, CELLS] bets on them; no arcs where no entry is of that kind
     alive: BoolArray  # [N] not eliminated
+    open: BoolArray  # [N] not excluded
     pending: IntArray  # [N] plays handed out and not yet told
     recent: FloatArray  # [N] how often an arc separated challengers lately
+    guarded: IntArray  # [N] plays of the guard that follow the planned flow
     memo: FloatArray  # [N_MEMO]
 
 
@@ -68,7 +76,7 @@ class Scratch(NamedTuple):
 
     mean: FloatArray  # [N]; the known reward on known arcs
     top: FloatArray  # [N] mean plus what rounding may have taken from it
-    a: FloatArray  # [2, J, N]
+    a: FloatArray  # [2, J, N] sigma sqrt(n + c) / n; sigma / n for a SHIFTED entry
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
     variance: FloatArray  # [N] sigma^2, or a guess of it, for the sampling
@@ -100,8 +108,10 @@ def new_evidence(arcs: int, bets: int = 0) -> Evidence:
         squares=np.zeros(arcs),
         product=new_bets(bets),
         alive=np.ones(arcs, dtype=np.bool_),
+        open=np.ones(arcs, dtype=np.bool_),
         pending=np.zeros(arcs, dtype=np.int64),
         recent=np.zeros(arcs),
+        guarded=np.zeros(arcs, dtype=np.int64),
         memo=np.zeros(N_MEMO),
     )
 

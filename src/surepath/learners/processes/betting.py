@@ -20,8 +20,8 @@ cell. It is tabulated over a grid of slopes whenever the arc gets a reward; a ma
 chords between the points of the grid lie above it. p0 is what is never bet; it keeps log M from below. The prior of a
 tilt is proportional to l exp(-c l^2 / 2), a half-normal law on a logarithmic grid, as elsewhere.
 
-Bets stop where R has grown beyond MOST_PRODUCT, a time known then, so that the stopped process is a martingale too; L and R are
-then left as they are. A product below LEAST_PRODUCT becomes 0, which makes M smaller.
+Bets stop where R has grown beyond MOST_PRODUCT, a time known then, so that the stopped process is a martingale too; L
+and R are then left as they are. A product below LEAST_PRODUCT becomes 0, which makes M smaller.
 """
 
 from __future__ import annotations
