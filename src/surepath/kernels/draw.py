@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Reality
-from surepath.kernels.jit import hot_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
 
@@ -15,7 +15,7 @@ def normal(rng: np.random.Generator) -> float:
     return float(rng.standard_normal())
 
 
-@hot_kernel
+@folded_kernel
 def within(x: float, low: float, high: float) -> float:
     """x, put back into a range that rounding may have left by a hair."""
     return float(min(max(x, low), high))

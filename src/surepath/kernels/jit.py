@@ -88,6 +88,14 @@ def hot_kernel(function: F) -> F:
     return _made(function, {"forceinline": True, **_INNER})
 
 
+def folded_kernel(function: F) -> F:
+    """A kernel that is written into its caller before that is compiled: for kernels called from one place.
+
+    It is never compiled by itself, and its arguments need not be packed and unpacked.
+    """
+    return _made(function, {"inline": "always", **_INNER})
+
+
 def is_compiled() -> bool:
     """False under NUMBA_DISABLE_JIT=1."""
     return not bool(_numba.config.DISABLE_JIT)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, layers_of, no_reality
+from surepath.kernels.streams import Children, Source, open_source, single_source
 from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
 from surepath.learners import tasks
 from surepath.learners.base import Learner
@@ -41,7 +42,7 @@ _SAVED = (at.EPISODES, at.PERIOD, at.NEXT_TIME, at.CHECKED, at.COVER_LEFT, at.CO
 
 # Steps take their rewards from outside: these stand where a run has its world.
 _NO_REALITY = no_reality()
-_IDLE_RNG = np.random.default_rng(0)
+_IDLE = single_source(np.random.default_rng(0))
 
 
 class RuleLearner(Learner):
@@ -51,6 +52,7 @@ class RuleLearner(Learner):
         rules: The settings as the kernels read them.
     """
 
+    draws_rules: bool = False  # whether each simulated run has rules of its own
     sampling_rule: SamplingRule | None = None
     elimination_rule: EliminationRule | None = None
     stopping_rule: StoppingRule | None = None
@@ -102,9 +104,9 @@ class RuleLearner(Learner):
         return play
 
     def _serve(self, task: int, state: State | None = None) -> float:
-        rng, reality, record = _IDLE_RNG, _NO_REALITY, self._no_record
         state = self._state if state is None else state
-        return self._player(self.layers, self.rules, state, reality, rng, task, 0, self._epsilons, record)
+        args = (self.layers, self.rules, state, _NO_REALITY, _IDLE, task, 0, self._epsilons, self._no_record)
+        return self._player(*args)
 
     # The contract ----------------------------------------------------------------------------------------------
 
@@ -272,24 +274,37 @@ class RuleLearner(Learner):
         return state
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        return self._runs(reality, single_source(rng), self._rules_for(rng), budget, epsilons)
+
+    def _run_many(self, reality: Reality, children: Children, budget: int, epsilons: FloatArray) -> RunRecord:
+        source = None if self.draws_rules else open_source(children)
+        if source is None:
+            return super()._run_many(reality, children, budget, epsilons)
+        return self._runs(reality, source, self.rules, budget, epsilons)
+
+    def _runs(self, reality: Reality, source: Source, rules: Rules, budget: int, epsilons: FloatArray) -> RunRecord:
+        """Play the runs of a source; one entry into compiled code for as many of them as are short."""
+        runs, size = max(1, len(source.states)), len(epsilons)
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
-        graph, rules, state = self.layers, self._rules_for(rng), self._new_state()
-        record = RunRecord.empty(len(falling), self.mdp.horizon)
+        graph, state, player = self.layers, self._new_state(), self._player
+        record = RunRecord.empty(runs * size, self.mdp.horizon)
         step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
-        limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table lies ready
+        limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table is filled
         while True:
             state = state._replace(table=self._table_for(limit))
+            state.tally[at.WORK] = step
             task = tasks.FINISH if limit == budget else tasks.RUN
-            self._player(graph, rules, state, reality, rng, task, limit, falling, record)
-            if state.tally[at.SETTLED] == len(falling):
+            player(graph, rules, state, reality, source, task, limit, falling, record)
+            if state.tally[at.RUN] == runs:
                 break
             raise_if_cancelled()
-            limit = min(budget, int(state.tally[at.EPISODES]) + min(step, limit))
-        back = np.argsort(order)
-        return RunRecord(
-            record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
-        )
+            if state.tally[at.EPISODES] >= limit:
+                limit = min(budget, int(state.tally[at.EPISODES]) + min(step, limit))
+        if size == 1:
+            return record
+        back = (size * np.arange(runs)[:, None] + np.argsort(order)).reshape(-1)
+        return RunRecord(*(column[back] for column in record))
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
         """The rules of one simulated run."""

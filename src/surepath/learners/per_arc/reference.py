@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.kernels.origins import origin_of
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
@@ -40,7 +40,7 @@ def write_bounds(rules: Rules, state: State, e: int | np.uint64) -> None:
         arc[at.UPPER, e] = mean + width
 
 
-@inner_kernel
+@folded_kernel
 def forget_measures(state: State) -> None:
     """Bounds were written anew: values must be found again, and what was measured of them is void."""
     state.tally[at.FRESH_FLOOR] = 0

@@ -16,13 +16,13 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.kernels.origins import UNIT
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.state import BIG, HALF_BIG, State
 
 
-@hot_kernel
+@folded_kernel
 def slop(state: State, e: int | np.uint64) -> float:
     """Most that rounding can have moved the bounds of arc e, with its share in the sum over a path."""
     arc, horizon = state.arc, state.path.shape[1]
@@ -30,7 +30,7 @@ def slop(state: State, e: int | np.uint64) -> float:
     return float(UNIT * ((2.0 * horizon + 8.0) * size + abs(arc[at.ORIGIN, e]) + 2.0 * abs(arc[at.SUMS, e])))
 
 
-@hot_kernel
+@folded_kernel
 def safe_upper(state: State, e: int | np.uint64, bound: float) -> float:
     """An upper bound of arc e (UPPER or TOP) that holds in spite of rounding; -inf stays, BIG where there is none."""
     if bound == -np.inf:
@@ -38,7 +38,7 @@ def safe_upper(state: State, e: int | np.uint64, bound: float) -> float:
     return bound + slop(state, e) if bound < HALF_BIG else BIG
 
 
-@hot_kernel
+@folded_kernel
 def safe_lower(state: State, e: int | np.uint64) -> float:
     """A lower bound of arc e that holds in spite of rounding; -inf where there is none."""
     bound = state.arc[at.LOWER, e]

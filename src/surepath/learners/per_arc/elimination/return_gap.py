@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import folded_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import best_values, floor_values
 from surepath.learners.per_arc.elimination.remove import remove
@@ -26,7 +26,7 @@ from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
 from surepath.learners.per_arc.state import Rules, State
 
 
-@inner_kernel
+@folded_kernel
 def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
     """Take out what the rule rules out with rounding allowed for; how many arcs went, and the least slack of the rest.
 
@@ -56,7 +56,7 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
     return gone, slack
 
 
-@inner_kernel
+@folded_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     """Take out what the rule rules out; how many arcs went."""
     if rules.by_value == 1:
