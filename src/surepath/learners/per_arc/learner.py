@@ -178,6 +178,12 @@ class RuleLearner(Learner):
         else:
             self._imagined = None
 
+    def _hold(self) -> None:
+        self._imagined = None
+
+    def _put_back(self, kept: Any) -> None:
+        self._imagined = None
+
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))
         before = None if self.compiled else copies(self._state)
