@@ -11,19 +11,19 @@ from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIF
 
 @hot_kernel
 def normal(rng: np.random.Generator) -> float:
-    """A standard normal number; one kernel, so that the drawing is compiled once for all who draw."""
+    """Draw a standard normal number; one kernel, so that it is compiled once for all callers."""
     return float(rng.standard_normal())
 
 
 @folded_kernel
 def within(x: float, low: float, high: float) -> float:
-    """x, put back into a range that rounding may have left by a hair."""
+    """Clip x to a range that rounding may have left."""
     return float(min(max(x, low), high))
 
 
 @hot_kernel
 def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
-    """A reward of arc e, turned so that larger is better."""
+    """Draw a reward of arc e, turned so that larger is better."""
     kind = reality.kind[e]
     if kind == GAUSSIAN:
         x = reality.a[e] + reality.b[e] * normal(rng)

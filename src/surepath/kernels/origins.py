@@ -11,5 +11,5 @@ NEAR = 64.0
 
 @folded_kernel
 def origin_of(gain: float, sigma: float) -> float:
-    """Where the sum of an arc starts to count, by its first gain."""
+    """Choose where the sum of an arc starts to count, by its first gain."""
     return 0.0 if abs(gain) <= NEAR * sigma else gain

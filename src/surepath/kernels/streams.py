@@ -23,7 +23,7 @@ _MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645  # of PCG64's step
 
 
 class Source(NamedTuple):
-    """Where the rewards of simulated runs are drawn from."""
+    """Hold what the rewards of simulated runs are drawn from."""
 
     rng: np.random.Generator
     words: Words  # [4] the state of rng in memory, or [0] where it is not to be written
@@ -31,7 +31,7 @@ class Source(NamedTuple):
 
 
 class Children(NamedTuple):
-    """The streams of runs first .. first + count - 1 of a seed."""
+    """Name the streams of runs first .. first + number - 1 of a seed."""
 
     seed: int
     first: int
@@ -62,7 +62,7 @@ def open_source(children: Children) -> Source | None:
 
 
 def states_of(children: Children) -> Words | None:
-    """Compute the states (low, high, increment low, increment high) of PCG64, uint64 [count, 4]."""
+    """Compute the states (low, high, increment low, increment high) of PCG64, uint64 [number, 4]."""
     seed, first, count = children
     if first + count > 1 << 32:
         return None

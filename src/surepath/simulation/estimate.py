@@ -189,7 +189,7 @@ def values_of(mdp: MDP, weight: FloatArray) -> float:
 
 @contextlib.contextmanager
 def _time_limit(halt: threading.Event, seconds: float | None) -> Iterator[None]:
-    """Call off what this thread simulates once the time is over."""
+    """Cancel what this thread simulates once the time is over."""
     if seconds is None:
         yield
         return

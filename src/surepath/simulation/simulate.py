@@ -136,7 +136,7 @@ def _some_runs(
 
 
 class _reporter:
-    """Calls the user's function, or shows a bar, or does nothing."""
+    """Call the user's function, or show a bar, or do nothing."""
 
     def __init__(self, progress: bool | Progress, runs: int) -> None:
         self.progress, self.runs = progress, runs

@@ -17,7 +17,7 @@ STRETCH = 0.05  # seconds that a worker plays before it takes the next runs, whe
 
 
 class Counter:
-    """Hands out runs: few at first, then as many as a worker plays in a STRETCH, fewer again towards the end."""
+    """Hand out runs: few at first, then as many as a worker plays in a STRETCH, fewer again towards the end."""
 
     def __init__(self, runs: int, workers: int) -> None:
         self.runs, self.workers = runs, workers

@@ -33,14 +33,14 @@ from surepath.learners.record import GAP, GO_ON, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
-# About this much work (arcs times episodes) is done between two looks at the outside world.
+# About this much work (arcs times episodes) is done between two tests for cancellation.
 _CHUNK = 50_000_000
 _LEAST = 16  # episodes, however many arcs there are
 
-# Where the sampling, the schedules and the stopping rule stand: the places of the tally that a snapshot keeps.
+# State of the sampling, the schedules and the stopping rule: the places of the tally that a snapshot keeps.
 _SAVED = (at.EPISODES, at.PERIOD, at.NEXT_TIME, at.CHECKED, at.COVER_LEFT, at.COVER_STALE)
 
-# Steps take their rewards from outside: these stand where a run has its world.
+# Steps take their rewards from outside: these take the place of a run's world.
 _NO_REALITY = no_reality()
 _IDLE = single_source(np.random.default_rng(0))
 
@@ -80,12 +80,12 @@ class RuleLearner(Learner):
 
     @abstractmethod
     def _rules(self) -> Rules:
-        """The settings as numbers."""
+        """Turn the settings into numbers."""
 
     # Arrays ----------------------------------------------------------------------------------------------------
 
     def _table_for(self, episodes: int) -> FloatArray:
-        """A width table for this many visits, or the largest one; shared by all runs of this learner."""
+        """Find a width table for this many visits, or the largest one; shared by all runs of this learner."""
         table = self._table
         if len(table) <= episodes and len(table) < LARGEST_TABLE:
             table = table_of(self.rules, max(2 * len(table), episodes + 1))
@@ -111,16 +111,16 @@ class RuleLearner(Learner):
     # The contract ----------------------------------------------------------------------------------------------
 
     def _active(self) -> BoolArray:
-        """Which arcs may still be on a best path, bool [N]."""
+        """Copy which arcs may still be on a best path, bool [N]."""
         return cast(BoolArray, self._state.flag[at.ACTIVE].copy())
 
     def _recommend(self) -> IntArray:
-        """The path this learner stands by now, int [H]."""
+        """Find the path that is recommended now, int [H]."""
         self._serve(tasks.ADVISE)
         return cast(IntArray, self._state.path[at.ADVICE].copy())
 
     def _gap(self) -> float:
-        """Proven bound, valid at all times at once, on how far `recommend()` is from the best.
+        """Bound, with a proof valid at all times at once, how far `recommend()` is from the best.
 
         The largest upper value over active policies minus the lower value of the recommended path; 0 once the
         learner has stopped because a single plan is left. Infinite while that cannot be said yet. With the
@@ -129,7 +129,7 @@ class RuleLearner(Learner):
         return self._serve(tasks.ADVISE)
 
     def widths_now(self) -> FloatArray:
-        """Half the confidence interval of each arc, infinite where unvisited, float [N]."""
+        """Compute half the confidence interval of each arc, infinite where unvisited, float [N]."""
         rules, known = self.rules, self.mdp.is_known
         table = self._table_for(int(self._visits.max()))
         with np.errstate(invalid="ignore"):  # 0 times infinity on known arcs
@@ -141,7 +141,7 @@ class RuleLearner(Learner):
         return cast(FloatArray, width)
 
     def passable_now(self) -> BoolArray:
-        """Which arcs lie on a path of some active policy, bool [N]."""
+        """Copy which arcs lie on a path of some active policy, bool [N]."""
         return cast(BoolArray, self._state.flag[at.PASSABLE].copy())
 
     def _choose(self) -> IntArray:
@@ -203,13 +203,13 @@ class RuleLearner(Learner):
         self._stop(reason)
 
     def _stop(self, reason: int) -> None:
-        """Note the verdict; a stop stays."""
+        """Keep the verdict; a stop is final."""
         if reason != GO_ON and not self.stopped:
             self.stop_reason = STOP_REASONS[reason]
             self.stopped = True
 
     def _own_rules(self, reason: int) -> int:
-        """The user's elimination and stopping rules, after the statistics; the verdict."""
+        """Apply the user's elimination and stopping rules after the statistics; return the verdict."""
         if self.elimination_rule is not None:
             rule = self.elimination_rule
             self._state.flag[at.MARKED] = checked_mask(rule.eliminate(View(self)), rule, self.mdp.n_arcs)
@@ -234,7 +234,7 @@ class RuleLearner(Learner):
         self._stop(reason if self.compiled else self._own_rules(reason))
 
     def _evidence(self) -> dict[str, Any]:
-        """What was seen, what was decided from it, and where the sampling stands."""
+        """Collect what was seen, what was decided from it, and the state of the sampling."""
         if not self.compiled:
             raise SettingError(
                 f"{self.name} with a rule written in Python cannot be saved as numbers, since the rule may remember "
@@ -273,7 +273,7 @@ class RuleLearner(Learner):
         self._connect()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the table of widths, which can be large and is found again."""
+        """Leave out the table of widths, which can be large and is computed again."""
         state = super().__getstate__()
         state["_table"], state["_imagined"] = np.zeros(0), None
         state["_state"] = state["_state"]._replace(table=np.zeros(0))
@@ -313,7 +313,7 @@ class RuleLearner(Learner):
         return RunRecord(*(column[back] for column in record))
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
-        """The rules of one simulated run."""
+        """Return the rules of one simulated run."""
         return self.rules
 
     def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
@@ -329,7 +329,7 @@ class RuleLearner(Learner):
 
 
 def states_times_actions(mdp: MDP) -> int:
-    """S * A of the paper: number of states times number of actions, as the table, their names or numbers say."""
+    """Compute S * A of the paper: number of states times number of actions, as the table, names or numbers say."""
     if mdp.sizes is not None:
         return mdp.sizes[0] * mdp.sizes[1]
     states = len(mdp.state_labels) if mdp.state_labels is not None else int(mdp.node_state.max()) + 1

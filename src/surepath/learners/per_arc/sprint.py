@@ -78,7 +78,7 @@ def sprint(
     limit: int,
     epsilon: float,
 ) -> bool:
-    """Play quick episodes up to `limit`; whether the last one must still be looked at.
+    """Play quick episodes up to `limit`; return whether the rules must judge after the last one.
 
     The choice of an arc is written to the path at once, inside the branch: a store keeps the compiler from turning the
     branch into a conditional move, so the processor runs ahead on the likely path instead of waiting for each sum.

@@ -1,4 +1,4 @@
-"""What a compiled learner carries: its rules (numbers that never change) and its state (arrays it writes).
+"""Hold what a compiled learner needs: its rules (numbers that never change) and its state (arrays it writes).
 
 Arrays of one shape are rows of one table, so that a state is a dozen arrays and not thirty: kernels take less time to
 compile and to call. Rows and places have names, listed here once and read as `at.ACTIVE` after
@@ -95,7 +95,7 @@ NO_PERIODS, PERIODS, PERIODS_AFTER_DROP = range(3)
 
 
 class Rules(NamedTuple):
-    """A learner's choices as plain numbers: kernels dispatch on these integers."""
+    """Hold a learner's choices as plain numbers: kernels dispatch on these integers."""
 
     sampling: int
     by_return: int  # 1: the return-gap elimination rule is on
@@ -123,7 +123,7 @@ class Rules(NamedTuple):
 
 
 class State(NamedTuple):
-    """All arrays of one run; rows and places are named above."""
+    """Hold all arrays of one run; rows and places are named above."""
 
     arc: FloatArray  # [N_ARC, N]
     number: IntArray  # [3, N]

@@ -53,7 +53,7 @@ def is_due(rules: Rules, state: State) -> bool:
 
 @inner_kernel
 def mark(graph: Layers, rules: Rules, state: State) -> bool:
-    """Apply the value rule to the statistics before this episode; whether there may be something to take out."""
+    """Apply the value rule to the statistics before this episode; return whether it marks anything."""
     if rules.by_value == 0 or is_clear(state.stage, state.real):
         return False
     return _mark(graph, state)

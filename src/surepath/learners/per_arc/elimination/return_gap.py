@@ -28,7 +28,7 @@ from surepath.learners.per_arc.state import Rules, State
 
 @folded_kernel
 def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
-    """Take out what the rule rules out with rounding allowed for; how many arcs went, and the least slack of the rest.
+    """Take out what the rule rules out allowing for rounding; return how many arcs, and the least slack of the rest.
 
     The same passes again, with safe bounds.
     """
@@ -58,7 +58,7 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
 
 @folded_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
-    """Take out what the rule rules out; how many arcs went."""
+    """Take out what the rule rules out; return how many arcs."""
     if rules.by_value == 1:
         survey(graph, state)  # the value rule will ask for the same before the next episode
         if state.tally[at.N_ACTIVE] == len(graph.target) and state.tally[at.FRESH_BEST] == 0:

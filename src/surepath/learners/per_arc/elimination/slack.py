@@ -1,4 +1,4 @@
-"""When nothing can have gone: a proof by bookkeeping that saves the passes of most episodes.
+"""Prove by bookkeeping that nothing can be eliminated, which saves the passes of most episodes.
 
 When all arcs have been judged and none went, each cleared its threshold by at least some slack. A path's upper value
 is a sum over the stages, so since then it has fallen by at most the sum over the stages of the largest fall of an
@@ -7,7 +7,7 @@ stay below the slack, judging again would remove nothing, so it need not be done
 in every episode, bit for bit: a guard far above the rounding of the sums keeps close calls out.
 
 The value rule compares values from a state on, so an arc's slack is used up by the stages from its own on alone, and
-the smallest slacks, those of the last stages, last longest. That is looked at when all stages together would use it up.
+the smallest slacks, those of the last stages, last longest. That is computed when all stages together would use it up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def is_idle(real: FloatArray, slack: float) -> bool:
 def is_clear(stage: FloatArray, real: FloatArray) -> bool:
     """Whether judging by the value rule would remove nothing.
 
-    When all stages together use the slack up it is looked at stage by stage; VALUE_SLACK is then what is left for all
+    When all stages together use the slack up it is computed stage by stage; VALUE_SLACK is then what is left for all
     stages to come to.
     """
     if is_idle(real, real[at.VALUE_SLACK]):
