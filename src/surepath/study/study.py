@@ -219,6 +219,7 @@ class Study:
                 self.sync()
             attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
             while (rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0))) is None:
+                self._write(expire)
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
