@@ -8,6 +8,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from surepath.study.states import FAILED
+
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
@@ -62,7 +64,9 @@ class Progress:
         gap, epsilon, trials = study.certified_gap, study.epsilon, study.evidence_trials
         left = rough_trials_left(trials, gap, epsilon)
         more = ", done" if study.done else "" if left is None else f", about {left:,} more"
-        return f"{trials:,} trials, {running} running: {gap_in_words(gap, epsilon)}{more}"
+        failed = study._fold.tally.states[FAILED]
+        lost = f", {failed:,} failed" if failed else ""
+        return f"{trials:,} trials{lost}, {running} running: {gap_in_words(gap, epsilon)}{more}"
 
     def close(self) -> None:
         """End the line."""
