@@ -187,11 +187,6 @@ class Study:
                     return
                 self._read(self._catch_up)
 
-    def _start_over(self) -> None:
-        """Fold the log anew when next asked: an interrupt may have come in the middle of a fold."""
-        with self._lock:
-            self._fold._reset()
-
     def _numbers_of(self, request: str) -> list[int]:
         return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
 

@@ -61,7 +61,7 @@ def text(now: Any, *, brief: bool = False) -> str:
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
-    left = "" if now.rough_trials_left is None or now.done else f", about {now.rough_trials_left:,} trials to go"
+    left = "" if now.rough_trials_left is None or now.done else f", up to about {now.rough_trials_left:,} more"
     if brief:
         return f"trials: {counts}; {gap}{left}"
     proven = math.isfinite(now.certified_gap)
