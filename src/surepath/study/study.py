@@ -6,6 +6,7 @@ number of Study objects, in any number of processes, may work on one study at on
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -212,14 +213,15 @@ class Study:
         with self._lock:
             if self._company:  # what others told is folded in before the lock is taken: they need not wait for it
                 self.sync()
-            while (rows := self._write(lambda log: self._hand_out(log, count, who, key))) is None:
+            attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
+            while (rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0))) is None:
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
 
-    def _hand_out(self, log: Writing, n: int, worker: str, request: str) -> list[TrialRow] | None:
+    def _hand_out(self, log: Writing, n: int, worker: str, request: str, again: bool) -> list[TrialRow] | None:
         """Append the next n trials; None when leases have run out, which must be marked first."""
-        if done := log.trials_of_request(request):
+        if again and (done := log.trials_of_request(request)):
             return done
         now = log.now()
         if log.expired(now, 1):
