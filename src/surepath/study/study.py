@@ -38,6 +38,7 @@ from surepath.study.trial import Trial
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
+    from surepath.study.forecast import Forecast
     from surepath.study.status import Status
 
 T = TypeVar("T")
@@ -186,11 +187,6 @@ class Study:
                 except StorageError:  # what cannot be written can be read; whoever asks for a trial is told
                     return
                 self._read(self._catch_up)
-
-    def _start_over(self) -> None:
-        """Fold the log anew when next asked: an interrupt may have come in the middle of a fold."""
-        with self._lock:
-            self._fold._reset()
 
     def _numbers_of(self, request: str) -> list[int]:
         return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
@@ -506,6 +502,18 @@ class Study:
         from surepath.study.certificate import make
 
         return make(self)
+
+    def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
+        """Guess by simulation how many trials are left, and what `more` further ones would prove; two seconds long."""
+        from surepath.study.forecast import forecast
+
+        return forecast(self, more, draws, seed)
+
+    def explain(self) -> str:
+        """Say in words what is known: the plan, what is proven, what stands against it, what to look at."""
+        from surepath.study.explain import explain
+
+        return explain(self)
 
     def __len__(self) -> int:
         """Number of trials handed out, imported or told late."""
