@@ -38,6 +38,22 @@ class StoppedError(SurepathError, RuntimeError):
     """Something was told to, or asked of, a learner that has already stopped."""
 
 
+class StudyError(SurepathError):
+    """A request that a study cannot fulfil: unknown or duplicate names, a trial in another state, a closed lease."""
+
+
+class ConflictError(StudyError, ValueError):
+    """Rewards that differ from those already recorded for the same trial; a recorded trial never changes."""
+
+
+class StorageError(StudyError, OSError):
+    """A database that cannot be opened, read or written; nothing was half-written."""
+
+
+class CertificateError(StudyError, ValueError):
+    """A certificate that cannot be read at all (one that is read and found false is a verdict, not an error)."""
+
+
 class InfeasibleError(SurepathError, ValueError):
     """A flow problem without a solution; `cut` holds the arcs that show why."""
 

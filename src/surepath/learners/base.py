@@ -217,6 +217,29 @@ class Learner(Hooks):
         return paths
 
     @locked
+    def ask_beside(self, plays: ArrayLike, n: int = 1) -> IntArray:
+        """Choose n paths, int [n, H], beside plays that are under way elsewhere; nothing in this learner changes.
+
+        The answer depends on what was told and on the plays alone, so whoever was told the same and knows of the same
+        plays gets the same paths.
+
+        Args:
+            plays: Paths handed out and not told here yet, int [m, H]; paths given by ask(n) are left out of account.
+            n: How many paths to choose.
+        """
+        paths = np.asarray(plays, dtype=np.int64).reshape(-1, self.mdp.horizon)
+        kept, mine = self._hold(), self._under_way
+        self._under_way = UnderWay(self.mdp.horizon)
+        try:
+            for path in paths:
+                self._under_way.add(path)
+                self._set_under_way(path, 1)
+            return self.ask(n)
+        finally:
+            self._under_way = mine
+            self._put_back(kept)
+
+    @locked
     def cancel(self, path: ArrayLike | Mapping[Any, Any]) -> None:
         """Take back a path from ask(n) that will never be told: it no longer counts as under way."""
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
@@ -243,6 +266,22 @@ class Learner(Hooks):
         self._failures.note(arcs, played, self.episodes)
         self._watch.observe(arcs, gains)
         self._sizes.low, self._sizes.high = low, high
+        if self._under_way.remove(arcs):
+            self._set_under_way(arcs, -1)
+        self._note_stop()
+
+    @locked
+    def fail(self, path: ArrayLike | Mapping[Any, Any]) -> None:
+        """Take in a trial of which nothing was seen, not even where it failed.
+
+        It counts as a failure of the arc of the path that has been seen least, since an option that never works has no
+        visits; among equals, of the one that was blamed least.
+        A trial that failed after some steps is told with `tell` and the rewards before the failure.
+        """
+        arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
+        suspect = int(arcs[np.lexsort((self._failures.total[arcs], self._visits[arcs]))[0]])
+        self._absorb(arcs, np.zeros(0))
+        self._failures.blame(suspect, self.episodes)
         if self._under_way.remove(arcs):
             self._set_under_way(arcs, -1)
         self._note_stop()

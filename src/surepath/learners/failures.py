@@ -38,11 +38,14 @@ class Failures:
         self.in_a_row[path[:played]] = 0
         self.until[path[:played]] = 0
         if played < len(path):
-            arc = path[played]
-            self.total[arc] += 1
-            self.in_a_row[arc] += 1
-            if self.in_a_row[arc] >= PATIENCE:
-                self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), LONGEST))
+            self.blame(int(path[played]), told)
+
+    def blame(self, arc: int, told: int) -> None:
+        """Count a failure of one arc; `told` counts the trials told so far."""
+        self.total[arc] += 1
+        self.in_a_row[arc] += 1
+        if self.in_a_row[arc] >= PATIENCE:
+            self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), LONGEST))
 
     def resting(self, path: IntArray, told: int) -> bool:
         """Tell whether the path uses an arc that rests."""

@@ -175,6 +175,16 @@ class Challenger(Learner):
             covering = bool((work.mark[(seen.visits == 0) & ~self.pairs.is_known] > 0).any())
             self._act(tasks.PLAN if covering else tasks.AGAIN)
 
+    def _hold(self) -> tuple[dict[str, Any], IntArray, FloatArray, bool]:
+        self._settle()
+        kept = {name: getattr(self._seen, name).copy() for name in ("alive", "pending", "recent", "memo")}
+        return kept, self._work.path.copy(), self._work.mark.copy(), self._planned
+
+    def _put_back(self, kept: tuple[dict[str, Any], IntArray, FloatArray, bool]) -> None:
+        for name, array in kept[0].items():
+            getattr(self._seen, name)[:] = array
+        self._work.path[:], self._work.mark[:], self._planned = kept[1:]
+
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         seen, played = self._seen, path[: len(gains)]
         learned = ~self.pairs.is_known[played]

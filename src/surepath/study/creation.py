@@ -1,0 +1,115 @@
+"""What is frozen when a study is created: the problem, the learner and every number of its bound, the options."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surepath._checks import one_of
+from surepath._version import __version__
+from surepath.errors import ProblemError, SettingError
+from surepath.learners.registry import LEARNERS, build
+from surepath.model.instance import Instance
+from surepath.model.mdp import MDP
+from surepath.model.sources.files import Problem, load_problem, parse_json_problem, problem_text
+from surepath.study.lease import seconds
+from surepath.study.states import LEAVE_OUT, ON_FAILURE, WORST
+from surepath.study.storage.records import StudyRecord
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a study that are not the learner's.
+
+    Attributes:
+        lease: Seconds for which a trial is handed out before it must be renewed.
+        on_failure: "leave-out" or "worst".
+    """
+
+    lease: float = 600.0
+    on_failure: str = LEAVE_OUT
+
+
+def read_problem(problem: Any, sigma: Any = None) -> Problem:
+    """Read a problem: an MDP, an Instance (its graph alone), a file, or a dict with the fields of a problem file."""
+    if isinstance(problem, MDP):
+        return Problem(problem)
+    if isinstance(problem, Instance):
+        return Problem(problem.mdp)
+    if isinstance(problem, Problem):
+        return problem
+    number = float(sigma) if isinstance(sigma, (int, float)) and not isinstance(sigma, bool) else None
+    if isinstance(problem, Mapping):
+        return parse_json_problem(json.dumps(dict(problem)), "the problem", sigma=number)
+    if isinstance(problem, (str, Path)):
+        return load_problem(problem, sigma=number)
+    raise ProblemError(f"a problem is an MDP, a problem file or a dict, not {type(problem).__name__}")
+
+
+def learner_spec(learner: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Read a learner: a name in any case, or a spec with a name and settings."""
+    spec = {"name": learner} if isinstance(learner, str) else dict(learner)
+    names = {name.lower(): name for name in LEARNERS}
+    given = spec.get("name")
+    if not isinstance(given, str):
+        raise SettingError('learner must be a name such as "challenger", or a dict with a name and settings')
+    known = one_of("learner", given.lower().replace("-", "").replace("_", ""), names)
+    return {**spec, "name": names[known]}
+
+
+def new_record(
+    problem: Any,
+    name: str | None,
+    learner: str | Mapping[str, Any],
+    epsilon: float | None,
+    delta: float | None,
+    sigma: Any,
+    lease: Any,
+    on_failure: str,
+) -> StudyRecord:
+    """Check everything and freeze it; what is missing is taken from the problem file."""
+    found = read_problem(problem, sigma)
+    spec = learner_spec(learner)
+    wanted = {
+        "epsilon": found.epsilon if epsilon is None else epsilon,
+        "delta": found.delta if delta is None else delta,
+    }
+    for key, value in wanted.items():
+        if value is not None:
+            spec[key] = value
+        elif key not in spec:
+            raise SettingError(f"the study needs {key}: neither the call nor the problem gives it")
+    if sigma is not None:
+        spec["sigma"] = sigma
+    elif found.instance is not None and "sigma" not in spec and found.mdp.noise_missing("") is not None:
+        spec["sigma"] = found.instance.sigma.tolist()
+    text = problem_text(found.mdp)
+    if parse_json_problem(text).mdp.content_hash != found.mdp.content_hash:
+        raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")
+    options = Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE))
+    if options.on_failure == WORST and found.mdp.reward_range is None:
+        raise SettingError('on_failure="worst" needs a declared range of scores, to know what the worst is')
+    return StudyRecord(
+        name=check_name(name if name is not None else found.name or "study"),
+        problem=text,
+        problem_hash=found.mdp.content_hash,
+        settings=json.dumps(build(spec, found.mdp).settings()),
+        options=json.dumps(options.__dict__),
+        created=time.time(),
+        version=__version__,
+    )
+
+
+def check_name(name: Any) -> str:
+    """Check the name of a study."""
+    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise SettingError(
+            f"the name of a study must be printable text of 1 to {LONGEST_NAME} characters, not {name!r}"
+        )
+    return name

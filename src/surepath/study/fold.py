@@ -1,0 +1,226 @@
+"""The learner as a fold over the log: trials enter in the order in which they were asked for.
+
+Only the longest prefix of trials that are all settled enters; results told ahead of it wait, and count as pending plays
+until their turn comes. So what is proven does not depend on which results come in first, even if quick trials are the
+good ones (docs, "Studies"). The state is a function of the log alone: another worker, or a replay elsewhere, has the
+same active arcs, incumbent, next plan and stop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from surepath._types import IntArray
+from surepath._version import __version__
+from surepath.errors import RewardError
+from surepath.learners.registry import build
+from surepath.model.mdp import MDP
+from surepath.study import snapshot_bytes
+from surepath.study.states import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
+from surepath.study.storage.contract import Reading
+from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
+from surepath.study.tally import Tally
+
+PAGE = 5_000  # rows read at a time
+MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
+_ALL = 2**31
+EXCLUDE, TIGHTEN = "exclude", "tighten"
+
+
+class Fold:
+    """A learner fed with the settled prefix of a log.
+
+    Attributes:
+        learner: What the prefix has made of it.
+        prefix: Number of the last trial folded in.
+        actions: Number of the last action folded in.
+        change: Last change of the log that was read.
+        window: Trials after the prefix, by number.
+        digest: Hash over settings, prefix and actions, in order.
+        proof: From the moment of the stop on: the evidence that proved the answer; else None.
+    """
+
+    def __init__(self, mdp: MDP, settings: dict[str, Any], on_failure: str, seed: str) -> None:
+        self.mdp, self.settings, self.on_failure, self._seed = mdp, settings, on_failure, seed
+        self._reset()
+
+    def _reset(self) -> None:
+        self.learner = build(self.settings, self.mdp)
+        self.prefix = self.actions = self.change = self.saved = 0
+        self.seconds = 0.0  # spent on folding since the last snapshot
+        self._torn = False  # whether a step was interrupted, so that the learner may be half told
+        self._view: tuple[tuple[int, int], Any] | None = None
+        self.window: dict[int, TrialRow] = {}
+        self._coming: list[ActionRow] = []
+        self.tally = Tally(self.mdp.n_arcs)
+        self.digest = hashlib.sha256(self._seed.encode()).hexdigest()
+        self.proof: dict[str, Any] | None = None
+        self._note_proof()
+
+    # Reading the log ---------------------------------------------------------------------------------------------
+
+    def sync(self, log: Reading) -> None:
+        """Read what is new in the log and fold in what is settled; interrupted, it goes on from where it was."""
+        last = log.last_change()
+        if self._torn or last < self.change:  # interrupted amid a step, or the log was replaced by an older copy
+            self._reset()
+        if self.prefix == 0 and not self.window and last > self.change:
+            self._load(log.snapshot(snapshot_bytes.FORMAT), log.last_number())
+        if last == self.change:
+            return
+        begun = time.perf_counter()
+        self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
+        if self.change == 0 or log.last_number() - self.prefix > PAGE + len(self.window):
+            self.change = 0  # should a page fail to come, all are read again
+            self.window.clear()
+            while rows := log.trials(self.prefix + len(self.window) + 1, PAGE):
+                self._take(rows)
+        else:
+            self._take(log.trials_changed_after(self.change, _ALL))
+        self._advance()  # there may be decisions and no trial
+        self.change = last
+        self.seconds += time.perf_counter() - begun
+
+    def _take(self, rows: Iterable[TrialRow]) -> None:
+        self.window.update((row.number, row) for row in rows if row.number > self.prefix)
+        self._advance()
+
+    def _advance(self) -> None:
+        while True:
+            action = self._coming[0] if self._coming else None
+            row = self.window.get(self.prefix + 1)
+            if action is not None and action.after <= self.prefix:
+                self._torn = True
+                self._act(action)
+                del self._coming[0]
+            elif row is not None and row.settled:
+                self._torn = True
+                self.prefix = row.number
+                self._fold(row)
+                del self.window[row.number]
+            else:
+                return
+            self._torn = False
+
+    @property
+    def view(self) -> Any:
+        """A copy of the learner to read from: what is looked at, and when, must not change what the log decides."""
+        key = (self.prefix, self.actions)
+        if self._view is None or self._view[0] != key:
+            self._view = key, self.copy()
+        return self._view[1]
+
+    def copy(self) -> Any:
+        """Copy the learner, all but the graph, which never changes."""
+        return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
+
+    def _fold(self, row: TrialRow) -> None:
+        path = np.array(row.path, dtype=np.int64)
+        rewards = list(row.rewards)
+        if row.state in (PARTIAL, FAILED) and self.on_failure == WORST and len(rewards) < len(path):
+            rewards.append(worst_reward(self.mdp, int(path[len(rewards)])))
+        try:
+            if rewards:
+                self.learner.tell(path, rewards)
+            elif row.state in (FAILED, EXPIRED):
+                self.learner.fail(path)
+        except RewardError:
+            self.tally.refused += 1
+        self.tally.count(row)
+        self._chain([row.number, row.state, row.path, row.rewards, row.source, row.of])
+        self._note_proof()
+
+    def _act(self, action: ActionRow) -> None:
+        content = json.loads(action.content)
+        if action.kind == EXCLUDE:
+            self.learner.exclude(np.array(content, dtype=np.int64))
+            self.proof = None  # it was about the plans that were feasible then
+        else:
+            self.learner.tighten(float(content))
+        self.actions = action.number
+        self._chain([action.number, action.after, action.kind, content])
+        self._note_proof()
+
+    def _chain(self, entry: list[Any]) -> None:
+        self.digest = hashlib.sha256((self.digest + json.dumps(entry)).encode()).hexdigest()
+
+    def _note_proof(self) -> None:
+        if not self.learner.stopped:
+            self.proof = None
+        elif self.proof is None:
+            self.proof = {
+                "prefix": self.prefix,
+                "actions": self.actions,
+                "digest": self.digest,
+                "tally": deepcopy(self.tally.as_tree()),
+                "path": self.learner.recommend(),
+                "gap": float(self.learner.certified_gap()),
+                "evidence": self.learner._evidence(),
+            }
+
+    # Choosing ----------------------------------------------------------------------------------------------------
+
+    def pending(self) -> list[tuple[int, ...]]:
+        """List the paths of trials that run, or whose results wait for their turn, by number."""
+        rows = [self.window[number] for number in sorted(self.window)[-MOST_PENDING:]]
+        return [row.path for row in rows if row.state == RUNNING or row.state in SCORED]
+
+    def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
+        """Choose the next n paths; the same log gives the same paths."""
+        plays = [*self.pending(), *beside]
+        return self.learner.ask_beside(np.array(plays, dtype=np.int64).reshape(-1, self.mdp.horizon), n)
+
+    # Snapshots ---------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> SnapshotRow:
+        """Return the state as bytes, and count it as saved."""
+        tree = {
+            "of": self._origin(self.prefix, self.actions),
+            "learner": self.learner.snapshot(),
+            "tally": self.tally.as_tree(),
+            "digest": self.digest,
+            "proof": self.proof,
+        }
+        row = SnapshotRow(self.prefix, self.actions, snapshot_bytes.FORMAT, snapshot_bytes.encode(tree))
+        self.mark_saved(self.prefix)
+        return row
+
+    def mark_saved(self, prefix: int) -> None:
+        """Note that a snapshot of this many trials is kept."""
+        self.saved, self.seconds = prefix, 0.0
+
+    def _origin(self, prefix: int, actions: int) -> list[Any]:
+        """Say what a snapshot belongs to: another study's, or another version's, is of no use."""
+        return [__version__, hashlib.sha256(self._seed.encode()).hexdigest(), prefix, actions]
+
+    def _load(self, row: SnapshotRow | None, last: int) -> None:
+        """Begin from a snapshot; one that cannot be read is left alone, since the log has everything."""
+        if row is None or row.prefix > last:
+            return
+        try:
+            tree = snapshot_bytes.decode(row.content)
+            if tree["of"] != self._origin(row.prefix, row.actions):
+                return
+            self.learner.restore(tree["learner"])
+            self.tally.load(tree["tally"])
+            self.digest, self.proof = tree["digest"], tree["proof"]
+        except Exception:  # whatever is wrong with a cache, the log is the truth
+            self._reset()
+            return
+        self.prefix, self.actions = int(row.prefix), int(row.actions)
+        self._coming = [action for action in self._coming if action.number > self.actions]
+        self.mark_saved(self.prefix)
+
+
+def worst_reward(mdp: MDP, arc: int) -> float:
+    """Return the worst reward that an arc with a declared range can have."""
+    assert mdp.reward_range is not None
+    low, high = mdp.reward_range
+    return float(low[arc] if mdp.sign > 0 else high[arc])

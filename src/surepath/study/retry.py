@@ -1,0 +1,31 @@
+"""Repeating what a passing fault has stopped: a lost connection, a lock held for too long."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from surepath.study.storage.contract import TransientError
+
+T = TypeVar("T")
+PATIENCE = 120.0  # seconds
+LONGEST_PAUSE = 2.0
+
+log = logging.getLogger("surepath.study")
+
+
+def retrying(do: Callable[[], T], patience: float = PATIENCE) -> T:
+    """Call a function until it comes through or patience is at an end; it must be harmless a second time."""
+    end, pause = time.monotonic() + patience, 0.01
+    while True:
+        try:
+            return do()
+        except TransientError as error:
+            if time.monotonic() + pause > end:
+                raise
+            log.warning("%s; trying again", error)
+            time.sleep(pause * (0.5 + random.random()))
+            pause = min(2 * pause, LONGEST_PAUSE)

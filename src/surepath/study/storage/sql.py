@@ -1,0 +1,175 @@
+"""Studies in an SQL database, through SQLAlchemy Core: statements one can read, locks one can name.
+
+A study has a row in `heads` that counts its changes and trials; it is the study's lock. On PostgreSQL a write
+transaction begins with SELECT ... FOR UPDATE of that row; on SQLite with BEGIN IMMEDIATE, which locks the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from surepath._checks import suggest
+from surepath.errors import StorageError, StudyError
+from surepath.study.storage import statements as sql
+from surepath.study.storage.contract import Reading, Storage, Writing
+from surepath.study.storage.engine import PENDING_WRITE, in_words, open_engine, read_url, shown
+from surepath.study.storage.records import StudyRecord
+from surepath.study.storage.schema import check_schema, upgrade
+from surepath.study.storage.sql_log import SqlReading, SqlWriting
+from surepath.study.storage.tables import actions, heads, queue, requests, snapshots, studies, trials
+
+UPGRADE_LOCK = 7_352_901_846  # PostgreSQL's advisory lock while tables are built
+_ABANDONED: list[Any] = []  # pools of connections inherited by a fork, never closed: they are the parent's
+
+
+class SqlStorage(Storage):
+    """Studies in SQLite or PostgreSQL.
+
+    Args:
+        url: "sqlite:///study.db", a file name, or "postgresql://user@host/database".
+        clock: Replaces the storage's clock; for tests.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
+        self._url = read_url(url)
+        self.url = url if "://" in url else f"sqlite:///{url}"
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self._engine = open_engine(self._url)
+        self._process = os.getpid()
+        self._clock = clock
+        self._ready = False
+
+    @property
+    def shown(self) -> str:
+        return shown(self._url)
+
+    @contextmanager
+    def _connection(self, *, write: bool) -> Iterator[Connection]:
+        """Open a transaction; errors of the database come out in words."""
+        if os.getpid() != self._process:  # after a fork the parent's connections are not ours
+            _ABANDONED.append(self._engine.pool)
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+        options: dict[str, Any] = {PENDING_WRITE: write}
+        if not self.is_sqlite:
+            level = "READ COMMITTED" if write else "REPEATABLE READ"
+            options = {"isolation_level": level, "postgresql_readonly": not write}
+        try:
+            with self._engine.connect() as plain:
+                connection = plain.execution_options(**options)
+                with connection.begin():
+                    yield connection
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise in_words(error, self._url) from error
+
+    def _prepare(self, *, create: bool) -> None:
+        """Check the tables once, and upgrade old ones; with create, build them when they are missing."""
+        if self._ready:
+            return
+        if self.is_sqlite and not create and not os.path.exists(str(self._url.database)):
+            raise StorageError(f"there is no file {self._url.database}; surepath study create makes one")
+        with self._connection(write=False) as connection:
+            current = check_schema(connection)
+        if current is None and not create:
+            raise StorageError(f"{self.shown} holds no studies")
+        if not current:
+            self._build()
+        self._ready = True
+
+    def _build(self) -> None:
+        if self.is_sqlite:  # cannot be changed inside a transaction
+            try:
+                with self._engine.connect() as connection:
+                    connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                raise in_words(error, self._url) from error
+        with self._connection(write=True) as connection:
+            if not self.is_sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+            if not check_schema(connection):
+                upgrade(connection)
+
+    def create(self, record: StudyRecord) -> None:
+        self._prepare(create=True)
+        with self._connection(write=True) as connection:
+            if found := self._record(connection, record.name):
+                if found == record:  # a repeated call: the first one came through
+                    return
+                raise _duplicate(record.name)
+            try:
+                connection.execute(insert(studies).values(record.__dict__))
+                made = connection.execute(select(studies.c.id).where(studies.c.name == record.name)).scalar_one()
+                connection.execute(insert(heads).values(study=made, **dict.fromkeys(sql.COUNTERS, 0)))
+            except IntegrityError:
+                raise _duplicate(record.name) from None
+
+    def load(self, name: str) -> StudyRecord:
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            found = self._record(connection, name)
+        if found is None:
+            raise unknown_study(name, self.names())
+        return found
+
+    def _record(self, connection: Connection, name: str) -> StudyRecord | None:
+        row = connection.execute(select(studies).where(studies.c.name == name)).mappings().first()
+        return None if row is None else StudyRecord(**{field: row[field] for field in StudyRecord.__dataclass_fields__})
+
+    def names(self) -> list[str]:
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            return [str(name) for name in connection.execute(sql.NAMES).scalars()]
+
+    def delete(self, name: str) -> None:
+        with self.writing(name) as transaction:
+            assert isinstance(transaction, SqlWriting)
+            for table in (snapshots, requests, queue, actions, trials, heads):
+                transaction.run(delete(table).where(table.c.study == transaction.study))
+            transaction.run(delete(studies).where(studies.c.id == transaction.study))
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Reading]:
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            study = self._study(connection, name, sql.STUDY if self.is_sqlite else sql.TIMED_STUDY)
+            yield SqlReading(connection, study, self._now(study))
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Writing]:
+        self._prepare(create=False)
+        with self._connection(write=True) as connection:
+            study = self._study(connection, name, sql.STUDY if self.is_sqlite else sql.LOCKED_STUDY)
+            log = SqlWriting(connection, study, self._now(study))
+            yield log
+            log.finish()
+
+    def _study(self, connection: Connection, name: str, statement: Any) -> Any:
+        row = connection.execute(statement, {"the_name": name}).first()
+        if row is None:
+            raise unknown_study(name, [str(one) for one in connection.execute(sql.NAMES).scalars()])
+        return row
+
+    def _now(self, study: Any) -> float:
+        if self._clock is not None:
+            return self._clock()
+        return time.time() if self.is_sqlite else float(study.now)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+def unknown_study(name: str, known: list[str]) -> StudyError:
+    """Say that a study does not exist, and which do."""
+    return StudyError(f"there is no study {name!r} here" + (suggest(name, known) if known else "; there are none"))
+
+
+def _duplicate(name: str) -> StudyError:
+    return StudyError(f"a study {name!r} already exists here; load it, or create one under another name")

@@ -1,0 +1,533 @@
+"""Study: ask for trials, tell their results, from any number of workers; nothing told is ever lost.
+
+The log in the storage is the truth. This object holds a fold over it, brought up to date before it answers, so any
+number of Study objects, in any number of processes, may work on one study at once. Threads may share one object.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from surepath._checks import check_epsilon, whole
+from surepath._types import IntArray
+from surepath.errors import StoppedError, StorageError, StudyError
+from surepath.learners.base import MOST_ASKED
+from surepath.learners.options import option_arcs
+from surepath.model.mdp import MDP
+from surepath.model.plans import Plan
+from surepath.model.sources.files import parse_json_problem
+from surepath.study import telling
+from surepath.study.creation import Options, new_record
+from surepath.study.expiry import expire
+from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
+from surepath.study.retry import retrying
+from surepath.study.snapshot_bytes import FORMAT
+from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED
+from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
+from surepath.study.storage.open import open_storage
+from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
+from surepath.study.trial import Trial
+
+if TYPE_CHECKING:
+    from surepath.study.certificate import Certificate
+    from surepath.study.forecast import Forecast
+    from surepath.study.status import Status
+
+T = TypeVar("T")
+SAVE_EVERY = 500  # trials folded in between two snapshots
+SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
+
+
+class Study:
+    """A search for the best plan that survives crashes; see `create` and `load`.
+
+    Example:
+        >>> from surepath import MDP
+        >>> mdp = MDP.from_steps({"model": ["small", "large"], "prompt": ["short", "long"]}, sigma=0.1)
+        >>> study = Study.create(mdp, storage="memory", epsilon=0.3, delta=0.1)
+        >>> score = {"small": 0.2, "large": 0.9, "short": 0.1, "long": 0.8}
+        >>> while not study.done:
+        ...     trial = study.ask()
+        ...     _ = study.tell(trial, [score[option] for option in trial.plan.values()])
+        >>> study.best_plan
+        {'model': 'large', 'prompt': 'long'}
+    """
+
+    def __init__(self, storage: Storage, record: StudyRecord) -> None:
+        self.storage, self.record, self.name = storage, record, record.name
+        self.mdp: MDP = parse_json_problem(record.problem).mdp
+        if self.mdp.content_hash != record.problem_hash:
+            raise StudyError(f"the problem of study {record.name!r} is not what its hash says: the record was changed")
+        self.options = Options(**json.loads(record.options))
+        self._lock = threading.RLock()
+        seed = f"{record.problem_hash}\n{record.settings}\n{record.options}"
+        self._own = 0  # writes of ours since the log was last read
+        self._company = True  # whether others have lately written too
+        self._fold = Fold(self.mdp, json.loads(record.settings), self.options.on_failure, seed)
+
+    # Opening -----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        problem: Any,
+        storage: str | Storage = "sqlite:///study.db",
+        name: str | None = None,
+        learner: str | Mapping[str, Any] = "challenger",
+        epsilon: float | None = None,
+        delta: float | None = None,
+        sigma: Any = None,
+        lease: Any = "10min",
+        *,
+        on_failure: str = LEAVE_OUT,
+        exist_ok: bool = False,
+    ) -> Study:
+        """Create a study; its problem, learner and every number of its bound are frozen from here on.
+
+        Args:
+            problem: An MDP, a problem file, or a dict with the fields of one.
+            storage: "sqlite:///study.db" or a file name, "postgresql://...", or "memory".
+            name: Unique in its storage; by default the problem's name, or "study".
+            learner: A name, or {"name": ..., setting: value, ...}.
+            epsilon: How far from the best the answer may be; by default what the problem file asks.
+            delta: Allowed probability of a wrong answer; by default what the problem file asks.
+            sigma: Noise of the rewards; by default what the problem declares.
+            lease: How long a trial may stay unreported before its plan is handed out again: "10min", "2h", seconds.
+            on_failure: "leave-out" (a failed trial is no evidence, and is counted) or "worst" (the step that failed
+                counts as its worst score; for problems with a declared range in which failing is part of the score).
+            exist_ok: Load the study of this name if it exists with the same problem, learner and options.
+        """
+        place = open_storage(storage)
+        record = new_record(problem, name, learner, epsilon, delta, sigma, lease, on_failure)
+        try:
+            retrying(lambda: place.create(record))
+        except StudyError as error:
+            if not exist_ok or "already exists" not in str(error):
+                raise
+            found = place.load(record.name)
+            for part in ("problem_hash", "settings", "options"):
+                if getattr(found, part) != getattr(record, part):
+                    words = part.replace("_hash", "")
+                    raise StudyError(
+                        f"the study {record.name!r} exists with another {words}; choose another name"
+                    ) from None
+            record = found
+        return cls(place, record)
+
+    @classmethod
+    def load(cls, storage: str | Storage, name: str | None = None) -> Study:
+        """Open a study; the name may be left out where the storage has only one."""
+        place = open_storage(storage)
+        if name is None:
+            names = retrying(place.names)
+            if len(names) != 1:
+                known = ", ".join(repr(one) for one in names[:20]) or "none"
+                raise StudyError(f"name the study: {place.shown} has {len(names)} ({known})")
+            name = names[0]
+        wanted = name
+        return cls(place, retrying(lambda: place.load(wanted)))
+
+    def close(self) -> None:
+        """Release the database's connections; the study itself stays."""
+        self.storage.close()
+
+    def __enter__(self) -> Study:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def worker(self) -> str:
+        """Who works here: host and process."""
+        return f"{socket.gethostname()}:{os.getpid()}"
+
+    # The log -----------------------------------------------------------------------------------------------------
+
+    def _write(self, do: Callable[[Writing], T]) -> T:
+        """Run a write transaction, again when a passing fault stopped it: `do` must be harmless a second time."""
+
+        def once() -> T:
+            with self.storage.writing(self.name) as log:
+                self._check_same(log)
+                answer = do(log)
+            self._own += 1
+            return answer
+
+        return retrying(once)
+
+    def _read(self, do: Callable[[Reading], T]) -> T:
+        def once() -> T:
+            with self.storage.reading(self.name) as log:
+                self._check_same(log)
+                return do(log)
+
+        return retrying(once)
+
+    def _check_same(self, log: Reading) -> None:
+        if log.created() != self.record.created:
+            raise StudyError(f"the study {self.name!r} was deleted and created anew; load it again")
+
+    def sync(self) -> None:
+        """Fold in what other workers have told; every property does so by itself."""
+        with self._lock:
+            if self._read(self._catch_up):
+                try:
+                    self._write(expire)
+                except TransientError:
+                    raise
+                except StorageError:  # what cannot be written can be read; whoever asks for a trial is told
+                    return
+                self._read(self._catch_up)
+
+    def _numbers_of(self, request: str) -> list[int]:
+        return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
+
+    def _catch_up(self, log: Reading) -> bool:
+        """Fold in what is new; tell whether leases have run out that nobody has marked yet."""
+        self._fold.sync(log)
+        self._own = 0
+        return bool(log.expired(log.now(), 1))
+
+    # Trials ------------------------------------------------------------------------------------------------------
+
+    def ask(self, n: int | None = None, *, worker: str | None = None, request: str | None = None) -> Any:
+        """Hand out the next trial, or with n a list of trials.
+
+        Args:
+            n: How many trials; they spread over what is worth knowing.
+            worker: Who asks; by default host and process.
+            request: A text that names this request: asking again with the same one returns the same trials.
+        """
+        count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
+        who = self.worker if worker is None else telling.name_text("worker", worker)
+        key = _key(request)
+        with self._lock:
+            if self._company:  # what others told is folded in before the lock is taken: they need not wait for it
+                self.sync()
+            attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
+            while (rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0))) is None:
+                self._write(expire)
+                self.sync()
+        trials = [self._trial(row) for row in rows]
+        return trials[0] if n is None else trials
+
+    def _hand_out(self, log: Writing, n: int, worker: str, request: str, again: bool) -> list[TrialRow] | None:
+        """Append the next n trials; None when leases have run out, which must be marked first."""
+        if again and (done := log.trials_of_request(request)):
+            return done
+        now = log.now()
+        if log.expired(now, 1):
+            return None
+        self._company = log.last_change() - self._fold.change > self._own
+        self._fold.sync(log)
+        self._own = 0
+        learner = self._fold.learner
+        if learner.stopped:
+            raise StoppedError(
+                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer, "
+                f"tighten() goes on"
+            )
+        plans = self._from_queue(log, n)
+        if len(plans) < n:
+            for path in self._fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
+                plans.append(QueueRow(0, tuple(path), ASKED))
+        lease = now + self.options.lease
+        rows = [
+            TrialRow(
+                i, RUNNING, plan.path, plan.source, plan.of, worker=worker, asked=now, lease=lease, request=request
+            )
+            for i, plan in enumerate(plans, start=log.last_number() + 1)
+        ]
+        log.add_trials(rows)
+        self._save(log)
+        return rows
+
+    def _from_queue(self, log: Writing, n: int) -> list[QueueRow]:
+        """Take up to n waiting plans from the front; those with an excluded option are dropped."""
+        plans: list[QueueRow] = []
+        while len(plans) < n and (waiting := log.queue(n - len(plans))):
+            excluded = self._fold.learner.excluded
+            for plan in waiting:
+                log.take_from_queue(plan.number)
+                if not excluded[list(plan.path)].any():
+                    plans.append(plan)
+        return plans
+
+    def _save(self, log: Writing) -> None:
+        """Keep a snapshot now and then, so that opening the study is quick."""
+        fold = self._fold
+        if fold.prefix < fold.saved + SAVE_EVERY and fold.seconds < SAVE_SECONDS:
+            return
+        kept = log.snapshot_prefix(FORMAT)  # another worker may have saved one
+        if kept > fold.prefix - SAVE_EVERY // 2:
+            fold.mark_saved(kept)
+        else:
+            log.save_snapshot(fold.snapshot())
+
+    def _trial(self, row: TrialRow) -> Trial:
+        path = self.mdp.check_path(row.path)
+        return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker)
+
+    def tell(self, trial: Trial | int, rewards: Any) -> str:
+        """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
+
+        Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
+        expired: the result is kept as a new trial at the end of the log.
+        """
+        number = trial_number(trial)
+        with self._lock:
+            return self._write(lambda log: telling.tell(log, self.mdp, number, rewards))
+
+    def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
+        """Report that a trial failed, with the rewards seen before it did."""
+        number = trial_number(trial)
+        with self._lock:
+            return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, self.options.on_failure))
+
+    def cancel(self, trial: Trial | int) -> None:
+        """Give a trial back that was not run; one that is settled already stays as it is."""
+        number = trial_number(trial)
+        with self._lock:
+            self._write(lambda log: telling.settle(log, number, CANCELLED))
+
+    def renew(self, trial: Trial | int) -> float:
+        """Extend a lease from now; returns when it ends. An expired trial cannot be renewed."""
+        number = trial_number(trial)
+        with self._lock:
+            return self._write(lambda log: telling.renew(log, number, self.options.lease))
+
+    def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
+        """Queue a plan of your own to be handed out next: any plan is valid data.
+
+        Args:
+            plan: {step: option}, or arcs.
+            request: A text that names this request: a second one of the same name changes nothing.
+        """
+        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
+        arcs, key = tuple(path.tolist()), _key(request)
+
+        def do(log: Writing) -> None:
+            if log.first_time(key):
+                log.add_to_queue(QueueRow(0, arcs, QUEUED, None, log.now()))
+
+        with self._lock:
+            self._write(do)
+
+    def tell_many(self, results: Iterable[telling.Result]) -> list[str]:
+        """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
+        listed = list(results)
+        with self._lock:
+            return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self.options.on_failure))
+
+    def import_trials(
+        self, results: Iterable[tuple[Any, Any]], note: str = "imported", *, request: str | None = None
+    ) -> int:
+        """Take in past results, (plan, rewards) each; valid if they were not picked by how they came out.
+
+        Args:
+            results: Plans as {step: option} or arcs, with the rewards seen.
+            note: Where they come from.
+            request: A text that names this import: a second one of the same name changes nothing.
+
+        Returns:
+            How many results the import holds.
+        """
+        rows, key = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results], _key(request)
+        with self._lock:
+            self._write(lambda log: telling.append(log, rows) if log.first_time(key) else 0)
+        return len(rows)
+
+    def optimize(
+        self,
+        function: Callable[[Any], Any],
+        n_jobs: int = 1,
+        n_trials: int | None = None,
+        timeout: Any = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+        progress: bool | None = None,
+    ) -> None:
+        """Run trials until the answer is proven, the budget is spent or the time is up.
+
+        Leases are renewed while trials run, and other workers may work on the same study. Ctrl-C gives the running
+        trials back and is raised again.
+
+        Args:
+            function: Gets the plan {step: option}; returns its rewards (H numbers, or {step: reward}), or yields them
+                step by step. An exception makes it a failed trial with the rewards yielded so far. A result that is no
+                reward (NaN, text, outside the declared range) ends the run with an error. With on_failure="worst" it
+                must be a generator, so that the step that failed is known.
+            n_jobs: Trials that run at the same time, each in a thread; 1 runs them in this thread.
+            n_trials: Run at most so many.
+            timeout: Begin no trial after this time: seconds, "2h".
+            callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
+            progress: A line on standard error; by default where that is a terminal.
+        """
+        from surepath.study.optimize import optimize
+
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress)
+
+    # Files -------------------------------------------------------------------------------------------------------
+
+    def export(self, path: str | Path) -> int:
+        """Write the whole log to a file: JSON lines, from which `from_export` makes the same study, or .csv to read.
+
+        Returns the number of trials written.
+        """
+        from surepath.study.export import write_export
+
+        return write_export(self, Path(path))
+
+    @classmethod
+    def from_export(
+        cls, path: str | Path, storage: str | Storage = "sqlite:///study.db", name: str | None = None
+    ) -> Study:
+        """Make the study of an exported log (JSON lines) in a storage, under its own or another name."""
+        from surepath.study.restore import read_export
+
+        place = open_storage(storage)
+        return cls(place, read_export(Path(path), place, name))
+
+    # Decisions ---------------------------------------------------------------------------------------------------
+
+    def exclude(self, option: Any) -> None:
+        """Mark options as infeasible, a fact of the world and not a verdict on scores; see Learner.exclude."""
+        arcs = option_arcs(self.mdp, option).tolist()
+        self._decide(EXCLUDE, arcs, lambda copy: copy.exclude(arcs))
+
+    def tighten(self, epsilon: float) -> None:
+        """Go on to a smaller epsilon with all data kept."""
+        wanted = check_epsilon(epsilon)
+        self._decide(TIGHTEN, wanted, lambda copy: copy.tighten(wanted))
+
+    def _decide(self, kind: str, content: Any, attempt: Callable[[Any], None]) -> None:
+        key = _key(None)
+
+        def do(log: Writing) -> None:
+            if not log.first_time(key):  # the first attempt came through after all
+                return
+            self._fold.sync(log)
+            attempt(self._fold.copy())  # what the learner refuses never enters the log
+            row = ActionRow(self._fold.actions + 1, self._fold.prefix, kind, json.dumps(content), log.now())
+            log.add_action(row)
+
+        with self._lock:
+            self._write(do)
+            self.sync()
+
+    # What is known -----------------------------------------------------------------------------------------------
+
+    @property
+    def learner(self) -> Any:
+        """A copy of the learner, brought up to date, to read from: results are told to the study."""
+        with self._lock:
+            self.sync()
+            return self._fold.view
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is proven."""
+        with self._lock:
+            self.sync()
+            return bool(self._fold.learner.stopped)
+
+    @property
+    def best_path(self) -> IntArray:
+        """The plan this study stands by now, as arcs."""
+        path: IntArray = self.learner.recommend()
+        return path
+
+    @property
+    def best_plan(self) -> Plan:
+        """The plan this study stands by now, {step: option}."""
+        return self.mdp.plan(self.best_path)
+
+    @property
+    def certified_gap(self) -> float:
+        """Proven bound, valid at all times at once, on how far best_plan is from the best."""
+        return float(self.learner.certified_gap())
+
+    @property
+    def epsilon(self) -> float:
+        """How far from the best the answer may be."""
+        return float(self.learner.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """Allowed probability of a wrong answer."""
+        return float(self._fold.learner.delta)
+
+    @property
+    def evidence_trials(self) -> int:
+        """Number of trials whose rewards are part of the proof."""
+        with self._lock:
+            self.sync()
+            return sum(self._fold.tally.states[state] for state in SCORED)
+
+    def status(self) -> Status:
+        """Say how the study stands: trials by state, the plan in hand, what is proven, who works on it."""
+        from surepath.study.status import read_status
+
+        return read_status(self)
+
+    @property
+    def trials(self) -> Any:
+        """Every trial as one row of a frame: polars where it is installed, else pandas; waiting plans at the end."""
+        from surepath.study.frames import trials_frame
+
+        return trials_frame(self)
+
+    def _repr_html_(self) -> str:
+        from surepath.study.render import html_page
+
+        return html_page(self.status())
+
+    @property
+    def digest(self) -> str:
+        """Hash over what is frozen and the settled prefix of the log, in order; a replay elsewhere has the same."""
+        with self._lock:
+            self.sync()
+            return self._fold.digest
+
+    def certificate(self) -> Certificate:
+        """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
+        from surepath.study.certificate import make
+
+        return make(self)
+
+    def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
+        """Guess by simulation how many trials are left, and what `more` further ones would prove; two seconds long."""
+        from surepath.study.forecast import forecast
+
+        return forecast(self, more, draws, seed)
+
+    def explain(self) -> str:
+        """Say in words what is known: the plan, what is proven, what stands against it, what to look at."""
+        from surepath.study.explain import explain
+
+        return explain(self)
+
+    def __len__(self) -> int:
+        """Number of trials handed out, imported or told late."""
+        return self._read(lambda log: log.last_number())
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r}, {self.storage.shown!r})"
+
+
+def _key(request: str | None) -> str:
+    """Name a request: as its caller does, or as nobody else does."""
+    return uuid.uuid4().hex if request is None else telling.name_text("request", request)
+
+
+def trial_number(trial: Trial | int) -> int:
+    """Return the number of a trial, given as a Trial or by its number."""
+    return trial.number if isinstance(trial, Trial) else whole("the number of a trial", trial, low=1)

@@ -1,0 +1,167 @@
+"""Settling trials: results, failures, cancellations.
+
+A settled trial never changes; telling the same again is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from surepath._numbers import shortened
+from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
+from surepath.learners.told import told_rewards
+from surepath.model.mdp import MDP
+from surepath.study.states import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
+from surepath.study.storage.contract import Writing
+from surepath.study.storage.records import TrialRow
+
+TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
+LONGEST_NOTE = 2_000
+LONGEST_NAME = 500
+
+
+def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
+    """Record the rewards of a trial."""
+    row = _row(log, number)
+    seen = _checked(mdp, row.path, rewards)
+    if not seen:
+        raise StudyError(f"trial {number} needs at least one reward; report a trial without any as failed")
+    return _record(log, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "")
+
+
+def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failure: str) -> str:
+    """Record a failure, with the rewards seen before it."""
+    row = _row(log, number)
+    seen = _checked(mdp, row.path, rewards)
+    if len(seen) == mdp.horizon:
+        raise StudyError(f"trial {number} has all {mdp.horizon} rewards: that is no failure; tell it")
+    return _record(log, row, PARTIAL if seen else FAILED, seen, kept_text(note))
+
+
+class Result(NamedTuple):
+    """A result among many; `where` is its place for messages, `path` what was played, to be compared."""
+
+    number: int
+    rewards: Any
+    failed: bool = False
+    note: str = ""
+    where: str = ""
+    path: tuple[int, ...] | None = None
+
+
+def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str) -> list[str]:
+    """Record results in one transaction: all of them, or, with an error that names the place, none."""
+    answers = []
+    for result in results:
+        try:
+            row = _row(log, result.number)
+            if result.path is not None and result.path != row.path:
+                theirs, ours = mdp.plan(list(result.path)), mdp.plan(list(row.path))
+                raise StudyError(f"trial {result.number} is the plan {ours}, not {theirs}")
+            if result.failed:
+                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure))
+            else:
+                answers.append(tell(log, mdp, result.number, result.rewards))
+        except (StudyError, RewardError) as error:
+            if isinstance(error, StorageError) or not result.where:
+                raise
+            raise type(error)(f"{result.where}: {error}") from None
+    return answers
+
+
+def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], note: str) -> str:
+    now = log.now()
+    if row.state == RUNNING:
+        log.update_trial(row._replace(state=state, rewards=seen, told=now, note=note))
+        return TOLD
+    if row.state in (EXPIRED, CANCELLED):
+        late = [other for other in log.trials_of(row.number) if other.source == LATE]
+        if late:
+            return _same(late[0], state, seen)
+        if state == FAILED:
+            return REPEATED  # nothing was seen, and it is counted already
+        late_row = row._replace(
+            number=log.last_number() + 1,
+            state=state,
+            rewards=seen,
+            source=LATE,
+            of=row.number,
+            told=now,
+            note=note,
+            request=None,
+        )
+        log.add_trials([late_row])
+        return WAS_LATE
+    return _same(row, state, seen)
+
+
+def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
+    if row.state == state and row.rewards == seen:
+        return REPEATED
+    was = f"as {list(row.rewards)}" if row.state in SCORED else f"as {row.state}"
+    raise ConflictError(f"trial {row.number} was already recorded {was}; a recorded trial never changes")
+
+
+def settle(log: Writing, number: int, state: str) -> None:
+    """Settle a running trial without any result; one that is settled stays as it is."""
+    row = _row(log, number)
+    if row.state == RUNNING:
+        log.update_trial(row._replace(state=state, told=log.now()))
+
+
+def renew(log: Writing, number: int, lease: float) -> float:
+    """Extend a running trial's lease."""
+    row = _row(log, number)
+    if row.state != RUNNING:
+        raise StudyError(f"trial {number} is {row.state}: only a running trial's lease can be renewed")
+    until = log.now() + lease
+    log.update_trial(row._replace(lease=until))
+    return until
+
+
+def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
+    """Check a result from before the study."""
+    path = mdp.path(plan) if isinstance(plan, Mapping) else mdp.check_path(plan)
+    arcs = tuple(path.tolist())
+    seen = _checked(mdp, arcs, rewards)
+    if not seen:
+        raise SettingError("a past result needs at least one reward")
+    state = COMPLETE if len(seen) == mdp.horizon else PARTIAL
+    return TrialRow(0, state, arcs, IMPORTED, rewards=seen, note=kept_text(note))
+
+
+def append(log: Writing, rows: Iterable[TrialRow]) -> int:
+    """Append settled trials at the end of the log; returns how many."""
+    now = log.now()
+    numbered = enumerate(rows, start=log.last_number() + 1)
+    new = [row._replace(number=number, asked=now, told=now) for number, row in numbered]
+    log.add_trials(new)
+    return len(new)
+
+
+def kept_text(value: object) -> str:
+    """Cut a remark to what every database keeps: valid text without zero bytes, not too long."""
+    text = str(value).encode("utf-8", "replace").decode()
+    return text.replace("\0", "\ufffd")[:LONGEST_NOTE]
+
+
+def name_text(what: str, value: object) -> str:
+    """Check a short name given by the user (a worker, a request): printable text."""
+    if not isinstance(value, str) or not value or len(value) > LONGEST_NAME or not value.isprintable():
+        raise SettingError(f"{what} must be printable text of 1 to {LONGEST_NAME} characters, not {shortened(value)}")
+    return value
+
+
+def _row(log: Writing, number: int) -> TrialRow:
+    row = log.trial(number)
+    if row is None:
+        raise StudyError(f"there is no trial {number}; the last one is {log.last_number()}")
+    return row
+
+
+def _checked(mdp: MDP, path: tuple[int, ...], rewards: Any) -> tuple[float, ...]:
+    array = told_rewards(mdp, np.array(path, dtype=np.int64), rewards)
+    return tuple(float(x) for x in array)
