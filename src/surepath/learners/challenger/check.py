@@ -32,7 +32,7 @@ RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 NO_ROW, PASSED = -1, -2
 
 # What `judge` does with a row: eliminate by single excursions; eliminate, and mark what is cleared; or drop what is.
-ELIMINATE, MARK, DROP = range(3)
+ELIMINATE, MARK, TAKE_OUT = range(3)
 
 REACH, MOST_ROWS = 4, 24  # slopes of a SHIFTED entry beyond that of the mean visits; and in all
 
@@ -155,12 +155,12 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole,
                     z = np.inf  # through a wall; or no number, which proves nothing
             if z > top:
                 top, where = z, e
-            if z < -rounding and what != DROP:
+            if z < -rounding and what != TAKE_OUT:
                 seen.alive[e] = False
                 work.live[e] = False
             elif z <= limit and what != ELIMINATE:
                 work.cleared[e] = True
-                if what == DROP:
+                if what == TAKE_OUT:
                     work.live[e] = False
     work.path[0] = where
     return top
@@ -235,7 +235,7 @@ def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, rows: int, e
             entry_scale = pairs.scale[int(work.grid[row, 0])]
             planned = entry_scale in (own, other) and work.grid[row, 1] > 0.0
             if scale == 0.0 or planned:
-                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(DROP))
+                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(TAKE_OUT))
                 if planned and top < least:
                     best, least = row, top
         count = left(work)
@@ -292,7 +292,7 @@ def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> float:
     rows = fill_grid(pairs, seen, work)
     high = np.inf
     for row in range(rows):
-        high = min(high, judge(graph, pairs, seen, work, row, -np.inf, np.int64(DROP)))
+        high = min(high, judge(graph, pairs, seen, work, row, -np.inf, np.int64(TAKE_OUT)))
     low = 0.0
     if check(graph, pairs, seen, work, 0.0, np.int64(0)) == PASSED:
         return 0.0

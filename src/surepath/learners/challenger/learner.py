@@ -55,7 +55,7 @@ class Challenger(Learner):
             for each arc and the difference of paths, as CLUCB stops; for comparison).
         prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two plans differ),
             "uniform" (pays log of the number of plans), or "both" at a cost of log 2.
-        sampling: "guarded" (the default: what separates plans; from a quarter of the trials planned for ties on, in
+        sampling: "guarded" (the default: what separates plans; from half of the trials planned for ties on, in
             every second trial what evens visits out), "separating" (without the guard), "max-diameter" (EPRL's) or
             "coverage"; any keeps the guarantee.
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
