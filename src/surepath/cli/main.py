@@ -108,9 +108,12 @@ COMMANDS = (
     "schema",
     "bound",
     "estimate",
+    "pilot",
     "simulate",
+    "study",
     "experiment",
     "reproduce",
+    "verify",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

@@ -27,7 +27,7 @@ def new(
     kind: Annotated[
         Kind,
         typer.Option(
-            help="steps: a workflow scored step by step; routes: travel times to minimise; lab: a protocol by its steps."
+            help="steps: a workflow scored step by step; routes: times to minimise; lab: a protocol by its steps."
         ),
     ] = Kind.steps,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,

@@ -19,7 +19,6 @@ from surepath.model.mdp import MDP
 from surepath.model.sources.edge_rows import COLUMNS
 from surepath.model.sources.textfile import MAX_BYTES, read_text
 
-
 COSTS = ("cost", "time", "price", "latency")
 DIRECTIONS = ("maximize", "minimize")
 
