@@ -116,7 +116,7 @@ def test_what_is_no_trial_is_refused(opening: Any, number: Any) -> None:
         with pytest.raises(SurepathError):
             call(number)
     assert everything(study.storage) == before
-    assert study.tell(np.int64(1), [0.1, 0.2, 0.3]) == "told"
+    assert study.tell(np.int64(1), [0.1, 0.2, 0.3]) == "told"  # type: ignore[arg-type]
     assert everything(study.storage)[0][0].number == 1
 
 
