@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import BPIUCRL, EPRL, MDP, Challenger, Uniform
-from surepath.study.plain_bound import PlainBound, Sums
+from surepath.study.plain_bound import PlainBound
 from surepath.study.plain_bound_arcs import PlainIntervals
 from surepath.study.plain_bound_conjugate import upper_conjugate
+from surepath.study.plain_bound_entries import Sums
 from surepath.study.plain_bound_of import checker_of
 from surepath.study.plain_bound_passes import Passes, log_number_of_paths
 from tests.naive.challenger import Entry, Twin, h_star
@@ -27,14 +28,14 @@ def some_sums(mdp: MDP, seed: int, most: int = 60) -> Sums:
 
 
 def twin_of(plain: PlainBound, seen: Sums, widths: str) -> tuple[Twin, list[np.ndarray]]:
-    mdp, alive = plain.mdp, np.ones(plain.mdp.n_arcs, dtype=bool)
+    mdp, alive, of = plain.mdp, np.ones(plain.mdp.n_arcs, dtype=bool), plain.entries
     entries = [
-        Entry(np.stack([plain.precision(e, "rival"), plain.precision(e, "incumbent")]), plain.cost(e), e["prior"])
-        for e in plain.bound["entries"]
+        Entry(np.stack([of.precision(e, "rival"), of.precision(e, "incumbent")]), of.cost(e), e["prior"])
+        for e in of.bound["entries"]
     ]
     mean = seen.origin + seen.sums / seen.visits
-    twin = Twin(mdp, plain.sigma, seen.visits, mean, alive, entries, widths, plain.bound["rho"])
-    return twin, [plain.slopes(e, seen, alive) for e in plain.bound["entries"]]
+    twin = Twin(mdp, plain.sigma, seen.visits, mean, alive, entries, widths, of.bound["rho"])
+    return twin, [of.slopes(e, seen, alive) for e in of.bound["entries"]]
 
 
 def test_the_conjugate_is_never_below_the_supremum_and_hardly_above() -> None:
