@@ -132,7 +132,7 @@ def test_without_the_union_over_paths_it_fails() -> None:
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     entries = np.ones_like(learner.pairs.cost)
     bare = learner.pairs._replace(
-        prior=np.full_like(learner.pairs.prior, UNIFORM_PRIOR), log_paths=0.0, cost=entries * np.log(1 / delta)
+        prior=np.full_like(learner.pairs.prior, UNIFORM_PRIOR), toll=0 * entries, cost=entries * np.log(1 / delta)
     )
     learner.pairs = bare
     assert is_above(wrong(learner, instance, runs), runs, delta)

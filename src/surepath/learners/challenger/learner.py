@@ -50,7 +50,9 @@ class Challenger(Learner):
             for each arc and the difference of paths, as CLUCB stops; for comparison).
         prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two plans differ),
             "uniform" (pays log of the number of plans), or "both" at a cost of log 2.
-        sampling: "separating" (the default), "max-diameter" (EPRL's) or "coverage"; any keeps the guarantee.
+        sampling: "guarded" (the default: what separates plans; from a quarter of the trials planned for ties on, in
+            every second trial what evens visits out), "separating" (without the guard), "max-diameter" (EPRL's) or
+            "coverage"; any keeps the guarantee.
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
         patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
             follow a plan gone stale, and on long horizons that can cost many times the trials.
@@ -80,8 +82,8 @@ class Challenger(Learner):
         sigma: ArrayLike | None = None,
         *,
         widths: str = "one-sided",
-        prior: str = "detour",
-        sampling: str = "separating",
+        prior: str = "auto",
+        sampling: str = "guarded",
         repeat: float = 0.0,
         patience: float = 0.01,
         bound: Mapping[str, Any] | None = None,
@@ -114,8 +116,8 @@ class Challenger(Learner):
     def _new_scratch(self) -> Scratch:
         return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
 
-    def _act(self, task: int) -> float:
-        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, 0, 0.0, self.epsilon)
+    def _act(self, task: int, limit: int = 0) -> float:
+        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, limit, 0.0, self.epsilon)
 
     @locked
     def explain(self, challengers: int = 3) -> Explanation:
@@ -228,7 +230,7 @@ class Challenger(Learner):
         self._check_anew()
 
     def _excluded_changed(self) -> None:
-        self._seen.alive[:] = on_open_paths(self.mdp, ~self._excluded)
+        self._seen.alive[:] = self._seen.open[:] = on_open_paths(self.mdp, ~self._excluded)
         self._proven = {}  # proven against a best plan that may be infeasible
         self._check_anew()
 

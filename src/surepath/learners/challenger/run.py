@@ -16,7 +16,21 @@ from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
-from surepath.learners.challenger.sampling import BY_DIAMETER, BY_SEPARATION, cover, marked, separate, weigh
+from surepath.learners.challenger.sampling import (
+    BY_COVERAGE,
+    BY_DIAMETER,
+    BY_GUARD,
+    BY_SEPARATION,
+    FLOW,
+    FREE,
+    cover,
+    follow_flow,
+    is_open,
+    marked,
+    separate,
+    turn,
+    weigh,
+)
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
@@ -45,13 +59,21 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
             work.cleared[e] = False
-    if pairs.sampling == BY_SEPARATION and row != NO_ROW:
+    whose = turn(pairs, t)
+    if whose != FREE:
+        weigh(graph, pairs, seen, work, np.int64(BY_GUARD))
+        if whose == FLOW:
+            follow_flow(graph, pairs, seen, work)
+            if is_open(seen, work):
+                return False
+    elif (pairs.sampling == BY_SEPARATION or pairs.sampling == BY_GUARD) and row != NO_ROW:
         if separate(graph, pairs, seen, work, row, epsilon):
             return True
         if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
             weigh(graph, pairs, seen, work, np.int64(BY_DIAMETER))
     else:
-        weigh(graph, pairs, seen, work, np.int64(max(pairs.sampling, BY_DIAMETER)))
+        rule = pairs.sampling if pairs.sampling == BY_COVERAGE else BY_DIAMETER
+        weigh(graph, pairs, seen, work, np.int64(rule))
     heaviest(graph, seen, work.mark, work.ahead, work.path)
     return False
 
@@ -99,8 +121,8 @@ def act(
     until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
     INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY, CHECK and ROW, which are about that
     path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
-    ROW makes the passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of
-    `challenge`.
+    ROW makes the passes of the row that work.grid[0] holds over all arcs that are left, by single excursions if
+    `limit` is 1, and returns the constant of `challenge`.
     """
     if task == tasks.PLAN:
         return 1.0 if plan(graph, pairs, seen, work, epsilon) else 0.0
@@ -108,8 +130,10 @@ def act(
         again(graph, seen, work)
         return 0.0
     if task == tasks.TELL:
+        guarding = turn(pairs, seen.memo[at.EPISODES]) == FLOW
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
+            seen.guarded[work.path[h]] += 1 if guarding else 0
         return 0.0
     if task == tasks.WAKE:
         for e in range(len(seen.visits)):
@@ -126,19 +150,22 @@ def act(
     if task == tasks.ROW:
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
-        return float(challenge(graph, pairs, seen, work, np.int64(0)))
+        return float(challenge(graph, pairs, seen, work, np.int64(0), np.int64(limit)))
     memo = seen.memo
     while memo[at.EPISODES] < pause:
         if plan(graph, pairs, seen, work, epsilon):
             return DONE
         if memo[at.EPISODES] >= limit:
             return CUT
-        count = min(plays(pairs, seen, work, pairs.repeat), limit - int(memo[at.EPISODES]))
+        guarding = turn(pairs, memo[at.EPISODES]) == FLOW
+        many = 1 if guarding else plays(pairs, seen, work, pairs.repeat)
+        count = min(many, limit - int(memo[at.EPISODES]))
         for _ in range(count):
             for h in range(len(work.path)):
                 e = work.path[h]
                 take_in(seen, e, draw(reality, e, rng))
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
+            seen.guarded[work.path[h]] += 1 if guarding else 0
         memo[at.EPISODES] += count
     return PAUSED

@@ -11,8 +11,8 @@ from surepath.learners.challenger.conjugate import Conjugate
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
 # (CLUCB: intervals of arcs, differences of paths).
-HALF_NORMAL, NORMAL, INTERVAL = range(3)
-UNIFORM_PRIOR, DETOUR, NO_PRIOR = range(3)
+HALF_NORMAL, NORMAL, INTERVAL, SHIFTED = range(4)
+UNIFORM_PRIOR, DETOUR, NO_PRIOR, EXCURSION = range(4)
 
 # Whose arc it is: the first index of c and of what follows from it.
 RIVAL, OWN = range(2)
@@ -27,15 +27,24 @@ class Pairs(NamedTuple):
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
-    kind: IntArray  # [J] HALF_NORMAL, NORMAL or INTERVAL
+    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL or SHIFTED
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
-    scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first
-    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR or NO_PRIOR
+    tilt: FloatArray  # [J, N] centre of a SHIFTED entry's tilts; 0 for other kinds
+    plan: FloatArray  # [J, 2] of a SHIFTED entry: the slope planned, and c over the visits planned
+    scale: (
+        FloatArray  # [J] mean of c over the arcs of rivals; infinite for a SHIFTED entry, which nothing is planned by
+    )
+    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, NO_PRIOR, or EXCURSION, in all entries or in none
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
+    toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
     log_paths: float
+    choices_before: FloatArray  # [n_nodes + 1] the most nodes with a choice on a way to this node, it not counted
+    choices_after: FloatArray  # [n_nodes + 1] the most nodes with a choice on a way from this node, it counted
     rho: float  # of the detour prior
     ratio: float  # of the grid of k
     conjugate: Conjugate
+    flow: FloatArray  # [N] part of the trials through each arc, as planned for ties
+    planned: float  # trials planned for ties; infinite where there is no such plan
     sampling: int  # index of the sampling rule
     repeat: float  # share of the least visits for which a path is played again in a run
     patience: float  # share by which the episodes grow between two full checks
@@ -48,8 +57,10 @@ class Evidence(NamedTuple):
     origin: FloatArray  # [N] the first gain of each arc
     sums: FloatArray  # [N] of gains minus origin
     alive: BoolArray  # [N] not eliminated
+    open: BoolArray  # [N] not excluded
     pending: IntArray  # [N] plays handed out and not yet told
     recent: FloatArray  # [N] how often an arc separated challengers lately
+    guarded: IntArray  # [N] plays of the guard that follow the planned flow
     memo: FloatArray  # [N_MEMO]
 
 
@@ -58,12 +69,14 @@ class Scratch(NamedTuple):
 
     mean: FloatArray  # [N]; the known reward on known arcs
     top: FloatArray  # [N] mean plus what rounding may have taken from it
-    a: FloatArray  # [2, J, N]
+    a: FloatArray  # [2, J, N] sigma sqrt(n + c) / n; sigma / n for a SHIFTED entry
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
     weight: FloatArray  # [N]
     ahead: FloatArray  # [n_nodes + 1] heaviest way from a node to the sink
     behind: FloatArray  # [n_nodes + 1] heaviest way from the start to a node
+    leaving: FloatArray  # [H] what an excursion starts with that leaves the incumbent at this stage
+    meeting: FloatArray  # [H] what it ends with where it meets the incumbent's node of this stage
     live: BoolArray  # [N] alive and not yet cleared in this check
     cleared: BoolArray  # [N] cleared in this check
     on: BoolArray  # [N] arc of the incumbent
@@ -82,8 +95,10 @@ def new_evidence(arcs: int) -> Evidence:
         origin=np.zeros(arcs),
         sums=np.zeros(arcs),
         alive=np.ones(arcs, dtype=np.bool_),
+        open=np.ones(arcs, dtype=np.bool_),
         pending=np.zeros(arcs, dtype=np.int64),
         recent=np.zeros(arcs),
+        guarded=np.zeros(arcs, dtype=np.int64),
         memo=np.zeros(N_MEMO),
     )
 
@@ -111,6 +126,8 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         weight=np.zeros(arcs),
         ahead=np.zeros(nodes + 1),
         behind=np.zeros(nodes + 1),
+        leaving=np.zeros(horizon),
+        meeting=np.zeros(horizon),
         live=np.zeros(arcs, dtype=np.bool_),
         cleared=np.zeros(arcs, dtype=np.bool_),
         on=np.zeros(arcs, dtype=np.bool_),
