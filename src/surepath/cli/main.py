@@ -111,6 +111,7 @@ COMMANDS = (
     "simulate",
     "experiment",
     "reproduce",
+    "serve",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

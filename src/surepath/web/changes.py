@@ -1,0 +1,136 @@
+"""The stream of changes: server-sent events that carry only what differs from the last one.
+
+One task per watched study looks at the log a few times a second, whoever wrote to it, and hands the difference to all
+who listen. A listener that joins, or joins again, is told the change number it starts from and reads the rest itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+
+from surepath.web import views
+from surepath.web.picture import arc_values
+from surepath.web.plain import rounded
+from surepath.web.shelf import Opened
+
+log = logging.getLogger("surepath.web")
+
+PERIOD = 0.4  # seconds between two looks
+ALIVE = 15.0  # seconds between two signs of life
+MOST_WAITING = 64  # events a slow listener may be behind before it is cut off, to join again
+
+
+class Watcher:
+    """Watches one study for all its listeners."""
+
+    def __init__(self, at: Opened) -> None:
+        self.at = at
+        self.listeners: set[asyncio.Queue[str | None]] = set()
+        self.task: asyncio.Task[None] | None = None
+        self._seen: dict[str, Any] | None = None
+
+    def look(self) -> dict[str, Any] | None:
+        """Return what differs from the last look, or None."""
+        with self.at.look() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
+            if self._seen is not None and self._seen["change"] == fold.change:
+                return None
+            learner: Any = fold.learner
+            now = {
+                "change": fold.change,
+                "visits": learner.visits,
+                "failures": learner.failures,
+                "active": learner.active,
+                "excluded": learner.excluded,
+            }
+            status = views.status(self.at.study, fold, rows)
+            before, self._seen = self._seen, now
+            if before is None:
+                return {"change": fold.change, "status": status}
+            changed = np.zeros(self.at.study.mdp.n_arcs, dtype=bool)
+            for name in ("visits", "failures", "active", "excluded"):
+                changed |= before[name] != now[name]
+            last = self.at.history.points()[-1:]
+            return {
+                "change": fold.change,
+                "status": status,
+                "arcs": arc_values(learner, np.flatnonzero(changed)),
+                "gap": [[n, *rounded([gap, epsilon])] for n, gap, epsilon in last],
+            }
+
+    async def run(self) -> None:
+        """Look, tell, pause; a fault is told to the listeners and ends the watch."""
+        try:
+            while self.listeners:
+                begun = time.monotonic()
+                found = await run_in_threadpool(self.look)
+                if found is not None:
+                    self.tell(event("change", found))
+                await asyncio.sleep(max(PERIOD, 3 * (time.monotonic() - begun)))
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            log.error("watching %r: %s", self.at.study.name, error)
+        finally:
+            self.tell(None)
+            self.task, self._seen = None, None
+
+    def tell(self, text: str | None) -> None:
+        """Hand an event to all listeners; None ends their streams."""
+        for queue in list(self.listeners):
+            if text is not None and queue.qsize() >= MOST_WAITING:
+                self.listeners.discard(queue)
+                text_or_end: str | None = None
+            else:
+                text_or_end = text
+            queue.put_nowait(text_or_end)
+
+
+class Watchers:
+    """The watchers of a server, by study."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Watcher] = {}
+        self.closing = False
+
+    def close(self) -> None:
+        """End all streams."""
+        self.closing = True
+        for watcher in self._by_name.values():
+            watcher.tell(None)
+
+    async def stream(self, at: Opened) -> AsyncIterator[str]:
+        """Yield the events of a study until the listener goes away or the server ends."""
+        name = at.study.name
+        watcher = self._by_name.setdefault(name, Watcher(at))
+        queue: asyncio.Queue[str | None] = asyncio.Queue()
+        watcher.listeners.add(queue)
+        try:
+            yield event("hello", {"study": name})
+            if watcher.task is None:
+                watcher.task = asyncio.create_task(watcher.run())
+            while not self.closing:
+                try:
+                    text = await asyncio.wait_for(queue.get(), ALIVE)
+                except TimeoutError:
+                    yield ": alive\n\n"
+                    continue
+                if text is None:
+                    return
+                yield text
+        finally:
+            watcher.listeners.discard(queue)
+            if not watcher.listeners and self._by_name.get(name) is watcher and watcher.task is None:
+                del self._by_name[name]
+
+
+def event(name: str, content: dict[str, Any]) -> str:
+    """Write one server-sent event."""
+    return f"event: {name}\ndata: {json.dumps(content, separators=(',', ':'), allow_nan=False)}\n\n"

@@ -1,0 +1,69 @@
+"""A server on a free port in a thread of its own, and studies to serve."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvicorn
+
+from surepath import MDP, Study
+from surepath.web.access import Access
+from surepath.web.app import create_app
+from surepath.web.server import listen
+
+READ, WRITE = "read-token-of-the-tests", "write-token-of-the-tests"
+STEPS = {"chunk": ["256", "512"], "retriever": ["bm25", "dense", "hybrid"], "answer": ["small", "large"]}
+GOOD = {"512": 0.9, "hybrid": 0.8, "large": 0.7}
+
+
+def score(plan: dict[Any, Any]) -> list[float]:
+    return [GOOD.get(str(option), 0.1) for option in plan.values()]
+
+
+def new_study(storage: Any, name: str = "rag", trials: int = 0, **options: Any) -> Study:
+    mdp = MDP.from_steps(STEPS, sigma=0.1)
+    study = Study.create(mdp, storage, name, **{"epsilon": 0.2, "delta": 0.1, **options})
+    rng = np.random.default_rng(0)
+    for _ in range(trials):
+        if study.done:
+            break
+        trial = study.ask()
+        study.tell(trial, np.array(score(trial.plan)) + 0.1 * rng.standard_normal(3))
+    return study
+
+
+class Site:
+    """A served storage."""
+
+    def __init__(self, storage: Any, port: int) -> None:
+        self.app = create_app(storage, Access(READ, WRITE))
+        self.port, self.url = port, f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def served(storage: Any, port: int = 0) -> Iterator[Site]:
+    place: socket.socket = listen("127.0.0.1", port)
+    site = Site(storage, place.getsockname()[1])
+    server = uvicorn.Server(uvicorn.Config(site.app, log_level="error", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield site
+    finally:
+        server.should_exit = True
+        site.app.state.watchers.closing = True
+        thread.join(10)
+        place.close()
+
+
+def database(folder: Path) -> str:
+    return f"sqlite:///{folder / 'study.db'}"
