@@ -44,16 +44,20 @@ def arc_values(learner: Any, arcs: IntArray) -> dict[str, Any]:
 
 
 def chosen_arcs(learner: Any, plans: list[list[int]], first: int, last: int) -> IntArray:
-    """Choose the arcs to draw of stages first..last: all, or the plans' and those visited most."""
+    """Choose the arcs to draw of stages first..last: all, or of each stage the plans' and those visited most."""
     mdp = learner.mdp
     low, high = int(mdp.stage_arc[first]), int(mdp.stage_arc[last + 1])
     if high - low <= MOST_ARCS:
         return np.arange(low, high)
     rank = learner.visits.astype(float) + np.where(learner.active, 0.5, 0.0)
-    for place, plan in enumerate(plans):
-        rank[plan] = np.maximum(rank[plan], 1e18 / (1 + place))
-    best = np.argsort(-rank[low:high], kind="stable")[:MOST_ARCS]
-    return np.sort(low + best)
+    for plan in plans:
+        rank[plan] = np.inf
+    share = MOST_ARCS // (last - first + 1)
+    kept = []
+    for stage in range(first, last + 1):
+        begin, end = int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1])
+        kept.append(begin + np.argsort(-rank[begin:end], kind="stable")[: max(share, len(plans))])
+    return np.sort(np.concatenate(kept))
 
 
 def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:

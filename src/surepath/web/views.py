@@ -123,9 +123,11 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
         counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
         found.append(f"of {fold.prefix:,} trials, {counts}: the proof assumes that this did not depend on their scores")
     if fold.tally.refused:
-        found.append(f"{fold.tally.refused:,} trials had scores too far apart to decide anything; they are left out")
+        found.append(f"scores of trials left out as too far apart to decide anything: {fold.tally.refused:,}")
     if learner.excluded.any():
-        found.append(f"{int(learner.excluded.sum()):,} options are excluded as infeasible; the proof is over the rest")
+        out = int(learner.excluded.sum())
+        are = "1 option is" if out == 1 else f"{out:,} options are"
+        found.append(f"{are} excluded as infeasible; the proof is over the rest")
     return found
 
 
