@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ import uvicorn
 from surepath import MDP, Study
 from surepath.web.access import Access
 from surepath.web.app import create_app
+from surepath.web.history import _Past
 from surepath.web.server import listen
 
 READ, WRITE = "read-token-of-the-tests", "write-token-of-the-tests"
@@ -67,3 +70,42 @@ def served(storage: Any, port: int = 0) -> Iterator[Site]:
 
 def database(folder: Path) -> str:
     return f"sqlite:///{folder / 'study.db'}"
+
+
+def large_mdp(stages: int, states: int) -> MDP:
+    """A graph in which every state of a stage leads to every state of the next."""
+    table = np.zeros((stages, states, states), dtype=int)
+    table[:] = np.arange(states)
+    return MDP.from_arrays(table)
+
+
+def long_study(storage: str, trials: int, name: str = "long") -> None:
+    """A study of many trials, written into the tables at once, with the snapshot that its workers would have left."""
+    study = new_study(storage, name, epsilon=0.001)
+    mdp, rng = study.mdp, np.random.default_rng(0)
+    paths = np.zeros((trials, mdp.horizon), dtype=np.int64)
+    node = np.zeros(trials, dtype=np.int64)
+    for stage in range(mdp.horizon):
+        size = mdp.first[node + 1] - mdp.first[node]
+        paths[:, stage] = mdp.first[node] + (rng.random(trials) * size).astype(int)
+        node = mdp.target[paths[:, stage]]
+    means = np.array([GOOD.get(mdp.action_label(arc), 0.1) for arc in range(mdp.n_arcs)])
+    rewards = means[paths] + 0.1 * rng.standard_normal(paths.shape)
+    rewards[:, 1] = np.where(means[paths[:, 1]] > 0.5, 0.1 + (rewards[:, 1] - 0.1) * 1e-3, rewards[:, 1])  # near ties
+    rows = [
+        (1, i + 1, "complete", json.dumps(path), "asked", json.dumps(reward), "worker", 0.0, 0.0, 0.0, "", i + 1)
+        for i, (path, reward) in enumerate(zip(paths.tolist(), np.round(rewards, 3).tolist()))
+    ]
+    columns = "study, number, state, path, source, rewards, worker, asked, lease, told, note, change"
+    with sqlite3.connect(storage.removeprefix("sqlite:///")) as file:
+        file.executemany(f"INSERT INTO surepath_trials ({columns}) VALUES ({', '.join('?' * 12)})", rows)
+        file.execute("UPDATE surepath_studies SET trials = ?, changes = ?", (trials, trials))
+    past = _Past(study, trials)
+    for _ in past.points():
+        pass
+    fold = study._fold
+    fold.learner, fold.prefix = past.learner, trials
+    fold.tally.states["complete"] = fold.tally.sources["asked"] = trials
+    with study.storage.writing(name) as log:
+        log.save_snapshot(fold.snapshot())
+    study.close()

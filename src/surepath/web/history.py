@@ -115,6 +115,8 @@ class _Past:
         n = study.mdp.n_arcs
         self.visits, self.sums = np.zeros(n, dtype=np.int64), np.zeros(n)
         self.origin = np.zeros(n)
+        self._arcs: list[int] = []
+        self._rewards: list[float] = []
         with study.storage.reading(study.name) as log:
             self.actions = log.actions_after(0)
 
@@ -143,11 +145,19 @@ class _Past:
         if not self.in_blocks:
             self._tell(row, rewards)
             return
-        for arc, reward in zip(row.path, rewards):
-            if self.visits[arc] == 0:
-                self.origin[arc] = mdp.sign * reward
-            self.visits[arc] += 1
-            self.sums[arc] += mdp.sign * reward - self.origin[arc]
+        self._arcs.extend(row.path[: len(rewards)])
+        self._rewards.extend(rewards)
+
+    def _add_up(self) -> None:
+        """Add the rewards taken since the last look to the sums, each as a difference from its arc's first one."""
+        arcs, gains = np.array(self._arcs, dtype=np.int64), self.study.mdp.sign * np.array(self._rewards)
+        self._arcs, self._rewards = [], []
+        seen, first = np.unique(arcs, return_index=True)
+        new = self.visits[seen] == 0
+        self.origin[seen[new]] = gains[first[new]]
+        n = len(self.visits)
+        self.visits += np.bincount(arcs, minlength=n)
+        self.sums += np.bincount(arcs, weights=gains - self.origin[arcs], minlength=n)
 
     def _tell(self, row: TrialRow, rewards: list[float]) -> None:
         path = np.array(row.path, dtype=np.int64)
@@ -158,6 +168,7 @@ class _Past:
 
     def _gap(self) -> float:
         if self.in_blocks:
+            self._add_up()
             known = self.study.mdp.is_known
             told = {"visits": self.visits, "origin": self.origin, "sums": self.sums}
             told |= {name: np.where(known, 0.0, told[name]) for name in ("origin", "sums")}

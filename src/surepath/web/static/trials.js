@@ -20,7 +20,8 @@ export class Trials {
     this.older = h("button", { type: "button", onclick: () => { this.before.push(this.next); this.load(); } }, "Older →");
     const form = h("form", { class: "filter", role: "search", onsubmit: (event) => { event.preventDefault(); this.first(); } },
       h("label", {}, "State ", this.state), h("label", {}, "Containing ", this.text), h("button", {}, "Filter"));
-    const head = ["Trial", "State", "Plan", "Scores", "Worker", "Reported", ""].map((title) => h("th", { scope: "col" }, title));
+    const head = ["Trial", "State", "Plan", "Scores", "Worker", "Reported"].map((title) => h("th", { scope: "col" }, title));
+    head.push(h("td", {}));
     this.element = card("Trials", { class: "wide" }, form,
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of trials" }, h("table", { class: "trials" }, h("thead", {}, h("tr", {}, head)), this.body)),
       h("div", { class: "pages" }, this.newer, this.older, this.note));
