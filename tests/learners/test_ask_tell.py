@@ -10,6 +10,7 @@ import pytest
 from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, Uniform, WholePlan, families, simulate
 from surepath.errors import PathError, RewardError, SettingError, StoppedError
 from surepath.learners.base import Learner
+from surepath.learners.registry import build
 from surepath.simulation.stepwise import draw_reward
 from tests.learners.worlds import random_mdp, with_known
 
@@ -238,3 +239,32 @@ def test_settings_rebuild_the_learner(cls: Any, options: dict[str, Any]) -> None
     again = learner.fresh(0.5)
     assert again.settings() == learner.settings()
     assert again.ask().tolist() == learner.ask().tolist()
+
+
+@pytest.mark.parametrize("name", ["Challenger", "EPRL", "BPIUCRL", "Uniform", "WholePlan", "Design"])
+def test_choosing_beside_other_plays_leaves_no_trace(name: str) -> None:
+    instance = families.chain(steps=3, options=2, seed=1, sigma=0.5)
+    learner = build({"name": name, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5}, instance.mdp)
+    twin = build(learner.settings(), instance.mdp)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        path = learner.ask()
+        plays = np.array([path, path[::1], instance.best_path()])
+        first = learner.ask_beside(plays, 3)
+        assert learner.ask_beside(plays, 3).tolist() == first.tolist()
+        assert first.shape == (3, 3)
+        rewards = instance.means[path] + rng.normal(size=3)
+        assert twin.ask().tolist() == path.tolist() == learner.ask().tolist()
+        learner.tell(path, rewards)
+        twin.tell(path, rewards)
+    assert_same(learner.snapshot(), twin.snapshot())
+
+
+def assert_same(a: object, b: object) -> None:
+    if isinstance(a, dict):
+        assert isinstance(b, dict)
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_same(a[key], b[key])
+    else:
+        assert np.array_equal(np.asarray(a), np.asarray(b), equal_nan=np.asarray(a).dtype.kind == "f")

@@ -12,6 +12,8 @@ mixture    b(n) = sigma sqrt(2 (n + c) (log(M / delta) + log(1 + n / c) / 2)) / 
            arcs and all n at once. It never needs the n^2 of the paper's union over n.
 empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n = 0. What the authors ran: no union
            over arcs or times, hence NO guarantee.
+uncapped   b(n) = sigma sqrt(2 log((n + 1) / delta) / n), infinite while n = 0. What the paper's appendix says it used:
+           as `empirical` without the cap, and with no guarantee either.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.jit import bare_kernel, hot_kernel
 
-WIDTHS = ("paper", "mixture", "empirical")
-PAPER, MIXTURE, EMPIRICAL = range(3)
+WIDTHS = ("paper", "mixture", "empirical", "uncapped")
+PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
+UNPROVEN = ("empirical", "uncapped")  # widths without a guarantee
 
 # Beyond this many entries a table stops growing and bases are computed one by one.
 LARGEST_TABLE = 1 << 23
@@ -37,7 +40,7 @@ def base_width(kind: int, n: float, arcs: float, delta: float, prior: float) -> 
         return math.sqrt(2.0 * math.log(4.0 * n * n * arcs / delta) / n)
     if kind == MIXTURE:
         return math.sqrt(2.0 * (n + prior) * (math.log(arcs / delta) + 0.5 * math.log(1.0 + n / prior))) / n
-    return math.sqrt(2.0 * math.log((n + 1.0) / delta) / n)
+    return math.sqrt(2.0 * math.log((n + 1.0) / delta) / n)  # empirical and uncapped: the cap is the caller's
 
 
 @bare_kernel

@@ -274,11 +274,12 @@ class Learner(Hooks):
     def fail(self, path: ArrayLike | Mapping[Any, Any]) -> None:
         """Take in a trial of which nothing was seen, not even where it failed.
 
-        It counts as a failure of the arc of the path that has been seen least: an option that never works has no visits.
+        It counts as a failure of the arc of the path that has been seen least, since an option that never works has no
+        visits; among equals, of the one that was blamed least.
         A trial that failed after some steps is told with `tell` and the rewards before the failure.
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
-        suspect = int(arcs[np.argmin(np.where(self.mdp.is_known[arcs], np.inf, self._visits[arcs]))])
+        suspect = int(arcs[np.lexsort((self._failures.total[arcs], self._visits[arcs]))[0]])
         self._absorb(arcs, np.zeros(0))
         self._failures.blame(suspect, self.episodes)
         if self._under_way.remove(arcs):

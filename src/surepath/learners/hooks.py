@@ -34,7 +34,7 @@ class Hooks(ABC):
     def _set_under_way(self, path: IntArray, change: int) -> None:  # noqa: B027 (most need nothing)
         """A play of this path is under way (+1) or no longer (-1)."""
 
-    def _hold(self) -> Any:
+    def _hold(self) -> Any:  # noqa: B027 (most change nothing)
         """Return what choosing beside other plays may change, for `_put_back`; most change nothing."""
 
     def _put_back(self, kept: Any) -> None:  # noqa: B027 (most change nothing)

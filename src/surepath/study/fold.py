@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
 from surepath._types import IntArray
+from surepath._version import __version__
 from surepath.errors import RewardError
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
@@ -27,6 +30,7 @@ from surepath.study.tally import Tally
 
 PAGE = 5_000  # rows read at a time
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
+_ALL = 2**31
 EXCLUDE, TIGHTEN = "exclude", "tighten"
 
 
@@ -50,6 +54,9 @@ class Fold:
     def _reset(self) -> None:
         self.learner = build(self.settings, self.mdp)
         self.prefix = self.actions = self.change = self.saved = 0
+        self.seconds = 0.0  # spent on folding since the last snapshot
+        self._torn = False  # whether a step was interrupted, so that the learner may be half told
+        self._view: tuple[tuple[int, int], Any] | None = None
         self.window: dict[int, TrialRow] = {}
         self._coming: list[ActionRow] = []
         self.tally = Tally(self.mdp.n_arcs)
@@ -60,20 +67,25 @@ class Fold:
     # Reading the log ---------------------------------------------------------------------------------------------
 
     def sync(self, log: Reading) -> None:
-        """Read what is new in the log and fold in what is settled."""
+        """Read what is new in the log and fold in what is settled; interrupted, it goes on from where it was."""
         last = log.last_change()
-        if self.prefix == 0 and not self.window:
-            self._load(log.snapshot(snapshot_bytes.FORMAT))
+        if self._torn or last < self.change:  # interrupted amid a step, or the log was replaced by an older copy
+            self._reset()
+        if self.prefix == 0 and not self.window and last > self.change:
+            self._load(log.snapshot(snapshot_bytes.FORMAT), log.last_number())
         if last == self.change:
             return
+        begun = time.perf_counter()
         self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
         if self.change == 0 or log.last_number() - self.prefix > PAGE + len(self.window):
+            self.change = 0  # should a page fail to come, all are read again
             self.window.clear()
             while rows := log.trials(self.prefix + len(self.window) + 1, PAGE):
                 self._take(rows)
         else:
-            self._take(log.trials_changed_after(self.change, 2**31))
+            self._take(log.trials_changed_after(self.change, _ALL))
         self.change = last
+        self.seconds += time.perf_counter() - begun
 
     def _take(self, rows: Iterable[TrialRow]) -> None:
         self.window.update((row.number, row) for row in rows if row.number > self.prefix)
@@ -81,14 +93,32 @@ class Fold:
 
     def _advance(self) -> None:
         while True:
-            while self._coming and self._coming[0].after <= self.prefix:
-                self._act(self._coming.pop(0))
+            action = self._coming[0] if self._coming else None
             row = self.window.get(self.prefix + 1)
-            if row is None or not row.settled:
+            if action is not None and action.after <= self.prefix:
+                self._torn = True
+                self._act(action)
+                del self._coming[0]
+            elif row is not None and row.settled:
+                self._torn = True
+                self._fold(row)
+                self.prefix = row.number
+                del self.window[row.number]
+            else:
                 return
-            del self.window[row.number]
-            self._fold(row)
-            self.prefix = row.number
+            self._torn = False
+
+    @property
+    def view(self) -> Any:
+        """A copy of the learner to read from: what is looked at, and when, must not change what the log decides."""
+        key = (self.prefix, self.actions)
+        if self._view is None or self._view[0] != key:
+            self._view = key, self.copy()
+        return self._view[1]
+
+    def copy(self) -> Any:
+        """Copy the learner, all but the graph, which never changes."""
+        return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
 
     def _fold(self, row: TrialRow) -> None:
         path = np.array(row.path, dtype=np.int64)
@@ -135,7 +165,7 @@ class Fold:
 
     def pending(self) -> list[tuple[int, ...]]:
         """List the paths of trials that run, or whose results wait for their turn, by number."""
-        rows = sorted(self.window.values())[-MOST_PENDING:]
+        rows = [self.window[number] for number in sorted(self.window)[-MOST_PENDING:]]
         return [row.path for row in rows if row.state == RUNNING or row.state in SCORED]
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
@@ -146,29 +176,43 @@ class Fold:
     # Snapshots ---------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> SnapshotRow:
-        """Return the state as bytes."""
+        """Return the state as bytes, and count it as saved."""
         tree = {
+            "of": self._origin(self.prefix, self.actions),
             "learner": self.learner.snapshot(),
             "tally": self.tally.as_tree(),
             "digest": self.digest,
             "proof": self.proof,
         }
-        return SnapshotRow(self.prefix, self.actions, snapshot_bytes.FORMAT, snapshot_bytes.encode(tree))
+        row = SnapshotRow(self.prefix, self.actions, snapshot_bytes.FORMAT, snapshot_bytes.encode(tree))
+        self.mark_saved(self.prefix)
+        return row
 
-    def _load(self, row: SnapshotRow | None) -> None:
+    def mark_saved(self, prefix: int) -> None:
+        """Note that a snapshot of this many trials is kept."""
+        self.saved, self.seconds = prefix, 0.0
+
+    def _origin(self, prefix: int, actions: int) -> list[Any]:
+        """Say what a snapshot belongs to: another study's, or another version's, is of no use."""
+        return [__version__, hashlib.sha256(self._seed.encode()).hexdigest(), prefix, actions]
+
+    def _load(self, row: SnapshotRow | None, last: int) -> None:
         """Begin from a snapshot; one that cannot be read is left alone, since the log has everything."""
-        if row is None:
+        if row is None or row.prefix > last:
             return
         try:
             tree = snapshot_bytes.decode(row.content)
+            if tree["of"] != self._origin(row.prefix, row.actions):
+                return
             self.learner.restore(tree["learner"])
             self.tally.load(tree["tally"])
             self.digest, self.proof = tree["digest"], tree["proof"]
         except Exception:  # whatever is wrong with a cache, the log is the truth
             self._reset()
             return
-        self.prefix = self.saved = int(row.prefix)
-        self.actions = int(row.actions)
+        self.prefix, self.actions = int(row.prefix), int(row.actions)
+        self._coming = [action for action in self._coming if action.number > self.actions]
+        self.mark_saved(self.prefix)
 
 
 def worst_reward(mdp: MDP, arc: int) -> float:

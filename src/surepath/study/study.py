@@ -14,9 +14,9 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from surepath._checks import whole
+from surepath._checks import check_epsilon, whole
 from surepath._types import IntArray
-from surepath.errors import StoppedError, StudyError
+from surepath.errors import StoppedError, StorageError, StudyError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.options import option_arcs
 from surepath.model.mdp import MDP
@@ -27,14 +27,16 @@ from surepath.study.creation import Options, new_record
 from surepath.study.expiry import expire
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.retry import retrying
+from surepath.study.snapshot_bytes import FORMAT
 from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING
-from surepath.study.storage.contract import Reading, Storage, Writing
+from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.study.trial import Trial
 
 T = TypeVar("T")
 SAVE_EVERY = 500  # trials folded in between two snapshots
+SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 
 
 class Study:
@@ -58,9 +60,10 @@ class Study:
         if self.mdp.content_hash != record.problem_hash:
             raise StudyError(f"the problem of study {record.name!r} is not what its hash says: the record was changed")
         self.options = Options(**json.loads(record.options))
-        self.worker = f"{socket.gethostname()}:{os.getpid()}"
         self._lock = threading.RLock()
         seed = f"{record.problem_hash}\n{record.settings}\n{record.options}"
+        self._own = 0  # writes of ours since the log was last read
+        self._company = True  # whether others have lately written too
         self._fold = Fold(self.mdp, json.loads(record.settings), self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------
@@ -120,7 +123,7 @@ class Study:
             names = retrying(place.names)
             if len(names) != 1:
                 known = ", ".join(repr(one) for one in names[:20]) or "none"
-                raise StudyError(f"name the study: {place.url} has {len(names)} ({known})")
+                raise StudyError(f"name the study: {place.shown} has {len(names)} ({known})")
             name = names[0]
         wanted = name
         return cls(place, retrying(lambda: place.load(wanted)))
@@ -135,6 +138,11 @@ class Study:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def worker(self) -> str:
+        """Who works here: host and process."""
+        return f"{socket.gethostname()}:{os.getpid()}"
+
     # The log -----------------------------------------------------------------------------------------------------
 
     def _write(self, do: Callable[[Writing], T]) -> T:
@@ -142,27 +150,41 @@ class Study:
 
         def once() -> T:
             with self.storage.writing(self.name) as log:
-                return do(log)
+                self._check_same(log)
+                answer = do(log)
+            self._own += 1
+            return answer
 
         return retrying(once)
 
     def _read(self, do: Callable[[Reading], T]) -> T:
         def once() -> T:
             with self.storage.reading(self.name) as log:
+                self._check_same(log)
                 return do(log)
 
         return retrying(once)
+
+    def _check_same(self, log: Reading) -> None:
+        if log.created() != self.record.created:
+            raise StudyError(f"the study {self.name!r} was deleted and created anew; load it again")
 
     def sync(self) -> None:
         """Fold in what other workers have told; every property does so by itself."""
         with self._lock:
             if self._read(self._catch_up):
-                self._write(expire)
+                try:
+                    self._write(expire)
+                except TransientError:
+                    raise
+                except StorageError:  # what cannot be written can be read; whoever asks for a trial is told
+                    return
                 self._read(self._catch_up)
 
     def _catch_up(self, log: Reading) -> bool:
         """Fold in what is new; tell whether leases have run out that nobody has marked yet."""
         self._fold.sync(log)
+        self._own = 0
         return bool(log.expired(log.now(), 1))
 
     # Trials ------------------------------------------------------------------------------------------------------
@@ -176,40 +198,68 @@ class Study:
             request: A text that names this request: asking again with the same one returns the same trials.
         """
         count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
-        key = request or uuid.uuid4().hex
+        who = self.worker if worker is None else telling.name_text("worker", worker)
+        key = _key(request)
         with self._lock:
-            self.sync()
-            rows = self._write(lambda log: self._hand_out(log, count, worker or self.worker, key))
+            if self._company:  # what others told is folded in before the lock is taken: they need not wait for it
+                self.sync()
+            while (rows := self._write(lambda log: self._hand_out(log, count, who, key))) is None:
+                self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
 
-    def _hand_out(self, log: Writing, n: int, worker: str, request: str) -> list[TrialRow]:
+    def _hand_out(self, log: Writing, n: int, worker: str, request: str) -> list[TrialRow] | None:
+        """Append the next n trials; None when leases have run out, which must be marked first."""
         if done := log.trials_of_request(request):
             return done
+        now = log.now()
+        if log.expired(now, 1):
+            return None
+        self._company = log.last_change() - self._fold.change > self._own
         self._fold.sync(log)
+        self._own = 0
         learner = self._fold.learner
         if learner.stopped:
             raise StoppedError(
                 f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer, "
                 f"tighten() goes on"
             )
-        now, rows = log.now(), []
-        number = log.last_number()
-        for waiting in log.queue(n):
-            log.take_from_queue(waiting.number)
-            if not learner.excluded[list(waiting.path)].any():
-                rows.append(TrialRow(0, RUNNING, waiting.path, waiting.source, waiting.of))
-        if len(rows) < n:
-            for path in self._fold.choose(n - len(rows), [row.path for row in rows]).tolist():
-                rows.append(TrialRow(0, RUNNING, tuple(path), ASKED))
+        plans = self._from_queue(log, n)
+        if len(plans) < n:
+            for path in self._fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
+                plans.append(QueueRow(0, tuple(path), ASKED))
         lease = now + self.options.lease
-        for i, row in enumerate(rows):
-            rows[i] = row._replace(number=number + 1 + i, worker=worker, asked=now, lease=lease, request=request)
-            log.add_trial(rows[i])
-        if self._fold.prefix >= self._fold.saved + SAVE_EVERY:
-            log.save_snapshot(self._fold.snapshot())
-            self._fold.saved = self._fold.prefix
+        rows = [
+            TrialRow(
+                i, RUNNING, plan.path, plan.source, plan.of, worker=worker, asked=now, lease=lease, request=request
+            )
+            for i, plan in enumerate(plans, start=log.last_number() + 1)
+        ]
+        log.add_trials(rows)
+        self._save(log)
         return rows
+
+    def _from_queue(self, log: Writing, n: int) -> list[QueueRow]:
+        """Take up to n waiting plans from the front; those with an excluded option are dropped."""
+        plans: list[QueueRow] = []
+        while len(plans) < n and (waiting := log.queue(n - len(plans))):
+            excluded = self._fold.learner.excluded
+            for plan in waiting:
+                log.take_from_queue(plan.number)
+                if not excluded[list(plan.path)].any():
+                    plans.append(plan)
+        return plans
+
+    def _save(self, log: Writing) -> None:
+        """Keep a snapshot now and then, so that opening the study is quick."""
+        fold = self._fold
+        if fold.prefix < fold.saved + SAVE_EVERY and fold.seconds < SAVE_SECONDS:
+            return
+        kept = log.snapshot_prefix(FORMAT)  # another worker may have saved one
+        if kept > fold.prefix - SAVE_EVERY // 2:
+            fold.mark_saved(kept)
+        else:
+            log.save_snapshot(fold.snapshot())
 
     def _trial(self, row: TrialRow) -> Trial:
         path = self.mdp.check_path(row.path)
@@ -243,18 +293,40 @@ class Study:
         with self._lock:
             return self._write(lambda log: telling.renew(log, number, self.options.lease))
 
-    def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray) -> None:
-        """Queue a plan of your own to be handed out next: any plan is valid data."""
-        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
-        arcs = tuple(path.tolist())
-        with self._lock:
-            self._write(lambda log: log.add_to_queue(QueueRow(0, arcs, QUEUED, None, log.now())))
+    def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
+        """Queue a plan of your own to be handed out next: any plan is valid data.
 
-    def import_trials(self, results: Iterable[tuple[Any, Any]], note: str = "imported") -> int:
-        """Take in past results, (plan, rewards) each; valid if they were not picked by how they came out."""
-        rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
+        Args:
+            plan: {step: option}, or arcs.
+            request: A text that names this request: a second one of the same name changes nothing.
+        """
+        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
+        arcs, key = tuple(path.tolist()), _key(request)
+
+        def do(log: Writing) -> None:
+            if log.first_time(key):
+                log.add_to_queue(QueueRow(0, arcs, QUEUED, None, log.now()))
+
         with self._lock:
-            return self._write(lambda log: telling.append(log, rows))
+            self._write(do)
+
+    def import_trials(
+        self, results: Iterable[tuple[Any, Any]], note: str = "imported", *, request: str | None = None
+    ) -> int:
+        """Take in past results, (plan, rewards) each; valid if they were not picked by how they came out.
+
+        Args:
+            results: Plans as {step: option} or arcs, with the rewards seen.
+            note: Where they come from.
+            request: A text that names this import: a second one of the same name changes nothing.
+
+        Returns:
+            How many results the import holds.
+        """
+        rows, key = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results], _key(request)
+        with self._lock:
+            self._write(lambda log: telling.append(log, rows) if log.first_time(key) else 0)
+        return len(rows)
 
     # Decisions ---------------------------------------------------------------------------------------------------
 
@@ -265,14 +337,17 @@ class Study:
 
     def tighten(self, epsilon: float) -> None:
         """Go on to a smaller epsilon with all data kept."""
-        self._decide(TIGHTEN, float(epsilon), lambda copy: copy.tighten(epsilon))
+        wanted = check_epsilon(epsilon)
+        self._decide(TIGHTEN, wanted, lambda copy: copy.tighten(wanted))
 
     def _decide(self, kind: str, content: Any, attempt: Callable[[Any], None]) -> None:
-        from copy import deepcopy
+        key = _key(None)
 
         def do(log: Writing) -> None:
+            if not log.first_time(key):  # the first attempt came through after all
+                return
             self._fold.sync(log)
-            attempt(deepcopy(self._fold.learner))  # what the learner refuses never enters the log
+            attempt(self._fold.copy())  # what the learner refuses never enters the log
             row = ActionRow(self._fold.actions + 1, self._fold.prefix, kind, json.dumps(content), log.now())
             log.add_action(row)
 
@@ -284,15 +359,17 @@ class Study:
 
     @property
     def learner(self) -> Any:
-        """The learner, brought up to date; read it, but tell results to the study."""
+        """A copy of the learner, brought up to date, to read from: results are told to the study."""
         with self._lock:
             self.sync()
-            return self._fold.learner
+            return self._fold.view
 
     @property
     def done(self) -> bool:
         """Whether the answer is proven."""
-        return bool(self.learner.stopped)
+        with self._lock:
+            self.sync()
+            return bool(self._fold.learner.stopped)
 
     @property
     def best_path(self) -> IntArray:
@@ -325,7 +402,12 @@ class Study:
         return self._read(lambda log: log.last_number())
 
     def __repr__(self) -> str:
-        return f"Study({self.name!r}, {self.storage.url!r})"
+        return f"Study({self.name!r}, {self.storage.shown!r})"
+
+
+def _key(request: str | None) -> str:
+    """Name a request: as its caller does, or as nobody else does."""
+    return uuid.uuid4().hex if request is None else telling.name_text("request", request)
 
 
 def trial_number(trial: Trial | int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from surepath._numbers import shortened
 from surepath.errors import ConflictError, SettingError, StudyError
 from surepath.learners.told import told_rewards
 from surepath.model.mdp import MDP
@@ -19,6 +20,7 @@ from surepath.study.storage.records import TrialRow
 
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
 LONGEST_NOTE = 2_000
+LONGEST_NAME = 500
 
 
 def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
@@ -36,7 +38,7 @@ def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failur
     seen = _checked(mdp, row.path, rewards)
     if len(seen) == mdp.horizon:
         raise StudyError(f"trial {number} has all {mdp.horizon} rewards: that is no failure; tell it")
-    return _record(log, row, PARTIAL if seen else FAILED, seen, note[:LONGEST_NOTE])
+    return _record(log, row, PARTIAL if seen else FAILED, seen, kept_text(note))
 
 
 def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], note: str) -> str:
@@ -50,18 +52,17 @@ def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], no
             return _same(late[0], state, seen)
         if state == FAILED:
             return REPEATED  # nothing was seen, and it is counted already
-        log.add_trial(
-            row._replace(
-                number=log.last_number() + 1,
-                state=state,
-                rewards=seen,
-                source=LATE,
-                of=row.number,
-                told=now,
-                note=note,
-                request=None,
-            )
+        late_row = row._replace(
+            number=log.last_number() + 1,
+            state=state,
+            rewards=seen,
+            source=LATE,
+            of=row.number,
+            told=now,
+            note=note,
+            request=None,
         )
+        log.add_trials([late_row])
         return WAS_LATE
     return _same(row, state, seen)
 
@@ -98,15 +99,29 @@ def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
     if not seen:
         raise SettingError("a past result needs at least one reward")
     state = COMPLETE if len(seen) == mdp.horizon else PARTIAL
-    return TrialRow(0, state, arcs, IMPORTED, rewards=seen, note=note[:LONGEST_NOTE])
+    return TrialRow(0, state, arcs, IMPORTED, rewards=seen, note=kept_text(note))
 
 
 def append(log: Writing, rows: Iterable[TrialRow]) -> int:
     """Append settled trials at the end of the log; returns how many."""
-    now, count = log.now(), 0
-    for count, row in enumerate(rows, start=1):  # noqa: B007
-        log.add_trial(row._replace(number=log.last_number() + 1, asked=now, told=now))
-    return count
+    now = log.now()
+    numbered = enumerate(rows, start=log.last_number() + 1)
+    new = [row._replace(number=number, asked=now, told=now) for number, row in numbered]
+    log.add_trials(new)
+    return len(new)
+
+
+def kept_text(value: object) -> str:
+    """Cut a remark to what every database keeps: valid text without zero bytes, not too long."""
+    text = str(value).encode("utf-8", "replace").decode()
+    return text.replace("\0", "\ufffd")[:LONGEST_NOTE]
+
+
+def name_text(what: str, value: object) -> str:
+    """Check a short name given by the user (a worker, a request): printable text."""
+    if not isinstance(value, str) or not value or len(value) > LONGEST_NAME or not value.isprintable():
+        raise SettingError(f"{what} must be printable text of 1 to {LONGEST_NAME} characters, not {shortened(value)}")
+    return value
 
 
 def _row(log: Writing, number: int) -> TrialRow:

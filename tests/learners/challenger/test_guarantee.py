@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 import surepath
 from surepath import MDP, Challenger, Gaussian, Instance, simulate
-from surepath.learners.challenger.state import OWN, RIVAL
+from surepath.learners.challenger.state import OWN, RIVAL, UNIFORM_PRIOR
 
 pytestmark = pytest.mark.guarantee
 QUICK = {"repeat": 0.1, "patience": 0.3}
@@ -132,7 +132,7 @@ def test_without_the_union_over_paths_it_fails() -> None:
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     entries = np.ones_like(learner.pairs.cost)
     bare = learner.pairs._replace(
-        prior=np.zeros_like(learner.pairs.prior), log_paths=0.0, cost=entries * np.log(1 / delta)
+        prior=np.full_like(learner.pairs.prior, UNIFORM_PRIOR), log_paths=0.0, cost=entries * np.log(1 / delta)
     )
     learner.pairs = bare
     assert is_above(wrong(learner, instance, runs), runs, delta)

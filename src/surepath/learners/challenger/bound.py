@@ -27,11 +27,11 @@ from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 from surepath.learners.challenger.conjugate import conjugate
 from surepath.learners.challenger.state import (
     DETOUR,
-    ONE_SIDED,
+    HALF_NORMAL,
+    NO_PRIOR,
+    NORMAL,
     OWN,
-    PER_ARC,
     RIVAL,
-    TWO_SIDED,
     Evidence,
     Pairs,
     Scratch,
@@ -76,9 +76,9 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
         return 0.0
     if k < 0.0:
         return -k
-    if pairs.sides == ONE_SIDED:
+    if pairs.kind[j] == HALF_NORMAL:
         return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))
-    if pairs.sides == TWO_SIDED:
+    if pairs.kind[j] == NORMAL:
         return float(0.5 * a * a / k + k * work.extra[side, j, e])
     return float(a * np.sqrt(2.0 * (work.extra[side, j, e] + pairs.cost[j])))
 
@@ -176,9 +176,9 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
     j, k = int(work.grid[row, 0]), work.grid[row, 1]
     quiet = k < 0.0
     log_k = 0.0 if quiet else np.log(k)
-    detour = not quiet and pairs.prior[j] == DETOUR and pairs.sides != PER_ARC
+    detour = not quiet and pairs.prior[j] == DETOUR
     constant = 0.0
-    if pairs.sides != PER_ARC and not quiet:
+    if pairs.prior[j] != NO_PRIOR and not quiet:
         constant = k * pairs.cost[j]
         if not detour:
             constant += k * pairs.log_paths

@@ -19,7 +19,7 @@ import numpy as np
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, inner_kernel
 from surepath.learners.challenger.bound import challenge
-from surepath.learners.challenger.state import PER_ARC, RIVAL, Evidence, Pairs, Scratch
+from surepath.learners.challenger.state import INTERVAL, RIVAL, Evidence, Pairs, Scratch
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -52,7 +52,7 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
             rows += 1
         if high == -np.inf:
             break
-        if pairs.sides == PER_ARC:
+        if pairs.kind[j] == INTERVAL:
             work.grid[rows, 0], work.grid[rows, 1] = j, 1.0
             rows += 1
             continue

@@ -9,6 +9,7 @@ repeats, each reward is conditionally sigma-sub-Gaussian, and whether a reward i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
@@ -23,7 +24,8 @@ from surepath.learners.base import Learner, locked
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, explain
-from surepath.learners.challenger.prior import PRIORS, WIDTHS, pairs_of
+from surepath.learners.challenger.prior import pairs_of
+from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act
 from surepath.learners.challenger.sampling import SAMPLING
 from surepath.learners.challenger.state import Scratch, new_evidence, new_scratch
@@ -52,6 +54,8 @@ class Challenger(Learner):
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
         patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
             follow a plan gone stale, and on long horizons that can cost many times the trials.
+        bound: Every number that the bound is made of (see `recipe.py`), as `settings()` gives it; by default it is
+            chosen for the problem, epsilon and delta.
 
     Example:
         >>> import numpy as np
@@ -80,6 +84,7 @@ class Challenger(Learner):
         sampling: str = "separating",
         repeat: float = 0.0,
         patience: float = 0.01,
+        bound: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         self.widths = one_of("widths", widths, WIDTHS)
@@ -90,8 +95,11 @@ class Challenger(Learner):
         for what, value in (("repeat", self.repeat), ("patience", self.patience)):
             if not 0 <= value <= 1:
                 raise SettingError(f"{what} must lie between 0 and 1, not {value:g}")
+        chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior)
+        self.bound: dict[str, Any] = chosen if bound is None else checked_bound(bound, self.widths)
+        self._is_default = self.bound == chosen
         how = SAMPLING.index(self.sampling), self.repeat, self.patience
-        self.pairs = pairs_of(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior, *how)
+        self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, *how)
         self._seen = new_evidence(mdp.n_arcs)
         self._work = self._new_scratch()
         self._connect()
@@ -118,6 +126,20 @@ class Challenger(Learner):
     def sigma_setting(self) -> list[float]:
         """List sigma arc by arc."""
         return cast(list[float], self.sigma.tolist())
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that rebuilds this learner on the same MDP, each number of the bound included."""
+        return {**super().settings(), "bound": deepcopy(self.bound)}
+
+    def fresh(self, epsilon: float) -> Learner:
+        """A learner like this one that has seen nothing, with another epsilon and what suits it by default.
+
+        A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
+        """
+        settings = {**self.settings(), "epsilon": epsilon}
+        if self._is_default and epsilon != self._first_epsilon:
+            del settings["bound"]
+        return type(self)(self.mdp, **{name: value for name, value in settings.items() if name != "name"})
 
     # Steps -----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._types import IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
-from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL
+from surepath.learners.challenger.state import DETOUR, HALF_NORMAL, INTERVAL, OWN, RIVAL
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
@@ -30,14 +30,14 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
         a, extra = a[a > 0], extra[a > 0]
         if not a.size:
             return difference
-        if pairs.sides == PER_ARC:
+        if pairs.kind[j] == INTERVAL:
             best = min(best, difference + float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
             continue
         fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, int(pairs.prior[j]))
         middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
         slopes = middle * np.geomspace(1 / 8, 8, 97)
         y = a / slopes[:, None]
-        tail = table_conjugate(y) if pairs.sides == ONE_SIDED else y**2 / 2
+        tail = table_conjugate(y) if pairs.kind[j] == HALF_NORMAL else y**2 / 2
         best = min(best, difference + float((slopes * (tail.sum(axis=1) + extra.sum() + fixed)).min()))
     return best
 

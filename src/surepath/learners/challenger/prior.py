@@ -16,20 +16,17 @@ Any choice keeps the guarantee, so this one is a guess, made of three parts:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from surepath._types import FloatArray
+from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
-from surepath.learners.challenger.state import DETOUR, ONE_SIDED, OWN, PER_ARC, RIVAL, TWO_SIDED, UNIFORM_PRIOR, Pairs
+from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
+from surepath.learners.challenger.state import Pairs
 from surepath.model.mdp import MDP
-
-WIDTHS = {"one-sided": ONE_SIDED, "two-sided": TWO_SIDED, "per-arc": PER_ARC}
-PRIORS = {"detour": (DETOUR,), "uniform": (UNIFORM_PRIOR,), "both": (DETOUR, UNIFORM_PRIOR)}
-
-DIVISORS = (20.0, 2500.0)
-WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
-EXACT = (25600.0, 1600.0, 100.0)
-EXACT_WEIGHTS: tuple[float, ...] = (0.1, 0.35, 0.55)
 
 
 def even_shares(mdp: MDP) -> FloatArray:
@@ -46,53 +43,38 @@ def even_shares(mdp: MDP) -> FloatArray:
     return np.asarray(share / share.mean())
 
 
-def precisions(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
-    """The grid: c of every arc, [2, entries, N], rival's and incumbent's; weights of the entries, which sum to 1."""
+def precisions(mdp: MDP, bound: Mapping[str, Any]) -> FloatArray:
+    """c of every arc on either side of a pair, [2, entries, N]."""
     shares = even_shares(mdp)
-    if epsilon > 0:
-        noisy = sigma[sigma > 0]
-        spread = float(np.sqrt((noisy**2).mean())) if noisy.size else 1.0
-        ratio = min(max(spread / epsilon, 1e-6), 1e9)  # beyond, c meets its own limits below
-        need = 6 * mdp.horizon * ratio**2 * (np.log(2 / delta) + mdp.log_paths)
-        high, low = (need / d for d in DIVISORS)
-        scales, weights = np.geomspace(high, min(low, EXACT[-1]), len(WEIGHTS)).tolist(), WEIGHTS
-    else:
-        scales, weights = list(EXACT), EXACT_WEIGHTS
-    rival, own = np.outer(scales, shares), np.sqrt(mdp.n_arcs / mdp.horizon) * np.outer(scales, np.sqrt(shares))
-    return np.clip(np.stack([rival, own]), 1.0, 1e15), np.array(weights)
+    scales = [entry["scale"] for entry in bound["entries"]]
+    sides = [bound["rival"], bound["incumbent"]]
+    c = np.stack([side["factor"] * np.outer(scales, _power(shares, side["power"])) for side in sides])
+    return np.asarray(np.clip(c, bound["least"], bound["most"]))
+
+
+def _power(shares: FloatArray, power: float) -> FloatArray:
+    return np.asarray(np.sqrt(shares) if power == 0.5 else shares**power)
 
 
 def pairs_of(
-    mdp: MDP,
-    sigma: FloatArray,
-    epsilon: float,
-    delta: float,
-    widths: str,
-    prior: str,
-    sampling: int,
-    repeat: float,
-    patience: float,
+    mdp: MDP, sigma: FloatArray, delta: float, bound: Mapping[str, Any], sampling: int, repeat: float, patience: float
 ) -> Pairs:
-    """The settings as the kernels read them: each entry of the grid once for every prior over plans."""
-    c, weight = precisions(mdp, sigma, epsilon, delta)
-    per_arc = widths == "per-arc"
-    if per_arc:  # an interval for each arc knows no sides
-        c[OWN] = c[RIVAL]
-    kinds = (UNIFORM_PRIOR,) if per_arc else PRIORS[prior]  # per-arc widths have no prior over plans
-    cost = np.log(1 / delta) + np.log(1 / np.repeat(weight, len(kinds))) + np.log(len(kinds))
-    if per_arc:
-        cost = cost + np.log(max(1, int((~mdp.is_known).sum())))
+    """The settings as the kernels read them."""
+    c, entries = precisions(mdp, bound), bound["entries"]
+    cost = np.log(1 / delta) + np.log(1 / np.array([entry["weight"] for entry in entries]))
+    kind = np.array([KINDS[entry["kind"]] for entry in entries], dtype=np.int64)
+    arcs = max(1, int((~mdp.is_known).sum()))
     return Pairs(
         sigma=sigma.copy(),
         is_known=mdp.is_known.copy(),
-        c=np.ascontiguousarray(np.repeat(c, len(kinds), axis=1)),
-        scale=np.repeat(c[RIVAL].mean(axis=1), len(kinds)),
-        prior=np.tile(np.array(kinds, dtype=np.int64), len(weight)),
-        cost=np.ascontiguousarray(cost),
-        sides=WIDTHS[widths],
+        kind=kind,
+        c=np.ascontiguousarray(c),
+        scale=c[at.RIVAL].mean(axis=1),
+        prior=np.array([ENTRY_PRIORS[entry["prior"]] for entry in entries], dtype=np.int64),
+        cost=np.where(kind == at.INTERVAL, cost + np.log(arcs), cost),
         log_paths=mdp.log_paths,
-        rho=0.4,
-        ratio=1.2,
+        rho=bound["rho"],
+        ratio=bound["ratio"],
         conjugate=conjugate_table(),
         sampling=sampling,
         repeat=repeat,

@@ -9,8 +9,10 @@ import numpy as np
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
 
-ONE_SIDED, TWO_SIDED, PER_ARC = range(3)
-UNIFORM_PRIOR, DETOUR = range(2)
+# Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
+# (CLUCB: intervals of arcs, differences of paths).
+HALF_NORMAL, NORMAL, INTERVAL = range(3)
+UNIFORM_PRIOR, DETOUR, NO_PRIOR = range(3)
 
 # Whose arc it is: the first index of c and of what follows from it.
 RIVAL, OWN = range(2)
@@ -25,11 +27,11 @@ class Pairs(NamedTuple):
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
+    kind: IntArray  # [J] HALF_NORMAL, NORMAL or INTERVAL
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
     scale: FloatArray  # [J] mean of c over the arcs of rivals, larger first
-    prior: IntArray  # [J] UNIFORM_PRIOR or DETOUR
+    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR or NO_PRIOR
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
-    sides: int  # ONE_SIDED, TWO_SIDED, or PER_ARC (CLUCB: a width for each arc, differences of paths)
     log_paths: float
     rho: float  # of the detour prior
     ratio: float  # of the grid of k

@@ -11,7 +11,7 @@ import threading
 import numpy as np
 
 from surepath._types import FloatArray
-from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, fill_table
+from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, UNCAPPED, fill_table
 from surepath.learners.per_arc.state import Rules
 
 # Only these many functions are remembered; a learner keeps its own table alive anyway.
@@ -45,5 +45,5 @@ def table_of(rules: Rules, size: int) -> FloatArray:
 
 def _key(rules: Rules) -> tuple[float, ...]:
     """What the widths depend on."""
-    arcs = 0.0 if rules.widths == EMPIRICAL else rules.arcs
+    arcs = 0.0 if rules.widths in (EMPIRICAL, UNCAPPED) else rules.arcs
     return float(rules.widths), arcs, rules.delta, rules.prior if rules.widths == MIXTURE else 0.0

@@ -7,6 +7,7 @@ a queue of waiting plans; and snapshots.
   It sees all that was committed before, and commits at the end of the block: all of it, durably, or, if the block
   raises or the process dies, nothing. Writers of the same study wait for each other; when the wait is longer than the
   storage's patience the error says so.
+  A writer sees its own rows too, except in `last_change` and `trials_changed_after`, which know only what is committed.
 - `reading(name)` opens a transaction that sees one consistent state; it never waits for writers.
 - Every write transaction that changes rows gets the next change number, and the rows it changed carry it. So
   `trials_changed_after(c)` gives, in the order of changes, all that a reader who has seen change c does not know.
@@ -18,6 +19,7 @@ a queue of waiting plans; and snapshots.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from surepath.errors import StorageError
@@ -39,6 +41,10 @@ class Reading(ABC):
         """Read the storage's clock, seconds since 1970."""
 
     @abstractmethod
+    def created(self) -> float:
+        """Return when the study was created: a study deleted and made anew under its name is another one."""
+
+    @abstractmethod
     def last_change(self) -> int:
         """Return the number of the last change, 0 at the beginning."""
 
@@ -56,7 +62,7 @@ class Reading(ABC):
 
     @abstractmethod
     def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
-        """List the trials changed after a change, by change and number, at most `limit`."""
+        """List the trials that committed transactions changed after a change, by change and number, at most `limit`."""
 
     @abstractmethod
     def trials_of(self, number: int) -> list[TrialRow]:
@@ -82,6 +88,10 @@ class Reading(ABC):
     def snapshot(self, format: int) -> SnapshotRow | None:
         """Return the latest snapshot of a format, or None."""
 
+    @abstractmethod
+    def snapshot_prefix(self, format: int) -> int:
+        """Return how many trials the latest snapshot of a format covers, 0 when there is none."""
+
 
 class Writing(Reading):
     """A transaction that excludes every other writer of this study."""
@@ -91,12 +101,16 @@ class Writing(Reading):
         """Return this transaction's change number; the first call takes it."""
 
     @abstractmethod
-    def add_trial(self, row: TrialRow) -> None:
-        """Append a trial; its number must be the next."""
+    def first_time(self, request: str) -> bool:
+        """Note the name of a request; False when a committed transaction has noted it before: it was carried out."""
+
+    @abstractmethod
+    def add_trials(self, rows: Sequence[TrialRow]) -> None:
+        """Append trials; their numbers must be the next ones."""
 
     @abstractmethod
     def update_trial(self, row: TrialRow) -> None:
-        """Replace a trial that is not settled."""
+        """Change state, rewards, lease, note and moment of telling of a running trial; the rest of it never changes."""
 
     @abstractmethod
     def add_action(self, row: ActionRow) -> None:
@@ -120,9 +134,14 @@ class Storage(ABC):
 
     url: str
 
+    @property
+    def shown(self) -> str:
+        """The address as it may be shown: without a password."""
+        return self.url
+
     @abstractmethod
     def create(self, record: StudyRecord) -> None:
-        """Keep a new study, or raise StudyError when the name exists already."""
+        """Keep a new study, or raise StudyError when the name exists already; the very same record may be repeated."""
 
     @abstractmethod
     def load(self, name: str) -> StudyRecord:

@@ -11,13 +11,15 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError
 
 from surepath._optional import need
 from surepath.errors import StorageError
 from surepath.study.storage.contract import TransientError
 
 BUSY_MS = 10_000  # how long SQLite itself waits for a lock
+LOCK_MS = 10_000  # how long PostgreSQL does
+IDLE_MS = 120_000  # after which PostgreSQL ends the transaction of a worker that hangs, so that others can go on
 PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
 
 
@@ -43,10 +45,17 @@ def read_url(text: str) -> URL:
 def open_engine(url: URL) -> Engine:
     """Create the engine of a database, with the settings that studies rely on."""
     if url.get_backend_name() != "sqlite":
-        # A pool may hold connections of a server that has been restarted since: each is tried before use.
-        return create_engine(
-            url, pool_pre_ping=True, pool_size=5, max_overflow=20, connect_args={"connect_timeout": 10}
-        )
+        # A pool may hold connections of a server that has been restarted since: the first use finds out, empties the
+        # pool and is repeated (retry.py), which costs nothing while the server is there.
+        engine = create_engine(url, pool_size=5, max_overflow=20, connect_args={"connect_timeout": 10})
+
+        @event.listens_for(engine, "connect")
+        def _limit(connection: Any, _record: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET lock_timeout = {LOCK_MS}; SET idle_in_transaction_session_timeout = {IDLE_MS}")
+            connection.commit()
+
+        return engine
     if url.database in (None, "", ":memory:"):
         raise StorageError(
             'a SQLite study needs a file, "sqlite:///study.db"; storage="memory" keeps it in this process'
@@ -73,10 +82,11 @@ def open_engine(url: URL) -> Engine:
     return engine
 
 
-def in_words(error: SQLAlchemyError, url: URL) -> StorageError:
+def in_words(error: Exception, url: URL) -> StorageError:
     """Turn a database error into one of ours."""
     place = str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
-    cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+    origin = getattr(error, "orig", None) or error
+    cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
     low = cause.lower()
     if "not a database" in low or "malformed" in low:
         return StorageError(f"{place} is not a SQLite database, or it is damaged ({cause})")
@@ -88,28 +98,34 @@ def in_words(error: SQLAlchemyError, url: URL) -> StorageError:
         return StorageError(f"{place} cannot be opened: no permission, or it is a folder")
     if "locked" in low or "busy" in low:
         return TransientError(f"{place} is locked by another writer for too long")
-    if isinstance(error, DBAPIError) and (error.connection_invalidated or _lost(error, low)):
+    if getattr(error, "connection_invalidated", False) or _passing(origin, low):
         return TransientError(f"no connection to {place} ({cause})")
     return StorageError(f"{place}: {cause}")
 
 
-def _lost(error: DBAPIError, text: str) -> bool:
-    words = (
-        "connection",
-        "server closed",
-        "terminating",
-        "shutting down",
-        "starting up",
-        "recovery mode",
-        "consuming input",
-        "could not receive",
-        "could not send",
-        "serialize access",
-        "deadlock",
-    )
-    return type(error.orig).__name__ in (
-        "OperationalError",
-        "InterfaceError",
-        "AdminShutdown",
-        "CannotConnectNow",
-    ) and any(word in text for word in words)
+# PostgreSQL's classes of errors: connection lost, shutdown or start, deadlock and the like, too many connections, a
+# lock not to be had in time, a transaction that hung.
+PASSING_STATES = ("08", "57P", "40", "53300", "55P03", "25P03")
+PASSING_WORDS = (
+    "connection",
+    "server closed",
+    "terminating",
+    "shutting down",
+    "starting up",
+    "recovery mode",
+    "consuming input",
+    "could not receive",
+    "could not send",
+)
+NOT_PASSING = ("authentication", "does not exist", "no password", "pg_hba")  # no waiting helps
+
+
+def _passing(origin: Exception, text: str) -> bool:
+    state = getattr(origin, "sqlstate", None)
+    if state:
+        return str(state).startswith(PASSING_STATES)
+    kinds = {kind.__name__ for kind in type(origin).__mro__}
+    whole = str(origin).lower()
+    if not kinds & {"OperationalError", "InterfaceError"} or any(word in whole for word in NOT_PASSING):
+        return False
+    return any(word in text for word in PASSING_WORDS)

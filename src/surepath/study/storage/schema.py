@@ -21,15 +21,15 @@ def revision(connection: Connection) -> str | None:
     return None if found is None else str(found)
 
 
-def check_schema(connection: Connection) -> bool:
-    """Tell whether the tables are there and current; refuse those of a newer version."""
+def check_schema(connection: Connection) -> bool | None:
+    """Tell whether the tables are current, None when there are none; refuse those of a newer version."""
     found = revision(connection)
     if found is not None and found not in REVISIONS:
         raise StorageError(
             f"this database has schema {found}, made by a newer surepath; this version knows up to {REVISIONS[-1]}. "
             f"Upgrade surepath to open it"
         )
-    return found == REVISIONS[-1]
+    return None if found is None else found == REVISIONS[-1]
 
 
 def upgrade(connection: Connection) -> None:

@@ -20,17 +20,25 @@ metadata = MetaData()
 
 STUDY = "surepath_studies.id"
 
+# Long texts stand last: SQLite need not read through them to get at the rest.
 studies = Table(
     "surepath_studies",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("problem", Text, nullable=False),
-    Column("problem_hash", Text, nullable=False),
-    Column("settings", Text, nullable=False),
-    Column("options", Text, nullable=False),
     Column("created", Double, nullable=False),
     Column("version", Text, nullable=False),
+    Column("problem_hash", Text, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("problem", Text, nullable=False),
+)
+
+# A row a study, its lock: what every write changes, apart from what never changes.
+heads = Table(
+    "surepath_heads",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY), primary_key=True),
     Column("changes", BigInteger, nullable=False),
     Column("trials", BigInteger, nullable=False),
 )
@@ -82,6 +90,13 @@ queue = Table(
     Column("source", Text, nullable=False),
     Column("of", BigInteger),
     Column("at", Double, nullable=False),
+)
+
+requests = Table(
+    "surepath_requests",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY), primary_key=True),
+    Column("request", Text, primary_key=True),
 )
 
 snapshots = Table(

@@ -16,12 +16,16 @@ def upgrade() -> None:
         "surepath_studies",
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("name", sa.Text, nullable=False, unique=True),
-        sa.Column("problem", sa.Text, nullable=False),
-        sa.Column("problem_hash", sa.Text, nullable=False),
-        sa.Column("settings", sa.Text, nullable=False),
-        sa.Column("options", sa.Text, nullable=False),
         sa.Column("created", sa.Double, nullable=False),
         sa.Column("version", sa.Text, nullable=False),
+        sa.Column("problem_hash", sa.Text, nullable=False),
+        sa.Column("options", sa.Text, nullable=False),
+        sa.Column("settings", sa.Text, nullable=False),
+        sa.Column("problem", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "surepath_heads",
+        sa.Column("study", sa.Integer, sa.ForeignKey(STUDY), primary_key=True),
         sa.Column("changes", sa.BigInteger, nullable=False),
         sa.Column("trials", sa.BigInteger, nullable=False),
     )
@@ -70,6 +74,11 @@ def upgrade() -> None:
         sa.Column("at", sa.Double, nullable=False),
     )
     op.create_table(
+        "surepath_requests",
+        sa.Column("study", sa.Integer, sa.ForeignKey(STUDY), primary_key=True),
+        sa.Column("request", sa.Text, primary_key=True),
+    )
+    op.create_table(
         "surepath_snapshots",
         sa.Column("study", sa.Integer, sa.ForeignKey(STUDY), primary_key=True),
         sa.Column("format", sa.Integer, primary_key=True, autoincrement=False),
@@ -80,5 +89,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for table in ("snapshots", "queue", "actions", "trials", "studies"):
+    for table in ("snapshots", "requests", "queue", "actions", "trials", "heads", "studies"):
         op.drop_table(f"surepath_{table}")

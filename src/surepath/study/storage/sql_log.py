@@ -1,0 +1,160 @@
+"""Reading and writing the log of one study inside a transaction of an SQL database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from surepath.errors import StorageError
+from surepath.study.storage import statements as sql
+from surepath.study.storage.contract import Reading, Writing
+from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, TrialRow
+
+
+class SqlReading(Reading):
+    """One consistent state of a study."""
+
+    def __init__(self, connection: Connection, study: Any, now: float) -> None:
+        self._connection = connection
+        self.study, self._changes, self._trials = int(study[0]), int(study[1]), int(study[2])
+        self._created, self._now = float(study[3]), now
+
+    def run(self, statement: Any, **values: Any) -> Any:
+        """Execute a statement of this study in this transaction."""
+        return self._connection.execute(statement, {"the_study": self.study, **values})
+
+    def now(self) -> float:
+        return self._now
+
+    def created(self) -> float:
+        return self._created
+
+    def last_change(self) -> int:
+        return self._changes
+
+    def last_number(self) -> int:
+        return self._trials
+
+    def trial(self, number: int) -> TrialRow | None:
+        if not 0 < number <= self._trials:
+            return None
+        found = _rows(self.run(sql.TRIAL, the_number=number))
+        return found[0] if found else None
+
+    def trials(self, first: int, limit: int) -> list[TrialRow]:
+        return _rows(self.run(sql.TRIALS, the_number=max(first, 1), the_limit=limit))
+
+    def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
+        if change >= self._changes:
+            return []
+        return _rows(self.run(sql.CHANGED, the_change=change, the_last=self._changes, the_limit=limit))
+
+    def trials_of(self, number: int) -> list[TrialRow]:
+        return _rows(self.run(sql.TRIALS_OF, the_number=number))
+
+    def trials_of_request(self, request: str) -> list[TrialRow]:
+        return _rows(self.run(sql.TRIALS_OF_REQUEST, the_request=request))
+
+    def expired(self, now: float, limit: int) -> list[TrialRow]:
+        return _rows(self.run(sql.EXPIRED, the_time=now, the_limit=limit))
+
+    def actions_after(self, number: int) -> list[ActionRow]:
+        return [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
+
+    def queue(self, limit: int) -> list[QueueRow]:
+        rows = map(QueueRow._make, self.run(sql.QUEUE, the_limit=limit))
+        return [row._replace(path=tuple(json.loads(row.path))) for row in rows]  # type: ignore[arg-type]
+
+    def snapshot(self, format: int) -> SnapshotRow | None:
+        row = self.run(sql.SNAPSHOT, the_format=format).first()
+        return None if row is None else SnapshotRow._make(row)._replace(content=bytes(row.content))
+
+    def snapshot_prefix(self, format: int) -> int:
+        return int(self.run(sql.SNAPSHOT_PREFIX, the_format=format).scalar() or 0)
+
+
+class SqlWriting(SqlReading, Writing):
+    """A transaction that excludes every other writer of the study."""
+
+    _change: int | None = None
+
+    def change(self) -> int:
+        if self._change is None:
+            self._change = self._changes + 1
+        return self._change
+
+    def finish(self) -> None:
+        """Write the counters, which every change of the log moves; called once, before the commit."""
+        if self._change is not None:
+            self.run(sql.COUNT, new_changes=self._change, new_trials=self._trials)
+
+    def first_time(self, request: str) -> bool:
+        if self.run(sql.REQUEST, the_request=request).first() is not None:
+            return False
+        self._insert(sql.ADD_REQUEST, [{"study": self.study, "request": request}])
+        return True
+
+    def _insert(self, statement: Any, values: list[dict[str, Any]]) -> None:
+        self._connection.execute(statement, values[0] if len(values) == 1 else values)
+
+    def add_trials(self, rows: Sequence[TrialRow]) -> None:
+        for number, row in enumerate(rows, start=self._trials + 1):
+            if row.number != number:
+                raise StorageError(f"trial {row.number} cannot follow trial {number - 1}")
+        if rows:
+            own = {"study": self.study, "change": self.change()}
+            self._insert(sql.ADD_TRIAL, [{**_written(row), **own} for row in rows])
+            self._trials = rows[-1].number
+
+    def update_trial(self, row: TrialRow) -> None:
+        done = self.run(
+            sql.UPDATE_TRIAL,
+            the_number=row.number,
+            new_state=row.state,
+            new_rewards=json.dumps(row.rewards),
+            new_lease=row.lease,
+            new_told=row.told,
+            new_note=row.note,
+            new_change=self.change(),
+        )
+        if done.rowcount != 1:
+            raise StorageError(f"trial {row.number} does not exist or is settled: it cannot be changed")
+
+    def add_action(self, row: ActionRow) -> None:
+        last = self.run(sql.LAST_ACTION).scalar() or 0
+        if row.number != last + 1:
+            raise StorageError(f"action {row.number} cannot follow action {last}")
+        self._insert(sql.ADD_ACTION, [{**row._asdict(), "study": self.study, "change": self.change()}])
+
+    def add_to_queue(self, row: QueueRow, *, front: bool = False) -> int:
+        first, last = self.run(sql.QUEUE_ENDS).one()
+        number = 0 if first is None else (first - 1 if front else last + 1)
+        values = {**row._asdict(), "number": number, "path": json.dumps(row.path), "study": self.study}
+        self._insert(sql.ADD_TO_QUEUE, [values])
+        self.change()
+        return int(number)
+
+    def take_from_queue(self, number: int) -> None:
+        self.run(sql.TAKE_FROM_QUEUE, the_number=number)
+        self.change()
+
+    def save_snapshot(self, row: SnapshotRow) -> None:
+        self.run(sql.DROP_SNAPSHOTS, the_format=row.format)
+        self._insert(sql.ADD_SNAPSHOT, [{**row._asdict(), "study": self.study}])
+
+
+def _rows(found: Iterable[Any]) -> list[TrialRow]:
+    path, rewards = TrialRow._fields.index("path"), TrialRow._fields.index("rewards")
+    rows = []
+    for row in found:
+        values = list(row)
+        values[path], values[rewards] = tuple(json.loads(values[path])), tuple(json.loads(values[rewards]))
+        rows.append(TrialRow._make(values))
+    return rows
+
+
+def _written(row: TrialRow) -> dict[str, Any]:
+    return {**row._asdict(), "path": json.dumps(row.path), "rewards": json.dumps(row.rewards)}
