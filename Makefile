@@ -38,7 +38,7 @@ $(VENV)/.dev: pyproject.toml requirements/dev.txt | $(BIN)/python
 # Nothing is imported from the folder one stands in.
 demo: export PYTHONSAFEPATH = 1
 demo: $(VENV)/.core
-	$(BIN)/surepath demo
+	$(BIN)/surepath demo --study surepath-demo.db
 
 test: $(VENV)/.dev lint types
 	$(BIN)/python tests/run.py

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -32,7 +33,7 @@ def serve(
     from surepath.web.access import Access
     from surepath.web.server import serve as run
 
-    def started(address: str, access: Access) -> None:
+    def started(address: str, access: Access, _: Any) -> None:
         if as_json:
             print_json({"address": address, "read_token": access.read_token, "write_token": access.write_token})
         else:
@@ -42,12 +43,11 @@ def serve(
     run(storage, host, port, read_token, write_token, started)
 
 
-def lines(address: str, access: object) -> list[str]:
+def lines(address: str, access: Any, rest: str = "") -> list[str]:
     """Say where the page is; a link carries its token after #, which no browser sends and no server logs."""
-    write, read = getattr(access, "write_token", None), getattr(access, "read_token", None)
     text = []
-    if write is not None:
-        text.append(f"to look, ask and tell:  {address}#token={write}")
-    if read is not None:
-        text.append(f"to look only:           {address}#token={read}")
+    if access.write_token is not None:
+        text.append(f"to look, ask and tell:  {address}#token={quote(access.write_token, safe='')}{rest}")
+    if access.read_token is not None:
+        text.append(f"to look only:           {address}#token={quote(access.read_token, safe='')}{rest}")
     return [*text, "Ctrl-C ends it; nothing is lost"]

@@ -42,7 +42,7 @@ class Watcher:
         with self.at.look() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
             if self._seen is not None and self._seen["change"] == fold.change:
                 return None
-            learner: Any = fold.learner
+            learner: Any = fold.view
             now = {
                 "change": fold.change,
                 "visits": learner.visits,
@@ -99,6 +99,10 @@ class Watchers:
     def __init__(self) -> None:
         self._by_name: dict[str, Watcher] = {}
         self.closing = False
+
+    def watched(self, name: str) -> bool:
+        """Tell whether anybody listens to a study."""
+        return name in self._by_name and bool(self._by_name[name].listeners)
 
     def close(self) -> None:
         """End all streams."""

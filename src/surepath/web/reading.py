@@ -66,7 +66,7 @@ def show_graph(
     """
     end = at.study.mdp.horizon - 1
     with at.look() as fold:
-        learner: Any = fold.learner
+        learner: Any = fold.view
         low, high = min(first, end), end if last is None else min(last, end)
         low = min(low, high)
         path = learner.recommend().tolist()
@@ -127,7 +127,7 @@ def one_trial(at: Meant, number: int) -> Any:
 def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
     """Name the strongest challengers of the plan in hand, and what tells them apart."""
     with at.look() as fold:
-        return rivals.explain(fold.learner, challengers)
+        return rivals.explain(fold.view, challengers)
 
 
 @router.get("/forecast")

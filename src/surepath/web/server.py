@@ -37,7 +37,7 @@ def serve(
     port: int = PORT,
     read_token: str | None = None,
     write_token: str | None = None,
-    started: Callable[[str, Access], None] | None = None,
+    started: Callable[[str, Access, Any], None] | None = None,
 ) -> None:
     """Serve until interrupted.
 
@@ -47,7 +47,7 @@ def serve(
         port: The port; 0 takes a free one.
         read_token: Lets people look.
         write_token: Lets people look, ask and tell.
-        started: Called with the page's address and the tokens once it is open.
+        started: Called with the page's address, the tokens and the application, just before requests are taken.
     """
     need("fastapi", "web")
     uvicorn: Any = need("uvicorn", "web")
@@ -70,5 +70,5 @@ def serve(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE, server_header=False, date_header=False
     )
     if started is not None:
-        started(address, access)
+        started(address, access, app)
     Server(config).run(sockets=[place])

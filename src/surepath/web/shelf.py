@@ -32,7 +32,7 @@ class Opened(NamedTuple):
         with self.study._lock:
             self.study.sync()
             fold = self.study._fold
-            learner: Any = fold.learner
+            learner: Any = fold.view
             self.history.note(fold.prefix, float(learner.certified_gap()), float(learner.epsilon))
             yield fold
 

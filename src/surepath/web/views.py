@@ -25,7 +25,7 @@ LARGE = 2_000  # arcs beyond which the challengers are looked up for the drawing
 
 def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
     """Return what is proven now, in numbers and in one sentence, and who works on it."""
-    learner: Any = fold.learner
+    learner: Any = fold.view
     path, gap = learner.recommend(), float(learner.certified_gap())
     running = sorted(row for row in fold.window.values() if row.state == RUNNING)
     found: dict[str, Any] = plain(
@@ -108,7 +108,7 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
 
 def warnings(mdp: MDP, fold: Fold) -> list[str]:
     """List what people should know: noise that differs from what was declared, failures, exclusions."""
-    learner: Any = fold.learner
+    learner: Any = fold.view
     found = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
     failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     for arc in failing[:5].tolist():

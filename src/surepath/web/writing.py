@@ -19,9 +19,9 @@ router = APIRouter(prefix="/api", tags=["writing"])
 
 
 class Remembered:
-    """The request keys of verbs that the log itself does not know again; forgotten when the server restarts.
+    """The request keys of decisions, which the log does not know again; forgotten when the server restarts.
 
-    An ask is known again by the log, a tell by what it says. A plan queued twice is valid data, so forgetting is safe.
+    Forgetting is safe: an option excluded twice is excluded, and a second tightening to the same epsilon is refused.
     """
 
     def __init__(self, most: int = 10_000) -> None:
@@ -94,9 +94,9 @@ def cancel(at: Meant, who: Writer, number: int) -> dict[str, Any]:
 
 
 @router.post("/enqueue")
-def enqueue(request: Request, at: Meant, who: Writer, body: bodies.Enqueue) -> dict[str, Any]:
+def enqueue(at: Meant, who: Writer, body: bodies.Enqueue) -> dict[str, Any]:
     """Queue a plan to be handed out next."""
-    request.app.state.remembered.once("enqueue", at.study.name, body.request, lambda: at.study.enqueue(body.plan))
+    at.study.enqueue(body.plan, request=body.request)
     return {"outcome": "queued"}
 
 
