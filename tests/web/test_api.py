@@ -312,7 +312,8 @@ def test_unknown_studies_and_trials(storage: MemoryStorage, writer: Caller) -> N
     for verb in ("tell", "fail", "renew", "cancel"):
         body = {"rewards": [1.0]} if verb == "tell" else {}
         assert writer.post(f"trials/7/{verb}", body, study="..", expect=404)["message"] == "there is no trial 7"
-    assert writer.get("trials/0", study="..", expect=404)["error"] == "StudyError"
+    assert writer.get("trials/5", study="..", expect=404)["error"] == "StudyError"
+    assert writer.get("trials/0", study="..", expect=422)["error"] == "input"
 
 
 def test_errors_say_nothing_of_the_machine(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,7 @@ from surepath.study.storage.contract import Storage
 from surepath.web import faults, reading, writing
 from surepath.web.access import Access
 from surepath.web.changes import Watchers
-from surepath.web.deps import Meant
+from surepath.web.deps import ANSWERS, Meant
 from surepath.web.guard import Guard
 from surepath.web.shelf import Shelf
 
@@ -49,7 +49,7 @@ def create_app(storage: str | Storage, access: Access) -> FastAPI:
     app.include_router(reading.router)
     app.include_router(writing.router)
 
-    @app.get("/api/changes", tags=["reading"], response_class=StreamingResponse)
+    @app.get("/api/changes", tags=["reading"], responses=ANSWERS, response_class=StreamingResponse)
     async def changes(request: Request, at: Meant) -> StreamingResponse:
         """Stream what changes in a study as server-sent events: `hello`, then `change` with what differs."""
         watchers: Watchers = request.app.state.watchers

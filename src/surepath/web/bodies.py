@@ -32,7 +32,7 @@ class Ask(Body):
 class Tell(Body):
     """Report scores: one per step, in order or by step."""
 
-    rewards: Scores
+    rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
 
 
 class Fail(Body):
@@ -45,19 +45,19 @@ class Fail(Body):
 class Enqueue(Body):
     """Queue a plan of your own: {step: option}, or arcs."""
 
-    plan: dict[Word, Word | int] | list[int]
+    plan: dict[Word, Word | int] | list[int] = Field(examples=[{"retriever": "bm25", "model": "small"}, [0, 2, 8]])
     request: Key | None = None
 
 
 class Exclude(Body):
     """Mark options as infeasible: {step: option}, or arcs."""
 
-    option: dict[Word, Word | int] | list[int]
+    option: dict[Word, Word | int] | list[int] = Field(examples=[{"retriever": "bm25"}, [2]])
     request: Key | None = None
 
 
 class Tighten(Body):
     """Go on to a smaller epsilon."""
 
-    epsilon: Score
+    epsilon: Score = Field(examples=[0.1])
     request: Key | None = None

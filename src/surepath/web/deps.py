@@ -4,14 +4,37 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, HTTPException, Query, Request
+from fastapi import Depends, HTTPException, Path, Query, Request
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel
 
 from surepath.study.creation import LONGEST_NAME
 from surepath.web.access import READ, WRITE, Access
 from surepath.web.shelf import Opened, Shelf
 
+bearer = HTTPBearer(auto_error=False, description="The read token or the write token of the server.")
 
-def role(request: Request) -> str:
+
+class Problem(BaseModel):
+    """What went wrong: its kind, for programs, and a sentence, for people."""
+
+    error: str
+    message: str
+
+
+# What any route may answer beside its result; part of the description at /api/openapi.json.
+ANSWERS: dict[int | str, dict[str, object]] = {
+    401: {"model": Problem, "description": "No token, or a wrong one"},
+    403: {"model": Problem, "description": "The token may only read"},
+    404: {"model": Problem, "description": "No such study or trial"},
+    409: {"model": Problem, "description": "The study refuses: it is done, or the trial is settled otherwise"},
+    413: {"model": Problem, "description": "The body is too large"},
+    422: {"model": Problem, "description": "The input is wrong"},
+    503: {"model": Problem, "description": "The storage is busy or away"},
+}
+
+
+def role(request: Request, _: Annotated[object, Depends(bearer)]) -> str:
     """Return the caller's role, or refuse; a refused login is counted and logged."""
     access: Access = request.app.state.access
     header = request.headers.get("authorization")
@@ -46,3 +69,4 @@ def opened(
 Reader = Annotated[str, Depends(role)]
 Writer = Annotated[str, Depends(may_write)]
 Meant = Annotated[Opened, Depends(opened)]
+Number = Annotated[int, Path(ge=1, le=2**53, description="Number of the trial.", examples=[1])]

@@ -10,13 +10,13 @@ from fastapi.responses import JSONResponse
 from surepath._version import __version__
 from surepath.study.states import SETTLED
 from surepath.web import rivals, views
-from surepath.web.deps import Meant, Reader
+from surepath.web.deps import ANSWERS, Meant, Number, Reader
 from surepath.web.faults import NotFound
 from surepath.web.picture import arc_values, chosen_arcs, graph
 from surepath.web.plain import plain, rounded
 from surepath.web.shelf import Opened, Shelf
 
-router = APIRouter(prefix="/api", tags=["reading"])
+router = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS)
 
 MOST_NAMES = 1_000
 State = Annotated[str | None, Query(pattern="^(running|" + "|".join(sorted(SETTLED)) + ")$")]
@@ -112,12 +112,10 @@ def trials(
 
 
 @router.get("/trials/{number}")
-def one_trial(at: Meant, number: int) -> Any:
+def one_trial(at: Meant, number: Number) -> Any:
     """Return one trial."""
-    row = None
-    if 1 <= number <= 2**53:
-        with at.study.storage.reading(at.study.name) as log:
-            row = log.trial(number)
+    with at.study.storage.reading(at.study.name) as log:
+        row = log.trial(number)
     if row is None:
         raise NotFound(f"there is no trial {number}")
     return plain(views.trial(at.study.mdp, row))

@@ -10,12 +10,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from surepath.web import bodies
-from surepath.web.deps import Meant, Writer
+from surepath.web.deps import ANSWERS, Meant, Number, Writer
 from surepath.web.faults import NotFound
 from surepath.web.plain import plain
 from surepath.web.shelf import Opened
 
-router = APIRouter(prefix="/api", tags=["writing"])
+router = APIRouter(prefix="/api", tags=["writing"], responses=ANSWERS)
 
 
 class Remembered:
@@ -69,25 +69,25 @@ def ask(at: Meant, who: Writer, body: bodies.Ask) -> Any:
 
 
 @router.post("/trials/{number}/tell")
-def tell(at: Meant, who: Writer, number: int, body: bodies.Tell) -> dict[str, Any]:
+def tell(at: Meant, who: Writer, number: Number, body: bodies.Tell) -> dict[str, Any]:
     """Report the scores of a trial."""
     return {"outcome": at.study.tell(_known(at, number), body.rewards)}
 
 
 @router.post("/trials/{number}/fail")
-def fail(at: Meant, who: Writer, number: int, body: bodies.Fail) -> dict[str, Any]:
+def fail(at: Meant, who: Writer, number: Number, body: bodies.Fail) -> dict[str, Any]:
     """Report that a trial failed."""
     return {"outcome": at.study.fail(_known(at, number), body.rewards, body.note)}
 
 
 @router.post("/trials/{number}/renew")
-def renew(at: Meant, who: Writer, number: int) -> dict[str, Any]:
+def renew(at: Meant, who: Writer, number: Number) -> dict[str, Any]:
     """Extend a lease from now."""
     return {"lease_until": at.study.renew(_known(at, number))}
 
 
 @router.post("/trials/{number}/cancel")
-def cancel(at: Meant, who: Writer, number: int) -> dict[str, Any]:
+def cancel(at: Meant, who: Writer, number: Number) -> dict[str, Any]:
     """Give a trial back that was not run."""
     at.study.cancel(_known(at, number))
     return {"outcome": "cancelled"}
