@@ -109,8 +109,10 @@ COMMANDS = (
     "bound",
     "estimate",
     "simulate",
+    "study",
     "experiment",
     "reproduce",
+    "verify",
     "serve",
 )
 for _command in COMMANDS:

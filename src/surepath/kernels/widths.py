@@ -9,7 +9,8 @@ mixture    b(n) = sigma sqrt(2 (n + c) (log(M / delta) + log(1 + n / c) / 2)) / 
            supermartingale for every l; mixed over l ~ Normal(0, 1 / c) it is
            sqrt(c / (n + c)) exp(S_n^2 / (2 (n + c))), again a supermartingale started at 1. Ville's inequality at
            level delta / M, a union over the M arcs, and |S_n| sigma / n as the deviation give b(n), valid for all
-           arcs and all n at once. It never needs the n^2 of the paper's union over n.
+           arcs and all n at once. It never needs the n^2 of the paper's union over n, but is
+           wider for the first 15 to 60 visits (more arcs and smaller delta: later).
 empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n = 0. What the authors ran: no union
            over arcs or times, hence NO guarantee.
 uncapped   b(n) = sigma sqrt(2 log((n + 1) / delta) / n), infinite while n = 0. What the paper's appendix says it used:
