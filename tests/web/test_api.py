@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from surepath.study.storage.memory import MemoryStorage
 from surepath.web.access import Access, open_access
 from surepath.web.app import create_app
 from surepath.web.guard import LARGEST_BODY
+from surepath.web.outlook import Outlook
 from tests.web.site import READ, WRITE, database, new_study, score
 
 
@@ -196,6 +198,44 @@ def test_challengers_are_named_with_what_tells_them_apart(storage: MemoryStorage
     for rival in rivals:
         assert "in place of" in rival["words"]
         assert "may still be better by up to" in rival["words"]
+
+
+def test_the_forecast_says_how_many_trials_are_left(storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage, trials=60, sigma=1.0)
+    found = reader.get("forecast")
+    assert (
+        found["words"] == f"Roughly {found['trials_left']:,} more trials, if the gap goes on falling with the root of "
+        "their number."
+    )
+    assert found["trials_left"] > 0
+    new_study(storage, "new")
+    assert reader.get("forecast", study="new") == {"trials_left": None, "words": ""}
+    new_study(storage, "done", trials=60)
+    assert reader.get("forecast", study="done")["trials_left"] == 0
+    assert not study.done
+
+
+def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = threading.Event()
+
+    class Slow:
+        def to_dict(self) -> dict[str, float]:
+            return {"trials_left": 7.0, "worst": float("inf")}
+
+        def __str__(self) -> str:
+            return "about 7 trials"
+
+    def forecast(self: Study) -> Slow:
+        made.wait(10)
+        return Slow()
+
+    monkeypatch.setattr(Study, "forecast", forecast, raising=False)
+    outlook = Outlook(new_study("memory", trials=60, sigma=1.0))
+    assert outlook.get()["words"].startswith("Roughly")
+    made.set()
+    assert outlook._worker is not None
+    outlook._worker.join()
+    assert outlook.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials."}
 
 
 def test_who_has_no_token_sees_nothing(client: TestClient, storage: MemoryStorage) -> None:

@@ -131,7 +131,7 @@ def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> A
 @router.get("/forecast")
 def forecast(at: Meant) -> Any:
     """Say how many trials are left, as far as can be told."""
-    return views.forecast(at.study)
+    return at.outlook.get()
 
 
 @router.get("/certificate")

@@ -16,15 +16,17 @@ from surepath.study.storage.open import open_storage
 from surepath.study.study import Study
 from surepath.web.faults import NotFound
 from surepath.web.history import History
+from surepath.web.outlook import Outlook
 
 MOST_OPEN = 64
 
 
 class Opened(NamedTuple):
-    """A study and its history."""
+    """A study, its history and its forecast."""
 
     study: Study
     history: History
+    outlook: Outlook
 
     @contextmanager
     def look(self) -> Iterator[Fold]:
@@ -71,7 +73,7 @@ class Shelf:
             raise
         except StudyError as error:
             raise NotFound(str(error)) from None
-        return Opened(study, History(study))
+        return Opened(study, History(study), Outlook(study))
 
     def close(self) -> None:
         """Release the database's connections."""

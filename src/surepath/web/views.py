@@ -207,17 +207,6 @@ def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
     return any(wanted in word.casefold() for word in words)
 
 
-def forecast(study: Study) -> dict[str, Any]:
-    """Return the study's forecast of trials left."""
-    make = getattr(study, "forecast", None)
-    if make is None:
-        return {"words": ""}
-    found = make()
-    fields = found.to_dict() if hasattr(found, "to_dict") else dict(getattr(found, "__dict__", {}))
-    return {**plain(fields), "words": str(found)}
-
-
 def certificate(study: Study) -> dict[str, Any]:
     """Return the study's certificate as plain values."""
-    found: Any = study.certificate()  # type: ignore[attr-defined]
-    return found.to_dict()  # type: ignore[no-any-return]
+    return study.certificate().to_dict()

@@ -54,7 +54,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     const [found, ahead] = await Promise.all([get("explain", query), get("forecast", query)]);
     set(rivals, found.rivals.map((rival) => h("li", {}, h("strong", {}, number(rival.bound)), h("div", {}, differs(rival)))));
     setText(rivalNote, found.rivals.length ? "" : status.certified_gap === null ? "Challengers are named once every option has a score." : found.remark && status.learner !== "Challenger" ? found.remark : "No plan that is left can be better.");
-    setText(forecast, status.done ? "Nothing is left to do: what was asked for is proven." : ahead.words || "A forecast comes with the first proven gap.");
+    setText(forecast, ahead.words || "A forecast comes with the first proven gap.");
   }
 
   const bench = mayWrite ? new Bench(name, () => trials.first()) : null;
