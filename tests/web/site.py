@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ import numpy as np
 import uvicorn
 
 from surepath import MDP, Study
+from surepath.study.storage.records import TrialRow
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from surepath.web.history import _Past
@@ -93,15 +92,13 @@ def long_study(storage: str, trials: int, name: str = "long") -> None:
     rewards = means[paths] + 0.1 * rng.standard_normal(paths.shape)
     rewards[:, 1] = np.where(means[paths[:, 1]] > 0.5, 0.1 + (rewards[:, 1] - 0.1) * 1e-3, rewards[:, 1])  # near ties
     rows = [
-        (1, i + 1, "complete", json.dumps(path), "asked", json.dumps(reward), "worker", 0.0, 0.0, 0.0, "", i + 1)
+        TrialRow(i + 1, "complete", tuple(path), "asked", rewards=tuple(reward), worker="worker", told=0.0)
         for i, (path, reward) in enumerate(zip(paths.tolist(), np.round(rewards, 3).tolist()))
     ]
-    columns = "study, number, state, path, source, rewards, worker, asked, lease, told, note, change"
-    with sqlite3.connect(storage.removeprefix("sqlite:///")) as file:
-        file.executemany(f"INSERT INTO surepath_trials ({columns}) VALUES ({', '.join('?' * 12)})", rows)
-        file.execute("UPDATE surepath_studies SET trials = ?, changes = ?", (trials, trials))
-    past = _Past(study, trials)
-    for _ in past.points():
+    with study.storage.writing(name) as log:
+        log.add_trials(rows)
+    past = _Past(study)
+    for _ in past.points(trials):
         pass
     fold = study._fold
     fold.learner, fold.prefix = past.learner, trials

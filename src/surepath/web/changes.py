@@ -17,6 +17,7 @@ import numpy as np
 from starlette.concurrency import run_in_threadpool
 
 from surepath.web import views
+from surepath.web.history import thin
 from surepath.web.picture import arc_values
 from surepath.web.plain import rounded
 from surepath.web.shelf import Opened
@@ -36,12 +37,13 @@ class Watcher:
         self.listeners: set[asyncio.Queue[str | None]] = set()
         self.task: asyncio.Task[None] | None = None
         self._seen: dict[str, Any] | None = None
+        self._told = 0  # settled trials up to which points were told for good
 
     def look(self) -> dict[str, Any] | None:
         """Return what differs from the last look, or None."""
         with self.at.look() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
             if self._seen is not None and self._seen["change"] == fold.change:
-                return None
+                return self._more_past(fold.change)
             learner: Any = fold.view
             now = {
                 "change": fold.change,
@@ -53,17 +55,28 @@ class Watcher:
             status = views.status(self.at.study, fold, rows)
             before, self._seen = self._seen, now
             if before is None:
+                self._told = self.at.history.read
                 return {"change": fold.change, "status": status}
             changed = np.zeros(self.at.study.mdp.n_arcs, dtype=bool)
             for name in ("visits", "failures", "active", "excluded"):
                 changed |= before[name] != now[name]
-            last = self.at.history.points()[-1:]
             return {
                 "change": fold.change,
                 "status": status,
                 "arcs": arc_values(learner, np.flatnonzero(changed)),
-                "gap": [[n, *rounded([gap, epsilon])] for n, gap, epsilon in last],
+                "gap": self._new_points(),
             }
+
+    def _more_past(self, change: int) -> dict[str, Any] | None:
+        """Return points that were read since the last look, where nothing else has changed."""
+        if self.at.history.read <= self._told:
+            return None
+        return {"change": change, "gap": self._new_points()}
+
+    def _new_points(self) -> list[list[Any]]:
+        """Return the points after those that were told for good; the last of them are told anew as the log is read."""
+        known, self._told = self._told, self.at.history.read
+        return [[n, *rounded([gap, epsilon])] for n, gap, epsilon in thin(self.at.history.points(known))]
 
     async def run(self) -> None:
         """Look, tell, pause; a fault is told to the listeners and ends the watch."""

@@ -1,16 +1,17 @@
 """The proven gap over trials, thinned here so that a million trials draw in an instant.
 
-The past of a study is read from its log once, in the background: Challenger is given the sums after some three hundred
-prefixes (its bound holds at all of them at once, whichever are looked at); other learners are fed trial by trial, for
-the first `MOST_REPLAYED` trials. From then on every look at the study adds a point.
+A thread of its own follows the log. It gives Challenger the sums after more and more trials: after every one at first,
+then after one in a hundred of those before (its bound holds at all of them at once, whichever are looked at). Other
+learners are fed trial by trial, for the first `MOST_REPLAYED` trials. What is proven at this moment is the last point.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from bisect import bisect_left
-from math import inf
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ import numpy as np
 from surepath.learners.registry import build
 from surepath.study.fold import EXCLUDE, PAGE, worst_reward
 from surepath.study.states import EXPIRED, FAILED, PARTIAL, WORST
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage.records import ActionRow, TrialRow
 from surepath.study.study import Study
+
+log = logging.getLogger("surepath.web")
 
 POINTS = 400
 MOST_REPLAYED = 20_000
@@ -42,7 +45,7 @@ def thin(points: list[Point], most: int = POINTS) -> list[Point]:
 
 
 def grid(last: int, most: int = POINTS) -> list[int]:
-    """Return the trials after which the gap is looked at: all of them, or evenly and logarithmically spread ones."""
+    """Return numbers of trials up to the last: all of them, or evenly and logarithmically spread ones."""
     if last <= most:
         return list(range(1, last + 1))
     even = np.linspace(1, last, most // 2)
@@ -54,88 +57,112 @@ class History:
     """The gap history of one study; safe to use from several threads.
 
     Attributes:
-        complete: Whether the past has been read to its end.
-        missing: Trials after which the past was not looked at, because it is too long for this learner.
+        read: Settled trials up to which the log has been read.
     """
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.complete, self.missing = False, 0
+        self.read = 0
+        self._wanted = 0
         self._past: list[Point] = []
-        self._live: list[Point] = []
+        self._now: list[Point] = []  # what was proven when somebody looked, after what has been read
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
+        self._follower: _Past | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the past has been read as far as it will be."""
+        with self._lock:
+            return self.read >= self._wanted
+
+    @property
+    def missing(self) -> int:
+        """Trials after which the past is not looked at, because there are too many for this learner."""
+        follower = self._follower
+        return 0 if follower is None or follower.in_blocks else max(0, self._wanted - MOST_REPLAYED)
 
     def note(self, prefix: int, gap: float, epsilon: float) -> None:
-        """Add what is proven now."""
+        """Add what is proven now, and read on."""
         with self._lock:
-            if self._live and self._live[-1][0] == prefix:
-                self._live.pop()
+            if self._now and self._now[-1][0] >= prefix:
+                self._now.pop()
             if prefix > 0:
-                self._live.append((prefix, gap, epsilon))
-            if len(self._live) > 2 * POINTS:
-                self._live = thin(self._live)
-        if self._reader is None:
-            self._reader = threading.Thread(target=self._read, args=(prefix,), daemon=True, name="surepath-history")
-            self._reader.start()
+                self._now.append((prefix, gap, epsilon))
+            if len(self._now) > 2 * POINTS:
+                self._now = thin(self._now)
+            self._wanted = max(self._wanted, prefix)
+            if self.read < self._wanted and (self._reader is None or not self._reader.is_alive()):
+                self._reader = threading.Thread(target=self._read, daemon=True, name="surepath-history")
+                self._reader.start()
 
-    def points(self) -> list[Point]:
-        """Return the thinned points that are known so far."""
+    def points(self, after: int = 0) -> list[Point]:
+        """Return the points that are known so far, thinned; or all of those after a number of trials."""
         with self._lock:
-            first = self._live[0][0] if self._live else inf
-            return thin([point for point in self._past if point[0] < first] + self._live)
+            last = self._past[-1][0] if self._past else 0
+            found = self._past + [point for point in self._now if point[0] > last]
+            if self._now and found[-1][0] == self._now[-1][0]:
+                found[-1] = self._now[-1]
+        return [point for point in found if point[0] > after] if after else thin(found)
 
     def wait(self, seconds: float) -> bool:
         """Wait for the past to be read; returns whether it is."""
-        if self._reader is not None:
-            self._reader.join(seconds)
+        reader = self._reader
+        if reader is not None:
+            reader.join(seconds)
         return self.complete
 
-    # The past ----------------------------------------------------------------------------------------------------
-
-    def _read(self, last: int) -> None:
+    def _read(self) -> None:
         try:
-            past = _Past(self.study, last)
-            self.missing = last - past.last
-            for point in past.points():
+            if self._follower is None:
+                self._follower = _Past(self.study)
+            while not self.complete:
+                for point in self._follower.points(self._wanted):
+                    with self._lock:
+                        self._past.append(point)
+                        self.read = point[0]
+                        if len(self._past) > 4 * POINTS:
+                            self._past = thin(self._past, 2 * POINTS)
                 with self._lock:
-                    self._past.append(point)
-        finally:
-            self.complete = True
+                    self.read = self._wanted
+        except Exception as error:
+            log.error("the history of %r cannot be read: %s", self.study.name, error)
 
 
 class _Past:
     """A learner taken through the prefixes of a log."""
 
-    def __init__(self, study: Study, last: int) -> None:
+    def __init__(self, study: Study) -> None:
         self.study = study
         self.learner: Any = build(json.loads(study.record.settings), study.mdp)
         self.in_blocks = self.learner.name == "Challenger"
-        self.last = last if self.in_blocks else min(last, MOST_REPLAYED)
+        self.number = self.acted = 0
         n = study.mdp.n_arcs
         self.visits, self.sums = np.zeros(n, dtype=np.int64), np.zeros(n)
         self.origin = np.zeros(n)
         self._arcs: list[int] = []
         self._rewards: list[float] = []
-        with study.storage.reading(study.name) as log:
-            self.actions = log.actions_after(0)
+        self.actions: list[ActionRow] = []
 
-    def points(self) -> Any:
-        """Yield the points, in the order of trials."""
-        wanted, number = grid(self.last), 0
+    def points(self, last: int) -> Iterator[Point]:
+        """Go on to a number of settled trials and yield the points on the way."""
+        end = last if self.in_blocks else min(last, MOST_REPLAYED)
         rows: list[TrialRow] = []
-        for target in wanted:
-            while number < target:
-                while self.actions and self.actions[0].after <= number:
+        with self.study.storage.reading(self.study.name) as log:
+            new = log.actions_after(self.acted)
+        self.actions += new
+        self.acted = new[-1].number if new else self.acted
+        while self.number < end:
+            target = min(end, self.number + max(1, self.number // 100))
+            while self.number < target:
+                while self.actions and self.actions[0].after <= self.number:
                     self._act(self.actions.pop(0))
                 if not rows:
                     with self.study.storage.reading(self.study.name) as log:
-                        rows = log.trials(number + 1, PAGE)[::-1]
-                    if not rows:
-                        return
+                        rows = log.trials(self.number + 1, min(PAGE, end - self.number))[::-1]
                 self._take(rows.pop())
-                number += 1
-            yield number, self._gap(), float(self.learner.epsilon)
+                self.number += 1
+            yield self.number, self._gap(), float(self.learner.epsilon)
 
     def _take(self, row: TrialRow) -> None:
         rewards = list(row.rewards)

@@ -18,12 +18,13 @@ export class Gap {
 
   load(points) { this.points = points; this.draw(); }
 
+  // New points replace those from the first of them on; a long page thins its own.
   add(points) {
-    for (const point of points) {
-      while (this.points.length && this.points.at(-1)[0] >= point[0]) this.points.pop();
-      this.points.push(point);
-    }
-    if (points.length) this.draw();
+    if (!points.length) return;
+    while (this.points.length && this.points.at(-1)[0] >= points[0][0]) this.points.pop();
+    this.points.push(...points);
+    if (this.points.length > 1200) this.points = this.points.filter((point, i, all) => i % 2 === 0 || i > all.length - 50);
+    this.draw();
   }
 
   draw() {

@@ -46,7 +46,7 @@ export class Graph {
     }
     const names = graph.steps.slice(graph.first, graph.last + 1).map((step, i) => s("text", {
       class: "step", x: layout.nodes[0].x + (i + 0.5) * layout.column, y: 18, "text-anchor": "middle" },
-    short(graph.named_steps ? step : `step ${step}`, layout.column / 6.6)));
+    short(graph.named_steps ? step : `step ${step}`, layout.column / 7.6)));
     this.nodeMarks = new Map();
     const nodes = s("g", { class: "nodes", "aria-hidden": "true" });
     for (const node of layout.nodes) {

@@ -108,10 +108,11 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       if (joined > 1) Promise.all([loadGraph(), loadGap()]).catch(() => {});
     },
     change: (event) => {
+      if (event.gap) gap.add(event.gap);
+      if (!event.status) return;
       const was = status;
       status = event.status;
       show();
-      if (event.gap) gap.add(event.gap);
       if (event.arcs && !graph.update(event.arcs, status.best_path)) loadGraph().catch(() => {});
       if (event.arcs || was.change !== status.change) later.forEach((run) => run());
     },
