@@ -17,8 +17,10 @@ from surepath.errors import SettingError
 from surepath.study.storage.memory import MemoryStorage
 from surepath.web.access import Access, open_access
 from surepath.web.app import create_app
+from surepath.web.changes import Watcher
 from surepath.web.guard import LARGEST_BODY
 from surepath.web.outlook import Outlook
+from surepath.web.shelf import Shelf
 from tests.web.site import READ, WRITE, database, new_study, score
 
 
@@ -383,6 +385,41 @@ def test_every_answer_forbids_loading_from_elsewhere(client: TestClient) -> None
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
     assert client.get("/docs").status_code == 404
+
+
+def test_a_study_deleted_and_created_anew_is_another(storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage, trials=5)
+    assert reader.get("status")["trials"] == 5
+    storage.delete("rag")
+    assert "there is no study 'rag'" in reader.get("status", study="rag", expect=404)["message"]
+    new_study(storage, epsilon=0.5)
+    assert reader.get("status", study="rag")["trials"] == 0
+    assert reader.get("status")["epsilon"] == 0.5
+
+
+def test_the_stream_tells_only_what_differs(storage: MemoryStorage) -> None:
+    study = new_study(storage)
+    watcher = Watcher(Shelf(storage).get("rag"))
+    first = watcher.look()
+    assert first is not None
+    assert first["status"]["trials"] == 0
+    assert watcher.look() is None
+    trial = study.ask(worker="me")
+    asked = watcher.look()
+    assert asked is not None
+    assert asked["since"] == first["change"] < asked["change"]
+    assert asked["status"]["trials"] == 1
+    assert "best_plan" not in asked["status"]
+    assert "delta" not in asked["status"]
+    assert asked["arcs"]["arc"] == []
+    study.tell(trial, [0.1, 0.2, 0.3])
+    told = watcher.look()
+    assert told is not None
+    assert told["since"] == asked["change"]
+    assert told["arcs"]["arc"] == trial.path.tolist()
+    assert told["arcs"]["mean"] == [0.1, 0.2, 0.3]
+    assert told["gap"][-1] == [1, None, 0.2]
+    json.dumps(told, allow_nan=False)
 
 
 def test_a_study_made_by_another_process_shows_up(tmp_path: Path) -> None:

@@ -40,29 +40,25 @@ class Watcher:
         self._told = 0  # settled trials up to which points were told for good
 
     def look(self) -> dict[str, Any] | None:
-        """Return what differs from the last look, or None."""
+        """Return what differs from the last look, or None; the first time all of the status."""
         with self.at.look() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
-            if self._seen is not None and self._seen["change"] == fold.change:
+            before = self._seen
+            if before is not None and before["change"] == fold.change:
                 return self._more_past(fold.change)
             learner: Any = fold.view
-            now = {
-                "change": fold.change,
-                "visits": learner.visits,
-                "failures": learner.failures,
-                "active": learner.active,
-                "excluded": learner.excluded,
-            }
             status = views.status(self.at.study, fold, rows)
-            before, self._seen = self._seen, now
+            arrays = {name: getattr(learner, name) for name in ("visits", "failures", "active", "excluded")}
+            self._seen = {"change": fold.change, "status": status, **arrays}
             if before is None:
                 self._told = self.at.history.read
                 return {"change": fold.change, "status": status}
             changed = np.zeros(self.at.study.mdp.n_arcs, dtype=bool)
-            for name in ("visits", "failures", "active", "excluded"):
-                changed |= before[name] != now[name]
+            for name, array in arrays.items():
+                changed |= before[name] != array
             return {
+                "since": before["change"],
                 "change": fold.change,
-                "status": status,
+                "status": {name: value for name, value in status.items() if before["status"][name] != value},
                 "arcs": arc_values(learner, np.flatnonzero(changed)),
                 "gap": self._new_points(),
             }
@@ -95,6 +91,11 @@ class Watcher:
             self.tell(None)
             self.task, self._seen = None, None
 
+    @property
+    def change(self) -> int | None:
+        """The change that the next event counts from; None when the next one has all."""
+        return None if self._seen is None else int(self._seen["change"])
+
     def tell(self, text: str | None) -> None:
         """Hand an event to all listeners; None ends their streams."""
         for queue in list(self.listeners):
@@ -115,7 +116,8 @@ class Watchers:
 
     def watched(self, name: str) -> bool:
         """Tell whether anybody listens to a study."""
-        return name in self._by_name and bool(self._by_name[name].listeners)
+        found = self._by_name.get(name)
+        return found is not None and bool(found.listeners)
 
     def close(self) -> None:
         """End all streams."""
@@ -126,11 +128,13 @@ class Watchers:
     async def stream(self, at: Opened) -> AsyncIterator[str]:
         """Yield the events of a study until the listener goes away or the server ends."""
         name = at.study.name
-        watcher = self._by_name.setdefault(name, Watcher(at))
+        watcher = self._by_name.get(name)
+        if watcher is None or watcher.at is not at:  # one that was deleted and created anew is another study
+            watcher = self._by_name[name] = Watcher(at)
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         watcher.listeners.add(queue)
         try:
-            yield event("hello", {"study": name})
+            yield event("hello", {"study": name, "change": watcher.change})
             if watcher.task is None:
                 watcher.task = asyncio.create_task(watcher.run())
             while not self.closing:

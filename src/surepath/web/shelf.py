@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -27,12 +27,19 @@ class Opened(NamedTuple):
     study: Study
     history: History
     outlook: Outlook
+    forget: Callable[[], None]
 
     @contextmanager
     def look(self) -> Iterator[Fold]:
         """Hold the study still, brought up to date, and give its fold; notes the gap in the history."""
         with self.study._lock:
-            self.study.sync()
+            try:
+                self.study.sync()
+            except StorageError:
+                raise
+            except StudyError as error:  # deleted, or deleted and created anew
+                self.forget()
+                raise NotFound(str(error)) from None
             fold = self.study._fold
             learner: Any = fold.view
             self.history.note(fold.prefix, float(learner.certified_gap()), float(learner.epsilon))
@@ -73,7 +80,11 @@ class Shelf:
             raise
         except StudyError as error:
             raise NotFound(str(error)) from None
-        return Opened(study, History(study), Outlook(study))
+        return Opened(study, History(study), Outlook(study), lambda: self._forget(name))
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            self._open.pop(name, None)
 
     def close(self) -> None:
         """Release the database's connections."""

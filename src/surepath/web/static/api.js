@@ -60,7 +60,7 @@ export async function listen(query, signal, { joined, change, lost }) {
         text = events.pop();
         for (const event of events) {
           const name = /^event: (.*)$/m.exec(event)?.[1], data = /^data: (.*)$/m.exec(event)?.[1];
-          if (name === "hello") { pause = 500; joined(); }
+          if (name === "hello") { pause = 500; joined(JSON.parse(data)); }
           if (name === "change") change(JSON.parse(data));
         }
       }

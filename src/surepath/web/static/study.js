@@ -100,21 +100,24 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   const later = [throttle(quiet(loadRivals), 2000), throttle(quiet(() => trials.refresh()), 1000)];
   await Promise.all([loadGraph(), loadGap(), loadRivals(), trials.load()]);
 
-  let joined = 0;
+  // Deltas hold absolute numbers, so one that begins at or before what is drawn can be applied; a gap is read anew.
+  const reload = throttle(quiet(() => Promise.all([loadGraph(), loadGap()])), 1000);
   listen(query, ending.signal, {
-    joined: () => {
+    joined: (hello) => {
       set(live, h("span", { class: "dot" }), "live");
-      joined += 1;
-      if (joined > 1) Promise.all([loadGraph(), loadGap()]).catch(() => {});
+      if (hello.change !== null && hello.change > graph.graph.change) reload();
     },
     change: (event) => {
       if (event.gap) gap.add(event.gap);
       if (!event.status) return;
       const was = status;
-      status = event.status;
+      status = { ...status, ...event.status };
       show();
-      if (event.arcs && !graph.update(event.arcs, status.best_path)) loadGraph().catch(() => {});
-      if (event.arcs || was.change !== status.change) later.forEach((run) => run());
+      if (event.arcs && event.since <= graph.graph.change) {
+        graph.graph.change = Math.max(graph.graph.change, event.change);
+        if (!graph.update(event.arcs, status.best_path)) reload();
+      } else if (event.change > graph.graph.change) reload();
+      if (was.change !== status.change) later.forEach((run) => run());
     },
     lost: (error) => { set(live, h("span", { class: "dot away" }), error ? error.message : "no connection; trying again"); },
   });
