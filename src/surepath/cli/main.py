@@ -108,6 +108,7 @@ COMMANDS = (
     "schema",
     "bound",
     "estimate",
+    "pilot",
     "simulate",
     "study",
     "experiment",

@@ -11,7 +11,7 @@ import numpy as np
 
 from surepath.kernels.arrays import Graph, Reality
 from surepath.kernels.draw import draw
-from surepath.kernels.jit import bare_kernel, inner_kernel
+from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
@@ -23,7 +23,7 @@ from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
-@inner_kernel
+@folded_kernel
 def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float) -> bool:
     """Check, and choose the next path into work.path; True when the check has passed."""
     if cover(graph, pairs, seen, work):
@@ -56,7 +56,7 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
     return False
 
 
-@inner_kernel
+@folded_kernel
 def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
     """Choose one more path for another worker from the same marks; the last one, in work.path, is now pending."""
     for h in range(len(work.path)):
@@ -66,7 +66,7 @@ def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
     heaviest(graph, seen, work.mark, work.ahead, work.path)
 
 
-@inner_kernel
+@folded_kernel
 def plays(pairs: Pairs, seen: Evidence, work: Scratch, repeat: float) -> int:
     """Count the plays of work.path before planning again: `repeat` of the least visits among its weighted arcs."""
     least = np.iinfo(np.int64).max
@@ -102,8 +102,6 @@ def act(
     ROW makes the passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of
     `challenge`.
     """
-    if task == tasks.PLAN:
-        return 1.0 if plan(graph, pairs, seen, work, epsilon) else 0.0
     if task == tasks.AGAIN:
         again(graph, seen, work)
         return 0.0
@@ -115,7 +113,7 @@ def act(
         for e in range(len(seen.visits)):
             refresh(pairs, seen, work, e)
         return 0.0
-    if task != tasks.RUN:
+    if task not in (tasks.PLAN, tasks.RUN):
         set_incumbent(graph, seen, work)
     if task == tasks.INCUMBENT:
         return 0.0
@@ -128,10 +126,10 @@ def act(
             work.live[e] = seen.alive[e]
         return float(challenge(graph, pairs, seen, work, np.int64(0)))
     memo = seen.memo
-    while memo[at.EPISODES] < pause:
-        if plan(graph, pairs, seen, work, epsilon):
+    while task == tasks.PLAN or memo[at.EPISODES] < pause:
+        if plan(graph, pairs, seen, work, epsilon):  # the one place that plans: the compiler copies it into each
             return DONE
-        if memo[at.EPISODES] >= limit:
+        if task == tasks.PLAN or memo[at.EPISODES] >= limit:
             return CUT
         count = min(plays(pairs, seen, work, pairs.repeat), limit - int(memo[at.EPISODES]))
         for _ in range(count):
