@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_it_has_the_methods_of_study() -> None:
-    verbs = {"ask", "tell", "fail", "cancel", "renew", "enqueue", "exclude", "tighten", "close"}
+    verbs = {
+        "ask",
+        "tell",
+        "fail",
+        "cancel",
+        "renew",
+        "enqueue",
+        "exclude",
+        "tighten",
+        "optimize",
+        "status",
+        "explain",
+        "certificate",
+        "close",
+    }
     known = {"done", "best_path", "best_plan", "certified_gap", "epsilon", "delta", "mdp", "name", "options"}
     for name in verbs | (known - {"mdp", "name", "options"}):
         assert hasattr(Study, name)
@@ -35,7 +50,7 @@ def test_it_has_the_methods_of_study() -> None:
 
 
 def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
-    twins: list[Any] = [new_study("memory"), None]
+    twins: list[Any] = [new_study("memory", "twin"), None]
     new_study(site.app.state.shelf.storage, "twin")
     twins[1] = surepath.connect(site.url, WRITE, "twin")
     for study in twins:
@@ -50,6 +65,9 @@ def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
     assert remote.best_plan == local.best_plan
     assert remote.certified_gap == local.certified_gap
     assert (remote.epsilon, remote.delta, len(remote)) == (local.epsilon, local.delta, len(local))
+    assert replace(remote.status(), storage="memory", now=0.0) == replace(local.status(), now=0.0)
+    assert remote.explain() == local.explain()
+    assert remote.certificate()["certified_gap"] == local.certificate()["certified_gap"]
     with pytest.raises(StoppedError, match="is done after"):
         remote.ask()
     for study in twins:
@@ -58,6 +76,22 @@ def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
     assert remote.best_plan == local.best_plan
     assert remote.epsilon == 0.15
     assert repr(remote) == f"RemoteStudy('twin', {site.url!r})"
+
+
+def test_optimize_runs_trials_here_and_gives_them_back_when_interrupted(site: Site) -> None:
+    local = new_study(site.app.state.shelf.storage, "run")
+    remote = surepath.connect(site.url, WRITE, "run")
+
+    def interrupted(plan: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        remote.optimize(interrupted)
+    with local.storage.reading("run") as log:
+        assert [row.state for row in log.trials(1, 9)] == ["cancelled"]
+    remote.optimize(score, n_jobs=2)
+    assert local.done
+    assert remote.evidence_trials == local.evidence_trials >= 5
 
 
 def test_errors_come_out_as_those_of_study(site: Site) -> None:

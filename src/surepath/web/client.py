@@ -15,9 +15,9 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
@@ -30,6 +30,10 @@ from surepath.model.plans import Plan
 from surepath.study.creation import Options
 from surepath.study.trial import Trial
 from surepath.web.access import is_loopback
+
+if TYPE_CHECKING:
+    from surepath.study.certificate import Certificate
+    from surepath.study.status import Status
 
 PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
 TIMEOUT = 60.0  # seconds for one answer
@@ -153,19 +157,61 @@ class RemoteStudy:
         """Go on to a smaller epsilon with all data kept."""
         self._call("tighten", {"epsilon": float(epsilon), "request": uuid.uuid4().hex})
 
+    def optimize(
+        self,
+        function: Callable[[Any], Any],
+        n_jobs: int = 1,
+        n_trials: int | None = None,
+        timeout: Any = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+        progress: bool | None = None,
+    ) -> None:
+        """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
+        from surepath.study.optimize import optimize
+
+        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress)
+
+    def _numbers_of(self, request: str) -> list[int]:
+        return [int(trial["number"]) for trial in self._call("trials", request=request)["trials"]]
+
     # What is known -----------------------------------------------------------------------------------------------
 
     def overview(self) -> dict[str, Any]:
         """Return what is proven now and who works on it, as the page shows it."""
         return dict(self._call("status"))
 
-    def explain(self, challengers: int = 3) -> dict[str, Any]:
-        """Return the strongest challengers of the plan in hand."""
-        return dict(self._call("explain", challengers=challengers))
+    def status(self) -> Status:
+        """Say how the study stands; see Study.status."""
+        from surepath.study.progress import rough_trials_left
+        from surepath.study.status import RunningTrial, Status
 
-    def certificate(self) -> dict[str, Any]:
-        """Return the certificate as plain values."""
-        return dict(self._call("certificate"))
+        found = self.overview()
+        gap = _gap(found)
+        same = ("trials", "states", "settled", "epsilon", "delta", "done", "now")
+        return Status(
+            name=self.name,
+            storage=self.url,
+            best_plan=self.mdp.plan(found["best_path"]),
+            certified_gap=gap,
+            rough_trials_left=0 if found["done"] else rough_trials_left(found["evidence"], gap, found["epsilon"]),
+            running=tuple(
+                RunningTrial(one["number"], one["worker"], self.mdp.plan(one["path"]), one["asked"], one["lease"])
+                for one in found["running"]
+            ),
+            workers=tuple(one["worker"] for one in found["workers"]),
+            findings=tuple(found["findings"]),
+            **{name: found[name] for name in same},
+        )
+
+    def explain(self) -> str:
+        """Say in words what is known; see Study.explain."""
+        return str(self._call("explain")["words"])
+
+    def certificate(self) -> Certificate:
+        """Fetch what is proven by now, with all that is needed to check it; see Study.certificate."""
+        from surepath.study.certificate import Certificate
+
+        return Certificate(self._call("certificate"))
 
     @property
     def done(self) -> bool:
@@ -185,8 +231,7 @@ class RemoteStudy:
     @property
     def certified_gap(self) -> float:
         """Proven bound on how far best_plan is from the best; infinite while nothing is proven."""
-        gap = self.overview()["certified_gap"]
-        return float("inf") if gap is None else float(gap)
+        return _gap(self.overview())
 
     @property
     def epsilon(self) -> float:
@@ -197,6 +242,11 @@ class RemoteStudy:
     def delta(self) -> float:
         """Allowed probability of a wrong answer."""
         return float(self.overview()["delta"])
+
+    @property
+    def evidence_trials(self) -> int:
+        """Number of trials whose rewards are part of the proof."""
+        return int(self.overview()["evidence"])
 
     def __len__(self) -> int:
         """Number of trials handed out, imported or told late."""
@@ -222,6 +272,11 @@ class RemoteStudy:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         """Follow none."""
+
+
+def _gap(overview: Mapping[str, Any]) -> float:
+    gap = overview["certified_gap"]
+    return float("inf") if gap is None else float(gap)
 
 
 def _number(trial: Trial | int) -> int:

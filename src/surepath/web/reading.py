@@ -105,9 +105,14 @@ def trials(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     state: State = None,
     text: Annotated[str, Query(max_length=200)] = "",
+    request: Annotated[
+        str | None, Query(max_length=200, description="Only the trials that a request asked for.")
+    ] = None,
 ) -> Any:
     """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
     with at.look() as fold, at.study.storage.reading(at.study.name) as log:
+        if request is not None:
+            return views.trials_asked(at.study, log, request)
         return views.trials_page(at.study, fold, log, before, limit, state, text)
 
 
@@ -125,7 +130,7 @@ def one_trial(at: Meant, number: Number) -> Any:
 def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
     """Name the strongest challengers of the plan in hand, and what tells them apart."""
     with at.look() as fold:
-        return rivals.explain(fold.view, challengers)
+        return {**rivals.explain(fold.view, challengers), "words": at.study.explain()}
 
 
 @router.get("/forecast")

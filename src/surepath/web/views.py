@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import isfinite
 from typing import Any
 
@@ -11,7 +12,7 @@ from surepath.learners.failures import PATIENCE
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 from surepath.study.fold import Fold
-from surepath.study.states import RUNNING
+from surepath.study.states import RUNNING, SCORED, STATES, WAITING
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
@@ -28,6 +29,8 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
     learner: Any = fold.view
     path, gap = learner.recommend(), float(learner.certified_gap())
     running = sorted(row for row in fold.window.values() if row.state == RUNNING)
+    ahead = Counter(row.state for row in fold.window.values())
+    waiting = len(log.queue(10_001))
     found: dict[str, Any] = plain(
         {
             "study": study.name,
@@ -39,8 +42,9 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "trials": log.last_number(),
             "settled": fold.prefix,
             "ahead": len(fold.window) - len(running),
-            "waiting": len(log.queue(10_001)),
-            "states": {**fold.tally.states, RUNNING: len(running)},
+            "waiting": waiting,
+            "states": {name: fold.tally.states.get(name, 0) + ahead[name] for name in STATES} | {WAITING: waiting},
+            "evidence": sum(fold.tally.states[name] for name in SCORED),
             "sources": fold.tally.sources,
             "done": bool(learner.stopped),
             "epsilon": learner.epsilon,
@@ -58,6 +62,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "on_failure": study.options.on_failure,
             "lease": study.options.lease,
             "sentence": sentence(study.mdp, learner, fold.prefix, gap),
+            "findings": [finding.message for finding in learner.findings()],
             "warnings": warnings(study.mdp, fold),
             "running": [trial(study.mdp, row) for row in running[:MOST_LISTED]],
             "workers": workers(running, log.now()),
@@ -196,6 +201,12 @@ def trials_page(
         "next": low + 1 if low > 0 else None,
         "searched": [low + 1, top] if top > low else None,
     }
+
+
+def trials_asked(study: Study, log: Reading, request: str) -> dict[str, Any]:
+    """Return the trials that a request asked for."""
+    rows = log.trials_of_request(request)
+    return {"trials": [plain(trial(study.mdp, row)) for row in rows], "total": log.last_number(), "next": None}
 
 
 def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
