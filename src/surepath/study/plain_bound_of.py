@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from surepath._types import BoolArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound import PlainBound, Sums, invalid_numbers, unknown_kinds
+from surepath.study.plain_bound import PlainBound
 from surepath.study.plain_bound_arcs import WIDTHS, PlainIntervals
+from surepath.study.plain_bound_entries import Sums, invalid_numbers, unknown_kinds
 
 UNCHECKED = "no proof"  # begins the reason why something is never taken as proven
 NO_GUARANTEE = "carries no guarantee at all"
