@@ -26,13 +26,15 @@ CHECKS = [
         "from surepath import MDP, errors\n"
         "try:\n    MDP.from_networkx(None, 0, 1)\n"
         "except errors.MissingExtraError as error:\n    print(error)",
-        "this needs networkx, which is not installed: pip install 'surepath[graph]'",
+        "this needs networkx, which is not installed: pip install 'surepath[graph]', "
+        "or '.[graph]' in a copy of the repository",
     ),
     (
         "from surepath import MDP, errors\n"
         "try:\n    MDP.from_gymnasium(None, 3)\n"
         "except errors.MissingExtraError as error:\n    print(error)",
-        "this needs gymnasium, which is not installed: pip install 'surepath[gym]'",
+        "this needs gymnasium, which is not installed: pip install 'surepath[gym]', "
+        "or '.[gym]' in a copy of the repository",
     ),
 ]
 

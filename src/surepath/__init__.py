@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from surepath.model.rewards import Drawn as Drawn
     from surepath.model.rewards import Empirical as Empirical
     from surepath.model.rewards import Gaussian as Gaussian
+    from surepath.model.sources.discovery import Discovery as Discovery
     from surepath.simulation.check_rule import check_rule as check_rule
     from surepath.simulation.simulate import simulate as simulate
     from surepath.study.study import Study as Study
+    from surepath.web.client import connect as connect
 
 _HOMES = {
     "MDP": "surepath.model.mdp",
@@ -38,6 +40,7 @@ _HOMES = {
     "Bounded": "surepath.model.rewards",
     "Empirical": "surepath.model.rewards",
     "Drawn": "surepath.model.rewards",
+    "Discovery": "surepath.model.sources.discovery",
     "families": "surepath.model.families",
     "theory": "surepath.theory",
     "EPRL": "surepath.learners.per_arc.eprl",
@@ -49,6 +52,7 @@ _HOMES = {
     "simulate": "surepath.simulation.simulate",
     "check_rule": "surepath.simulation.check_rule",
     "Study": "surepath.study.study",
+    "connect": "surepath.web.client",
 }
 
 __all__ = ["__version__", *_HOMES]

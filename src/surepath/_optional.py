@@ -23,4 +23,7 @@ def need(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         top = module.partition(".")[0]
-        raise MissingExtraError(f"this needs {top}, which is not installed: pip install 'surepath[{extra}]'") from error
+        raise MissingExtraError(
+            f"this needs {top}, which is not installed: pip install 'surepath[{extra}]', "
+            f"or '.[{extra}]' in a copy of the repository"
+        ) from error

@@ -37,7 +37,7 @@ def test_json_holds_what_estimate_gives() -> None:
 def test_text_is_a_guess_and_says_so() -> None:
     text = " ".join(run(NAME, "--epsilon", "0.3", "--delta", "0.1", "--worlds", "3", "--budget", "50").split())
     assert "epsilon 0.3, delta 0.1, sigma 0.1" in text
-    assert "A guess from 3 simulated worlds on this graph, with means drawn evenly from 0 to 1" in text
+    assert "A guess from 3 simulated runs on this graph, with the means of the problem itself" in text
     assert "over 50" in text
 
 

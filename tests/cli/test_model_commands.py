@@ -94,7 +94,7 @@ def test_show_says_what_a_problem_is(tmp_path: Path) -> None:
     call("new", str(file), "--kind", "routes")
     text = call("show", str(file))
     for part in (
-        "starter: routes (minimize: smaller returns are better)",
+        "starter: routes (minimize: smaller scores are better)",
         "steps 3, states 6, options 9, 3 of them with a known score",
         "plans  4",
         "sigma  2 to 5",

@@ -14,7 +14,7 @@ from surepath.experiments.results import read
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import compare, mean_interval, permutation_test, ratio_interval
-from surepath.experiments.tables import table
+from surepath.experiments.tables import overview, table
 from tests.experiments.specs import small
 
 polars: Any = pytest.importorskip("polars")
@@ -162,3 +162,20 @@ def test_the_table_names_the_level_and_shows_no_interval_of_one_run() -> None:
     text = table(compare(frame, "one", level=0.9))
     assert "| 90 % interval |" in text
     assert "| 30 |  | 0.00% | 0.5 | 1 |" in text
+
+
+def test_the_overview_has_one_row_per_learner() -> None:
+    rows = [
+        ("a", 10.0, 0.0, 0, None),
+        ("b", 40.0, 0.02, 0, 0.25),
+        ("a", 1000.0, 0.01, 0, None),
+        ("b", 90.0, None, 3, 0.5),
+    ]
+    frame = polars.DataFrame(
+        [dict(zip(("learner", "mean", "wrong", "censored", "ratio"), row), runs=10) for row in rows],
+        infer_schema_length=None,
+    )
+    lines = overview(frame).splitlines()
+    assert lines[0] == "| learner | cells | runs | mean episodes (geometric) | wrong at most | ratio |"
+    assert lines[2:] == ["| a | 2 | 20 | 100 | 1.00% |  |", "| b | 2 | 20 | >=60 | 2.00% | 0.354 |"]
+    assert r"\begin{tabular}{lrrrrr}" in overview(frame, "latex")

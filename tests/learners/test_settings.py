@@ -45,6 +45,20 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "growth": 1.1,
         },
     ),
+    (
+        {"name": "EPRL", "preset": "text"},
+        {
+            **COMMON,
+            "sampling": "max-coverage",
+            "elimination": "both",
+            "schedule": "paper",
+            "widths": "uncapped",
+            "recommendation": "optimistic",
+            "preset": "text",
+            "prior": 20.0,
+            "growth": 1.1,
+        },
+    ),
     ({"name": "BPIUCRL"}, {**COMMON, "elimination": "none", "widths": "paper", "preset": "theory", "prior": 20.0}),
     ({"name": "Uniform", "seed": 3}, {**COMMON, "widths": "paper", "seed": 3, "prior": 20.0}),
     ({"name": "WholePlan"}, {**COMMON, "widths": "paper", "max_plans": 100_000, "prior": 20.0}),
@@ -58,6 +72,7 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "sampling": "separating",
             "repeat": 0.0,
             "patience": 0.01,
+            "noise": "sigma",
         },
     ),
 ]

@@ -68,8 +68,25 @@ def experiment_choices(sampling: str, mdp_every: int) -> Choices:
     )
 
 
+def text_choices(sampling: str, mdp_every: int) -> Choices:
+    """The paper's experiment section as written, for EPRL or BPI-UCRL ("optimistic")."""
+    bpi = sampling == "optimistic"
+    later = "every-sa" if sampling == "max-diameter" else "end-of-period"
+    return Choices(
+        sampling=sampling,
+        by_return=not bpi,
+        by_value=True,
+        schedule="every-episode" if bpi else later,
+        every=mdp_every,
+        stopping="optimal-gap" if bpi else "diameter",
+        single=not bpi,
+        recommendation="cautious" if bpi else "optimistic",
+        widths="uncapped",
+    )
+
+
 def theory_choices(settings: dict[str, Any], mdp_every: int) -> Choices:
-    """The paper's text, for the settings of EPRL."""
+    """Algorithm 1, for the settings of EPRL."""
     elimination, sampling = settings["elimination"], settings["sampling"]
     schedule = settings["schedule"]
     if schedule == "paper":

@@ -12,6 +12,7 @@ import pytest
 from surepath import Instance, families, theory
 from surepath.errors import ProblemError
 from tests.naive.flows import least_episodes
+from tests.naive.gaps import return_gaps, value_gaps
 from tests.naive.paths import all_paths
 
 pytestmark = pytest.mark.pure
@@ -30,6 +31,7 @@ SMALL = [
     families.cover_gap(4),
     families.twin_optimal(4, gap=0.1),
     families.support_tickets(),
+    families.decoys(2, 3, tiny=0.125),
 ]
 
 
@@ -139,6 +141,21 @@ def test_cover_gap_needs_m_plus_one_paths_with_the_shortcut_and_2m_without(m: in
     assert theory.minimum_flow(mdp, demand, capacity, integer=True).value == 2 * m
 
 
+def test_decoys_have_close_choices_only_where_no_good_path_goes() -> None:
+    instance = families.decoys(2, 3, gap=0.5, tiny=0.125)
+    mdp, far, near = instance.mdp, return_gaps(instance.mdp, instance.means), value_gaps(instance.mdp, instance.means)
+    off = [e for e in range(mdp.n_arcs) if far[e] > 0]
+    assert len(off) == mdp.n_arcs - mdp.horizon
+    assert min(far[e] for e in off) == 0.5
+    bad = [e for e in range(mdp.n_arcs) if str(mdp.state_label(int(mdp.source[e]))).startswith("bad")]
+    assert sorted({near[e] for e in bad}) == [0.0, 0.125, 0.25]
+    assert min(far[e] for e in bad) == 0.5
+    # The measure with value gaps grows as they close, Theorem 1 does not.
+    closer = families.decoys(2, 3, gap=0.5, tiny=0.001)
+    assert theory.gap_complexity(closer, 0.01).sum() > 100 * theory.gap_complexity(instance, 0.01).sum()
+    assert theory.lower_bound(closer, 0.01, 0.1).value < 1.3 * theory.lower_bound(instance, 0.01, 0.1).value
+
+
 def test_support_tickets_is_the_embedded_example() -> None:
     instance = families.support_tickets()
     mdp = instance.mdp
@@ -175,6 +192,7 @@ BAD: list[tuple[Any, str]] = [
     ("minimax_tree-v1/s8a2h3", "minimax_tree needs a horizon above log2(states) = 3, not 3"),
     ("minimax_hard-v1/s8a1h9", "minimax_hard needs at least 2 actions, not 1"),
     ("minimax_hard-v1/s8a2h8", "a horizon of at least 3 log2(states) = 9 for 8 states, not 8"),
+    ("decoys-v1/b3k3/tiny0.75", "decoys needs 0 < tiny <= gap, not tiny 0.75 and gap 0.5"),
     ("twin_optimal-v1/h3/gap0", "gap must be positive, not 0"),
     ("paper_random-v1/s2a2h3/min_gap5.0/max_tries9/seed0", "no instance with a minimum value gap above 5 in 9 tries"),
 ]

@@ -16,9 +16,9 @@ def stages(mdp: MDP) -> list[list[int]]:
 
 
 def theorem_1(
-    mdp: MDP, means: np.ndarray, sigma: np.ndarray, epsilon: float, delta: float, sharp: bool = False
+    mdp: MDP, means: np.ndarray, sigma: np.ndarray, epsilon: float, delta: float, sharp: bool = False, third: float = 3
 ) -> list[float]:
-    """Local lower bounds of Theorem 1, or of its three lemmas."""
+    """Local lower bounds of Theorem 1, or of its three lemmas (of the lemma for trees, third = 2.4)."""
     gap = return_gaps(mdp, means)
     local = [0.0] * mdp.n_arcs
     for arcs in stages(mdp):
@@ -26,7 +26,7 @@ def theorem_1(
         positive = [gap[e] for e in arcs if gap[e] > 0]
         least = (min(positive) if positive else inf) if len(near) == 1 else 0.0
         for e in arcs:
-            four, three = max(0.0, log(1 / (4 * delta))), max(0.0, log(1 / (3 * delta)))
+            four, three = max(0.0, log(1 / (4 * delta))), max(0.0, log(1 / (third * delta)))
             if sharp and e not in near:
                 top, bottom = 2 * sigma[e] ** 2 * three, gap[e] + epsilon
             elif sharp and len(near) == 1:
@@ -44,10 +44,12 @@ def upper_gap(mdp: MDP, means: np.ndarray, epsilon: float) -> list[float]:
     return [max(g, least, epsilon) for g in gap]
 
 
-def coverage_visits(mdp: MDP, means: np.ndarray, sigma: float, epsilon: float, delta: float) -> list[float]:
+def coverage_visits(
+    mdp: MDP, means: np.ndarray, sigma: float, epsilon: float, delta: float, union: int = 16
+) -> list[float]:
     """g of Theorem "formal" for sigma H not small against the gaps."""
     n, horizon = mdp.n_arcs, mdp.horizon
-    confidence = log(4 * n**3 / delta)
+    confidence = log(union * n**3 / delta)
     found = []
     for d in upper_gap(mdp, means, epsilon):
         extra = 8 * log(16 * sigma * horizon * confidence / d) if d < inf else 0.0

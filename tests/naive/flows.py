@@ -35,3 +35,17 @@ def largest_cut(mdp: MDP, demand: np.ndarray) -> float:
         if all(inside[u] or not inside[v] for u, v, _ in arcs):
             best = max(best, sum(d for u, v, d in arcs if inside[u] and not inside[v]))
     return best
+
+
+def has_decreasing_path(mdp: MDP, flow: np.ndarray, demand: np.ndarray, capacity: np.ndarray | None = None) -> bool:
+    """Whether the sink is reached from the start over arcs whose flow can fall and against arcs whose flow can rise."""
+    reached = {0}
+    while True:
+        before = len(reached)
+        for e, (u, v) in enumerate(zip(mdp.source.tolist(), mdp.target.tolist())):
+            if u in reached and flow[e] > demand[e]:
+                reached.add(v)
+            if v in reached and (capacity is None or flow[e] < capacity[e]):
+                reached.add(u)
+        if len(reached) == before:
+            return mdp.n_nodes in reached

@@ -60,6 +60,8 @@ class NaiveLearner:
             return 1.0 if n == 0 else min(self.sigma[e] * math.sqrt(2 * math.log((n + 1) / self.delta) / n), 1.0)
         if n == 0:
             return INF
+        if self.choices.widths == "uncapped":
+            return self.sigma[e] * math.sqrt(2 * math.log((n + 1) / self.delta) / n)
         if self.choices.widths == "paper":
             return math.sqrt(2 * self.sigma[e] ** 2 * math.log(4 * n**2 * self.mdp.n_arcs / self.delta) / n)
         unknown, c = int((~self.mdp.is_known).sum()), self.choices.prior

@@ -7,7 +7,7 @@ import pytest
 
 from surepath import MDP, families
 from surepath.errors import SettingError
-from surepath.simulation.estimate import EPRL_WORLDS, Estimate, estimate
+from surepath.simulation.estimate import Estimate, estimate
 
 GRAPH = families.chain(3, 2).mdp
 
@@ -15,7 +15,7 @@ GRAPH = families.chain(3, 2).mdp
 def test_challenger_is_expected_to_need_far_fewer() -> None:
     guess = estimate(GRAPH, 0.3, 0.1, 0.2, worlds=8)
     assert len(guess.trials["Challenger"]) == 8
-    assert len(guess.trials["EPRL"]) == EPRL_WORLDS
+    assert len(guess.trials["EPRL"]) == 8
     assert 5 * guess.quantile("Challenger", 0.5) < guess.quantile("EPRL", 0.5)
     assert guess.quantile("Challenger", 0.1) <= guess.quantile("Challenger", 0.5) <= guess.quantile("Challenger", 0.9)
 
@@ -47,17 +47,16 @@ def test_the_declared_range_is_taken_where_there_is_one() -> None:
         reward_range=(low, high),
     )
     guess = estimate(mdp, 2.0, 0.1, 0.5, worlds=1)
-    assert (guess.low[0], guess.high[0], guess.low[1], guess.high[1]) == (0.0, 1.0, 2.0, 5.0)
-    assert estimate(mdp, 2.0, 0.1, 0.5, worlds=1, spread=(-1.0, 1.0)).low.tolist() == [-1.0] * n
+    low, high = guess.worlds.low, guess.worlds.high
+    assert (low[0], high[0], low[1], high[1]) == (0.0, 1.0, 2.0, 5.0)
+    assert estimate(mdp, 2.0, 0.1, 0.5, worlds=1, spread=(-1.0, 1.0)).worlds.low.tolist() == [-1.0] * n
 
 
 def test_cut_runs_make_quantiles_infinite() -> None:
     guess = estimate(GRAPH, 0.3, 0.1, 1.0, worlds=2, budget=20)
     assert guess.censored["EPRL"].all()
     assert guess.quantile("EPRL", 0.1) == np.inf
-    mixed = Estimate(
-        {"EPRL": np.array([10, 20, 20])}, {"EPRL": np.array([False, True, True])}, guess.low, guess.high, {}
-    )
+    mixed = Estimate({"EPRL": np.array([10, 20, 20])}, {"EPRL": np.array([False, True, True])}, guess.worlds, [], {})
     assert mixed.quantile("EPRL", 0.0) == 10
     assert mixed.quantile("EPRL", 0.5) == np.inf
 
@@ -90,6 +89,34 @@ def test_progress_counts_the_worlds() -> None:
     seen: list[tuple[int, int]] = []
     estimate(GRAPH, 0.3, 0.1, 0.2, worlds=3, progress=lambda done, all: seen.append((done, all)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_the_curve_answers_both_questions() -> None:
+    guess = estimate(GRAPH, 0.3, 0.1, 0.2, worlds=8)
+    epsilons, medians = [point[0] for point in guess.curve], [point[1] for point in guess.curve]
+    assert 0.3 in epsilons
+    assert epsilons == sorted(epsilons, reverse=True)
+    at = epsilons.index(0.3)
+    assert medians[at] == guess.quantile("Challenger", 0.5)  # the same runs
+    assert medians[0] < medians[-1]
+    bought = guess.epsilon_for(medians[at])
+    assert bought is not None
+    assert epsilons[at + 1] <= bought <= epsilons[at - 1]
+    assert guess.epsilon_for(min(medians) - 1) is None
+    assert guess.epsilon_for(10 * max(medians)) == pytest.approx(epsilons[-1])
+
+
+def test_ties_make_options_equal_and_the_problems_own_means_are_taken() -> None:
+    tied = estimate(GRAPH, 0.3, 0.1, 0.2, worlds=1, ties=1.0).worlds[0]
+    for node in range(GRAPH.n_nodes):
+        assert len(set(tied.means[GRAPH.first[node] : GRAPH.first[node + 1]].tolist())) == 1
+    own = families.chain(3, 2, seed=4, sigma=0.2)
+    guess = estimate(own.mdp, 0.3, 0.1, worlds=2, instance=own)
+    assert guess.worlds[1] is own
+    assert "the means of the problem itself" in guess.worlds.in_words()
+    assert estimate(own.mdp, 0.3, 0.1, worlds=1, instance=own, ties=0.5).worlds[0] is not own
+    with pytest.raises(SettingError, match="ties is a share of the options, from 0 to 1, not 2"):
+        estimate(GRAPH, 0.3, 0.1, 0.2, ties=2.0)
 
 
 def test_refusals() -> None:

@@ -88,6 +88,9 @@ def test_upper_bounds(mdp: MDP, seed: int, epsilon: float, delta: float) -> None
     assert static.local == pytest.approx(visits, rel=1e-12)
     assert static.value == pytest.approx(2 * (log(max(visits)) + 1) * flow, rel=1e-6)  # type: ignore[operator]
     assert greedy.value == pytest.approx((log(horizon) + 1) * static.value, rel=1e-12)
+    published = upper_bound(instance, epsilon, delta, formula="published")
+    assert published.local == pytest.approx(naive.coverage_visits(mdp, means, sigma, epsilon, delta, union=4))
+    assert published.value <= greedy.value
     extra = 8 * log(16 * n * sigma * horizon * log(4 * n / delta) / epsilon)
     sums = sum(1 / d**2 for d in naive.upper_gap(mdp, means, epsilon))
     expected = 32 * sigma**2 * horizon**2 * sums * (log(4 * n / delta) + extra) + n + 1
@@ -107,6 +110,10 @@ def test_tree_theorems(branching: int, horizon: int) -> None:
     stages = naive.stages(mdp)
     expected = max((horizon - h) * sum(local[e] for e in arcs) for h, arcs in enumerate(stages))
     assert tree_lower_bound(instance, epsilon, delta) == pytest.approx(expected)
+    keen = naive.theorem_1(mdp, means, np.full(n, sigma), epsilon, delta, sharp=True, third=2.4)
+    expected = max((horizon - h) * sum(keen[e] for e in arcs) for h, arcs in enumerate(stages))
+    assert tree_lower_bound(instance, epsilon, delta, sharp=True) == pytest.approx(expected)
+    assert tree_lower_bound(instance, epsilon, delta, sharp=True) >= tree_lower_bound(instance, epsilon, delta)
     visits = naive.coverage_visits(mdp, means, sigma, epsilon, delta)
     for rule in ("max-coverage", "static-max-coverage"):
         expected = 2 * max(sum(visits[e] for e in arcs) for arcs in stages)
@@ -147,6 +154,11 @@ def test_worst_cases() -> None:
     expected = lead * (size + 4 * log(256 * 2 * 3 * 16 * size / 0.25)) + 2 * 24 + 1
     assert worst_case_upper_bound(2, 3, 4, 0.5, 0.1, sampling="max-diameter") == pytest.approx(expected)
     assert worst_case_upper_bound(2, 3, 4, 0, 0.1) == inf
+    size = log(4 * 15 / 0.1)
+    lead = 256 * 15 * 4 / 0.25
+    expected = lead * (size + 4 * log(2 * lead * size)) + 8 * 15 + 2
+    assert worst_case_upper_bound(2, 3, 4, 0.5, 0.1, arcs=15) == pytest.approx(expected)
+    assert worst_case_upper_bound(2, 3, 4, 0.5, 0.1, arcs=24) == worst_case_upper_bound(2, 3, 4, 0.5, 0.1)
     assert worst_case_upper_bound(2, 3, 4, 0.5, 0.1, sigma=0.0) == 8 * 24 + 2
 
 
@@ -197,6 +209,8 @@ def test_everything_known_or_tied() -> None:
             SettingError,
             "sigma must be 0 or more, not -1",
         ),
+        (lambda i: worst_case_upper_bound(2, 2, 3, 0.1, 0.1, arcs=13), SettingError, "arcs must be at most 12"),
+        (lambda i: upper_bound(i, 0.1, 0.1, formula="x"), SettingError, "formula 'x' is not known"),
         (lambda i: worst_case_lower_bound(8, 1, 9, 0.1, 0.1), SettingError, "actions must be at least 2"),
     ],
 )

@@ -49,7 +49,7 @@ def test_value_is_that_of_the_program_over_paths_and_of_the_largest_cut(mdp: MDP
 def test_solvers_agree(mdp: MDP, seed: int, kind: str) -> None:
     demand = demands(mdp, seed, "real" if kind == "wild" else kind)
     ours = minimum_flow(mdp, demand).value
-    for solver in ("highs", "ortools"):
+    for solver in ("highs", "ortools", "residual"):
         assert minimum_flow(mdp, demand, solver=solver).value == pytest.approx(ours, rel=1e-9), solver
 
 
@@ -65,7 +65,7 @@ def test_capacities_against_the_program_over_paths(mdp: MDP, seed: int, whole: b
         capacity = np.ceil(capacity)
     capacity[rng.random(mdp.n_arcs) < 0.2] = np.inf
     expected = least_episodes(mdp, demand, capacity)
-    for solver in ("compiled", "highs", "ortools"):
+    for solver in ("compiled", "highs", "ortools", "residual"):
         if expected is None:
             with pytest.raises(InfeasibleError, match="no flow meets the demands") as caught:
                 minimum_flow(mdp, demand, capacity, integer=whole, solver=solver)

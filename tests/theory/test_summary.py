@@ -20,12 +20,17 @@ def test_every_bound_is_that_of_its_own_function() -> None:
     found = by_name(instance)
     assert found["Theorem 1"] == theory.lower_bound(instance, 0.2, 0.05).value
     assert found["Theorem 1, sharper constants"] == theory.lower_bound(instance, 0.2, 0.05, sharp=True).value
-    assert found["its busiest stage alone"] <= found["Theorem 1"] <= found["its sum over all arcs"]
+    assert found["its busiest step alone"] <= found["Theorem 1"] <= found["its sum over all options"]
     assert found["T* kl(delta, 1 - delta)"] == pytest.approx(theory.characteristic_time(instance).bound(0.05), rel=0.01)
     assert found["worst case of this size"] == theory.worst_case_lower_bound(2, 2, 3, 0.2, 0.05)
     for rule in ("static-max-coverage", "max-coverage", "max-diameter"):
         assert found[f"EPRL {rule}"] == theory.upper_bound(instance, 0.2, 0.05, sampling=rule).value
-    worst = theory.worst_case_upper_bound(2, 2, 3, 0.2, 0.05, sampling="max-diameter")
+    worst = theory.worst_case_upper_bound(2, 2, 3, 0.2, 0.05, sampling="max-diameter", arcs=instance.mdp.n_arcs)
+    assert instance.mdp.n_arcs < 2 * 2 * 3
+    divergence = theory.divergence_lower_bound(instance, 0.2, 0.05).value
+    assert found["Theorem 1, by divergence"] == divergence >= found["Theorem 1, sharper constants"]
+    flows = theory.compare_flows(instance, 0.2, 0.05)
+    assert found["upper over lower flow"] == flows.upper / flows.lower
     assert found["EPRL max-diameter, worst case"] == worst
     assert found["tree theorem"] is None
     assert found["gap complexity, value gaps"] == pytest.approx(theory.gap_complexity(instance, 0.2).sum())
@@ -35,15 +40,37 @@ def test_a_tree_gets_the_tree_theorems() -> None:
     instance = families.tree(actions=2, horizon=3, seed=2)
     found = by_name(instance, sigma=0.5)
     assert found["tree theorem"] == theory.tree_lower_bound(instance, 0.2, 0.05, sigma=0.5)
-    assert found["EPRL max-coverage, tree theorem"] == theory.tree_upper_bound(instance, 0.2, 0.05, sigma=0.5)
-    assert found["tree theorem"] >= found["its busiest stage alone"]
+    assert found["tree theorem, sharper constants"] == theory.tree_lower_bound(
+        instance, 0.2, 0.05, sigma=0.5, sharp=True
+    )
+    assert found["tree theorem"] >= found["its busiest step alone"]
+
+
+def test_of_two_upper_bounds_the_smaller_is_shown_and_named() -> None:
+    instance = families.tree(actions=2, horizon=3, seed=2)
+    rows = {row.name: row for row in summarize(instance, 0.2, 0.05).rows}
+    for rule, winner in (("max-coverage", "trees"), ("static-max-coverage", "trees"), ("max-diameter", "all graphs")):
+        general = theory.upper_bound(instance, 0.2, 0.05, sampling=rule).value
+        values = [general, theory.tree_upper_bound(instance, 0.2, 0.05, sampling=rule)]
+        assert rows[f"EPRL {rule}"].value == min(values)
+        assert f"From the theorem for {winner}" in rows[f"EPRL {rule}"].reading
+        assert f"gives {max(values):,.0f}" in rows[f"EPRL {rule}"].reading
+
+
+def test_the_time_to_the_very_best_is_a_lower_bound_for_epsilon_zero_only() -> None:
+    instance = families.paper_random(seed=1)
+    kinds = {}
+    for epsilon in (0.0, 0.2):
+        (row,) = [row for row in summarize(instance, epsilon, 0.05).rows if row.name.startswith("T* kl")]
+        kinds[epsilon] = (row.kind, "no lower bound" in row.reading)
+    assert kinds == {0.0: ("lower", False), 0.2: ("measure", True)}
 
 
 def test_what_does_not_apply_says_why() -> None:
     rows = {row.name: row for row in summarize(families.chain(3, 3, seed=0), 0.2, 0.05, time=False).rows}
     assert rows["worst case of this size"].value is None
     assert "3 is not a power of two" in rows["worst case of this size"].reading
-    assert rows["T* kl(delta, 1 - delta)"].reading == "not computed above 5,000 arcs unless asked for"
+    assert rows["T* kl(delta, 1 - delta)"].reading == "not computed above 5,000 options unless asked for"
     tied = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian(np.ones(2)))
     rows = {row.name: row for row in summarize(tied, 0.0, 0.05).rows}
     assert rows["T* kl(delta, 1 - delta)"].value == np.inf
@@ -59,8 +86,14 @@ def test_lower_bounds_are_claimed_for_gaussian_rewards_only() -> None:
     other = summarize(Instance(mdp, Bernoulli([0.2, 0.8])), 0.2, 0.05)
     assert not other.gaussian
     for row, same in zip(other.rows, found.rows, strict=True):
+        if row.name == "Theorem 1, by divergence":
+            assert row.value is not None
+            assert same.value is not None
+            assert row.value < same.value  # Pinsker
+            assert "Gaussian with this sigma" not in row.reading
+            continue
         assert row.value == same.value
-        hedged = row.kind == "lower" and row.value is not None
+        hedged = row.value is not None and (row.kind == "lower" or row.name.startswith("T*"))
         assert row.reading.startswith("if the noise were Gaussian with this sigma: ") == hedged
     known = MDP.from_edges([{"state": "s", "action": "a", "known": 1}, {"state": "s", "action": "b"}])
     assert summarize(Instance(known, Gaussian([0.0, 0.5])), 0.2, 0.05).gaussian

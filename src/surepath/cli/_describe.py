@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath._checks import WAYS_OUT
 from surepath._text import shown
 
 if TYPE_CHECKING:
@@ -15,14 +14,20 @@ if TYPE_CHECKING:
 
 SMALL = 60  # arcs that a terminal shows one by one
 LONG = 20  # stages that a terminal shows one by one
+WAYS_OUT = (
+    "Three ways out: a sigma (the standard deviation of one score, or a bound on it); a range (low and high, half of "
+    "which then stands for sigma); or a pilot: try each option a few times, see how far its scores scatter, and "
+    "declare that as sigma"
+)
 
 
-def summary(problem: Problem) -> dict[str, Any]:
-    """The facts of a problem as plain values."""
+def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
+    """The facts of a problem as plain values; `missing` says what its file does not declare of the noise."""
     mdp, instance = problem.mdp, problem.instance
     noise = mdp.declared_sigma if instance is None else instance.sigma
     own = noise[~mdp.is_known] if not mdp.is_known.all() else np.zeros(1)
-    missing = mdp.noise_missing(problem.name or "this problem") if instance is None else None
+    if instance is None:
+        missing = mdp.noise_missing(problem.name or "this problem")
     facts: dict[str, Any] = {
         "name": problem.name,
         "about": list(problem.about),
@@ -71,10 +76,10 @@ def plan_in_words(actions: list[str]) -> str:
     return " > ".join(map(shown, actions))
 
 
-def lines(problem: Problem) -> list[str]:
-    """The facts as lines of text."""
-    facts = summary(problem)
-    goal = "larger returns are better" if facts["direction"] == "maximize" else "smaller returns are better"
+def lines(problem: Problem, missing: str | None = None) -> list[str]:
+    """The facts as lines of text; `missing` as in `summary`."""
+    facts = summary(problem, missing)
+    goal = "larger scores are better" if facts["direction"] == "maximize" else "smaller scores are better"
     out = [f"{shown(facts['name'] or 'problem')} ({facts['direction']}: {goal})", *map(shown, facts["about"])]
     known = f", {facts['known_arcs']:,} of them with a known score" if facts["known_arcs"] else ""
     out.append(f"steps {facts['stages']:,}, states {facts['states']:,}, options {facts['arcs']:,}{known}")

@@ -21,7 +21,7 @@ Sigma = Annotated[
     float | None,
     typer.Option(help="Noise of every option, in place of the file's; needed where it declares none."),
 ]
-Direction = Annotated[str | None, typer.Option(help="For a CSV, which cannot say it: maximize or minimize.")]
+Direction = Annotated[str | None, typer.Option(help="For a CSV that does not say it: maximize or minimize.")]
 
 
 def open_noisy(name: str, direction: str | None, sigma: float | None) -> Problem:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 COSTLIEST = 10  # arcs listed
 LISTED = 10_000  # arcs that --json lists one by one
+BELOW_ONE = (
+    "A number below 1 is a bound on an average that says nothing: one trial of the option is more than it asks. It "
+    "appears where the gap or epsilon is large beside sigma, or delta is large."
+)
 
 
 @app.command()
@@ -140,8 +144,11 @@ def print_text(answer: Summary, problem: str) -> None:
     console = Console(highlight=False, soft_wrap=False)
     console.print(f"{shown(problem)}: epsilon {at.epsilon:g}, delta {at.delta:g}, sigma {noise}", markup=False)
     several = "" if at.gaps.unique else "; several plans are best"
-    console.print(f"best return {at.gaps.optimal_return:.6g}, least gap {at.gaps.minimum:.6g}{several}", markup=False)
-    table = Table("bound", "kind", "value", "how to read it", title=None, expand=False)
+    console.print(
+        f"best plan's score {at.gaps.optimal_return:.6g}, least gap {at.gaps.minimum:.6g}{several}", markup=False
+    )
+    table = Table("bound", "kind", "trials", "how to read it", title=None, expand=False)
+    table.columns[0].no_wrap = table.columns[1].no_wrap = table.columns[2].no_wrap = True
     table.columns[2].justify = "right"
     for row in answer.rows:
         table.add_row(escape(row.name), row.kind, number(row.value), escape(row.reading))
@@ -149,6 +156,8 @@ def print_text(answer: Summary, problem: str) -> None:
     top = costliest(answer, COSTLIEST)
     if top:
         listing = Table("step", "state", "option", "gap", "trials needed", "in cut", title="options that cost most")
+        listing.columns[1].overflow = listing.columns[2].overflow = "fold"
+        listing.columns[3].justify = listing.columns[4].justify = "right"
         for arc in top:
             data = arc_data(answer, arc)
             listing.add_row(
@@ -161,7 +170,9 @@ def print_text(answer: Summary, problem: str) -> None:
             )
         console.print(listing)
     if at.mdp.n_arcs <= SMALL:
-        console.print("\n".join(drawing(answer)), markup=False)
+        console.print("\n".join(drawing(answer)), markup=False, soft_wrap=True)
+    if any(0 < x < 1 for x in answer.lower.local.tolist()):
+        console.print(BELOW_ONE, markup=False)
 
 
 def drawing(answer: Summary) -> list[str]:
@@ -173,19 +184,17 @@ def drawing(answer: Summary) -> list[str]:
     finite = [x for x in local.tolist() if x < float("inf")]
     largest = max(finite, default=0.0)
     out = ["trials that each option needs ([] best plan, | cut of the bound)"]
+    names = [shown(mdp.action_label(arc)) for arc in range(mdp.n_arcs)]
+    goals = ["end" if int(v) == mdp.n_nodes else shown(mdp.state_label(int(v))) for v in mdp.target]
+    width, reach = 2 + max(map(len, names)), max(map(len, goals))
     for h in range(mdp.horizon):
         out.append(step_heading(mdp, h))
         for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
             out.append(f"  {shown(mdp.state_label(node))}")
-            arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
-            names = {arc: shown(mdp.action_label(arc)) for arc in arcs}
-            width = 2 + max(map(len, names.values()))
-            for arc in arcs:
+            for arc in range(int(mdp.first[node]), int(mdp.first[node + 1])):
                 name = f"[{names[arc]}]" if arc in best else f" {names[arc]} "
-                goal = int(mdp.target[arc])
-                ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
                 share = 1.0 if local[arc] == float("inf") else local[arc] / largest if largest > 0 else 0.0
                 bar = "#" * (round(20 * share) or int(share > 0))
                 mark = "|" if arc in cut else " "
-                out.append(f"   {mark}{name:<{width}} -> {ahead:<10} {number(float(local[arc])):>10}  {bar}")
+                out.append(f"   {mark}{name:<{width}} -> {goals[arc]:<{reach}} {number(float(local[arc])):>10}  {bar}")
     return out

@@ -28,6 +28,10 @@ def estimate(
         tuple[float, float] | None,
         typer.Option(help="Least and largest mean of a step; by default the range in the file, else 0 1."),
     ] = None,
+    ties: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the options of a state that are as good as its best one.")
+    ] = 0.0,
+    trials: Annotated[int | None, typer.Option(min=1, help="Also say which epsilon so many trials buy.")] = None,
     worlds: Annotated[int, typer.Option(min=1, help="How many worlds are drawn.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the worlds.")] = 0,
     budget: Annotated[int, typer.Option(min=1, help="Trials after which a run is cut.")] = 2_000_000,
@@ -48,6 +52,8 @@ def estimate(
             asked("delta", delta, found.delta),
             sigma if sigma is not None or found.instance is None else found.instance.sigma,
             spread=spread,
+            ties=ties,
+            instance=found.instance,
             worlds=worlds,
             seed=seed,
             budget=budget,
@@ -55,9 +61,9 @@ def estimate(
             progress=report,
         )
     if as_json:
-        print_json({"problem": problem, "simulated": True, **as_data(answer)})
+        print_json({"problem": problem, "simulated": True, **as_data(answer, trials)})
     else:
-        print_text(answer, problem)
+        print_text(answer, problem, trials)
 
 
 @contextlib.contextmanager
@@ -76,11 +82,14 @@ def _bar(quiet: bool, worlds: int) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(line, completed=done)
 
 
-def as_data(answer: Estimate) -> dict[str, Any]:
+def as_data(answer: Estimate, trials: int | None = None) -> dict[str, Any]:
     """The estimate as plain values; null where most runs were cut."""
     return {
         **answer.settings,
-        "means_drawn_from": [float(answer.low.min()), float(answer.high.max())],
+        "means": answer.worlds.in_words(),
+        "means_drawn_from": [float(answer.worlds.low.min()), float(answer.worlds.high.max())],
+        "curve": [dict(zip(("epsilon", "median", "low", "high"), point)) for point in answer.curve],
+        **({} if trials is None else {"trials": trials, "epsilon_for_trials": answer.epsilon_for(trials)}),
         "estimates": {
             name: {
                 "median": answer.quantile(name, 0.5),
@@ -95,7 +104,7 @@ def as_data(answer: Estimate) -> dict[str, Any]:
     }
 
 
-def print_text(answer: Estimate, problem: str) -> None:
+def print_text(answer: Estimate, problem: str, budget: int | None = None) -> None:
     """A short table, and what it is worth."""
     from rich.console import Console
     from rich.table import Table
@@ -124,9 +133,36 @@ def print_text(answer: Estimate, problem: str) -> None:
             f"In {about['seconds']:g} seconds {played} of {about['worlds']} worlds were played, the last in part; "
             "give more time with --seconds."
         )
+    _print_curve(console, answer)
+    if budget is not None:
+        bought = answer.epsilon_for(budget)
+        words = "less than the largest epsilon above" if bought is None else f"an epsilon of about {bought:.3g}"
+        console.print(f"{budget:,} trials buy {words}, in half of the worlds.")
     console.print(
-        f"A guess from {played} simulated worlds on this graph, with means drawn evenly from "
-        f"{answer.low.min():g} to {answer.high.max():g} and Gaussian noise. If your true means lie closer together or "
-        "further apart, say so with --spread. In 10 % and 90 % of the worlds it took no more than shown; the "
-        "certificate you will get does not depend on this guess."
+        f"A guess from {played} simulated runs on this graph, with {answer.worlds.in_words()} and Gaussian noise. If "
+        "your true means lie closer together or further apart, say so with --spread; if many options are about as "
+        "good as each other, with --ties. In 10 % and 90 % of the runs it took no more than shown; the certificate "
+        "you will get does not depend on this guess."
     )
+
+
+def _print_curve(console: Any, answer: Estimate) -> None:
+    """Show what each epsilon costs, with bars on a logarithmic scale."""
+    from math import isfinite, log
+
+    from rich.table import Table
+
+    known = [median for _, median, _, _ in answer.curve if isfinite(median)]
+    if not known:
+        return
+    table = Table("epsilon", "trials", "10 %", "90 %", "", box=None, pad_edge=False, title=None)
+    for column in table.columns[:4]:
+        column.justify = "right"
+    most, least = log(max(known) + 1), log(min(known) + 1)
+    for epsilon, *costs in answer.curve:
+        cells = [f"{cost:,.0f}" if isfinite(cost) else "cut" for cost in costs]
+        share = (log(costs[0] + 1) - least) / (most - least or 1.0) if isfinite(costs[0]) else 1.0
+        asked = abs(epsilon - answer.settings["epsilon"]) < 1e-12
+        table.add_row(f"{epsilon:.3g}", *cells, "▇" * (1 + round(29 * share)), style="bold" if asked else None)
+    console.print("\nWhat Challenger needs for each epsilon:")
+    console.print(table)

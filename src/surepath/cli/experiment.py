@@ -17,6 +17,8 @@ experiment = typer.Typer(
 )
 app.add_typer(experiment, name="experiment")
 
+MOST_ROWS = 24  # of a table shown whole
+
 SpecFile = Annotated[Path, typer.Argument(help="The spec, a TOML file.")]
 Folder = Annotated[Path, typer.Argument(help="Folder of an experiment's results.")]
 
@@ -85,13 +87,14 @@ def table_command(
     folder: Folder,
     baseline: Annotated[str | None, typer.Option(help="Label of the learner to compare the others with.")] = None,
     form: Annotated[str, typer.Option("--format", help="markdown or latex.")] = "markdown",
+    every: Annotated[bool, typer.Option("--all", help="A row for every instance, delta and epsilon.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare the learners of an experiment: means, intervals, errors, ratios over paired runs, a permutation test."""
     from surepath.experiments.results import read
     from surepath.experiments.stats import compare
     from surepath.experiments.store import Store
-    from surepath.experiments.tables import table
+    from surepath.experiments.tables import overview, table
 
     rows = read(folder)
     comparison = compare(rows, baseline)
@@ -103,4 +106,8 @@ def table_command(
     if as_json:
         print_json({"rows": comparison.to_dicts()})
         return
-    typer.echo(table(comparison, form), nl=False)
+    if every or comparison.height <= MOST_ROWS:
+        typer.echo(table(comparison, form), nl=False)
+        return
+    typer.echo(overview(comparison, form), nl=False)
+    typer.secho(f"note: one row per learner; --all has the {comparison.height:,} rows behind it", err=True)

@@ -18,13 +18,17 @@ class Kind(StrEnum):
 
     steps = "steps"
     routes = "routes"
+    lab = "lab"
 
 
 @app.command()
 def new(
     path: Annotated[Path, typer.Argument(help="The file to write; .csv gives an edge table.")] = Path("problem.json"),
     kind: Annotated[
-        Kind, typer.Option(help="steps: a workflow scored step by step; routes: travel times to minimise.")
+        Kind,
+        typer.Option(
+            help="steps: a workflow scored step by step; routes: times to minimise; lab: a protocol by its steps."
+        ),
     ] = Kind.steps,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     as_json: AsJson = False,
@@ -39,10 +43,11 @@ def new(
         raise ProblemError(f"{path} is there already; choose another name, or replace it with --force")
     if path.suffix.lower() not in (".json", ".csv"):
         raise ProblemError(f"a problem file ends in .json or .csv, not {path.suffix or 'nothing'!r}: {path}")
+    if kind is Kind.lab and path.suffix.lower() == ".csv":
+        raise ProblemError("the lab starter lists steps and options, which a CSV cannot; name a .json file")
     starter = resources.files("surepath.model").joinpath(f"examples/starter_{kind.value}{path.suffix.lower()}")
     write_text(path, starter.read_text("utf-8"))
-    extra = " --direction minimize" if kind is Kind.routes and path.suffix.lower() == ".csv" else ""
-    follow = f"surepath show {path}{extra}"
+    follow = f"surepath show {path}"
     if as_json:
         print_json({"written": str(path), "kind": kind.value, "next": follow})
         return

@@ -25,9 +25,9 @@ def reproduce(
     ] = ALL,
     out: Annotated[Path, typer.Option("--out", help="Folder for pictures, data and report.")] = Path("reproduced"),
     preset: Annotated[
-        str, typer.Option(help="theory (the paper's text) or experiment (what its authors ran).")
+        str, typer.Option(help="theory (Algorithm 1), text (the experiments as written) or experiment (what ran).")
     ] = "experiment",
-    runs: Annotated[int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-hard: 5).")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-hard: 6).")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads; default: one per core.")
     ] = None,

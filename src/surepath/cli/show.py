@@ -24,16 +24,21 @@ def show(
 ) -> None:
     """Print the number of steps, states, options and plans, and draw the graph."""
     from surepath.cli._describe import SMALL, drawing, lines, overview, summary
+    from surepath.errors import NoiseError
 
-    found = open_problem(problem, direction)
+    missing = None
+    try:
+        found = open_problem(problem, direction)
+    except NoiseError as error:  # means without noise make no world to simulate; to show them needs none
+        missing, found = str(error), open_problem(problem, direction, 1.0)
     if draw is not None:
         from surepath.plots.graph import draw_graph
 
         draw_graph(found.mdp, draw, best=None if found.instance is None else found.instance.best_path())
     if as_json:
-        print_json({**summary(found), "drawing": None if draw is None else str(draw)})
+        print_json({**summary(found, missing), "drawing": None if draw is None else str(draw)})
         return
-    text = lines(found)
+    text = lines(found, missing)
     if found.mdp.n_arcs <= SMALL:
         text += ["", *drawing(found.mdp)]
     else:

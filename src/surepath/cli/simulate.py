@@ -16,7 +16,9 @@ from surepath.cli.main import app
 @app.command()
 def simulate(
     problem: Annotated[str, typer.Argument(help="A problem file with means (.json, .csv) or the id of an instance.")],
-    learner: Annotated[str, typer.Option(help="EPRL, BPIUCRL, Challenger, Uniform or WholePlan.")] = "EPRL",
+    learner: Annotated[
+        str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform, WholePlan or Design.")
+    ] = "Challenger",
     epsilon: Annotated[
         list[float] | None,
         typer.Option(help="How far from the best the answer may be; several times for several."),
@@ -42,6 +44,7 @@ def simulate(
     progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
 ) -> None:
     """Run a learner many times and say how many trials it needs and how often it is wrong."""
+    from surepath.cli.bound import asked
     from surepath.errors import ProblemError
     from surepath.simulation.simulate import simulate as run_many
 
@@ -55,7 +58,7 @@ def simulate(
     spec: dict[str, Any] = {"name": learner, "delta": risk, **_settings(setting or [])}
     if sigma is not None:
         spec["sigma"] = sigma
-    grid = epsilon or [0.5 if found.epsilon is None else found.epsilon]
+    grid = epsilon or [asked("epsilon", None, found.epsilon)]
     results = run_many(
         spec, found.instance, runs, seed, grid, workers, budget=budget, progress=progress and not as_json
     )
@@ -130,5 +133,6 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
     plain = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list)}
     told = ", ".join(f"{k}={v}" for k, v in plain.items())
     console.print(f"settings: {shown(told)}", highlight=False, markup=False)
-    if learner.get("widths") == "empirical":
-        console.print("empirical widths have no guarantee: delta is not a bound on the share of wrong answers")
+    if learner.get("widths") in ("empirical", "uncapped"):
+        kind = learner["widths"]
+        console.print(f"{kind} widths have no guarantee: delta is not a bound on the share of wrong answers")

@@ -33,6 +33,32 @@ def table(comparison: polars.DataFrame, form: str = "markdown") -> str:
     return _markdown(head, body) if form == "markdown" else _latex(head, body)
 
 
+def overview(comparison: polars.DataFrame, form: str = "markdown") -> str:
+    """Render one row per learner: geometric means over instances, deltas and epsilons, and the largest error rate.
+
+    A learner whose runs were cut in some cells is marked with >=.
+    """
+    one_of("format", form, FORMATS)
+    against = "ratio" in comparison.columns
+    head = ["learner", "cells", "runs", "mean episodes (geometric)", "wrong at most", *(["ratio"] if against else [])]
+    body = []
+    for learner in comparison["learner"].unique(maintain_order=True).to_list():
+        own = comparison.filter(comparison["learner"] == learner)
+        cut = ">=" if (own["censored"] > 0).any() else ""
+        wrong = own["wrong"].drop_nulls().to_list()
+        cells = [shown(learner), f"{own.height:,}", f"{own['runs'].sum():,}", f"{cut}{_geometric(own['mean']):,.0f}"]
+        cells.append(f"{max(wrong):.2%}" if wrong else "")
+        if against:
+            ratios = own["ratio"].drop_nulls()
+            cells.append(f"{_geometric(ratios):.3g}" if len(ratios) else "")
+        body.append(cells)
+    return _markdown(head, body) if form == "markdown" else _latex(head, body)
+
+
+def _geometric(values: polars.Series) -> float:
+    return float(np.exp(np.log(np.maximum(values.to_numpy(), 1e-300)).mean()))
+
+
 def _cells(row: dict[str, Any], per_gap: bool, against: bool) -> list[str]:
     cells = [
         shown(row["instance"]),
@@ -76,7 +102,7 @@ def _latex(head: list[str], body: list[list[str]]) -> str:
     def line(cells: list[str]) -> str:
         return " & ".join(_escape(cell) for cell in cells) + r" \\"
 
-    columns = "lrrlr" + "r" * (len(head) - 5)
+    columns = "l" + "r" * (len(head) - 1) if head[0] == "learner" else "lrrlr" + "r" * (len(head) - 5)
     rows = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", line(head), r"\midrule", *(line(row) for row in body)]
     return "\n".join([*rows, r"\bottomrule", r"\end{tabular}"]) + "\n"
 

@@ -9,9 +9,12 @@ mixture    b(n) = sigma sqrt(2 (n + c) (log(M / delta) + log(1 + n / c) / 2)) / 
            supermartingale for every l; mixed over l ~ Normal(0, 1 / c) it is
            sqrt(c / (n + c)) exp(S_n^2 / (2 (n + c))), again a supermartingale started at 1. Ville's inequality at
            level delta / M, a union over the M arcs, and |S_n| sigma / n as the deviation give b(n), valid for all
-           arcs and all n at once. It never needs the n^2 of the paper's union over n.
+           arcs and all n at once. It never needs the n^2 of the paper's union over n, but is
+           wider for the first 15 to 60 visits (more arcs and smaller delta: later).
 empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n = 0. What the authors ran: no union
            over arcs or times, hence NO guarantee.
+uncapped   b(n) = sigma sqrt(2 log((n + 1) / delta) / n), infinite while n = 0. What the paper's appendix says it used:
+           as `empirical` without the cap, and with no guarantee either.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.jit import bare_kernel, hot_kernel
 
-WIDTHS = ("paper", "mixture", "empirical")
-PAPER, MIXTURE, EMPIRICAL = range(3)
+WIDTHS = ("paper", "mixture", "empirical", "uncapped")
+PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
+UNPROVEN = ("empirical", "uncapped")  # widths without a guarantee
 
 # Beyond this many entries a table stops growing and bases are computed one by one.
 LARGEST_TABLE = 1 << 23
@@ -32,17 +36,17 @@ LARGEST_TABLE = 1 << 23
 
 @hot_kernel
 def base_width(kind: int, n: float, arcs: float, delta: float, prior: float) -> float:
-    """Width after n >= 1 visits for sigma = 1; `arcs` is N or M, `prior` is c."""
+    """Compute the width after n >= 1 visits for sigma = 1; `arcs` is N or M, `prior` is c."""
     if kind == PAPER:
         return math.sqrt(2.0 * math.log(4.0 * n * n * arcs / delta) / n)
     if kind == MIXTURE:
         return math.sqrt(2.0 * (n + prior) * (math.log(arcs / delta) + 0.5 * math.log(1.0 + n / prior))) / n
-    return math.sqrt(2.0 * math.log((n + 1.0) / delta) / n)
+    return math.sqrt(2.0 * math.log((n + 1.0) / delta) / n)  # empirical and uncapped: the cap is the caller's
 
 
 @bare_kernel
 def fill_table(kind: int, arcs: float, delta: float, prior: float, start: int, table: FloatArray) -> None:
-    """table[i] = base width after start + i visits; infinite after none."""
+    """Fill table[i] with the base width after start + i visits; infinite after none."""
     for i in range(len(table)):
         n = start + i
         table[i] = base_width(kind, float(n), arcs, delta, prior) if n > 0 else np.inf

@@ -65,7 +65,7 @@ def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
     """Put a snapshot into a learner with the same settings, or say why it does not fit."""
     check_snapshot(snapshot, learner.mdp)
     mine, theirs = learner.settings(), snapshot["settings"]
-    for key in sorted({*mine, *theirs}, key=lambda key: (key != "name", key)):
+    for key in sorted({*mine, *theirs}, key=lambda key: (key != "name", key == "bound", key)):
         if mine.get(key) != theirs.get(key):
             raise SettingError(
                 f"the snapshot was taken with {key} {theirs.get(key)!r}, this learner has {mine.get(key)!r}; "

@@ -74,17 +74,20 @@ def _refuse_size(mdp: MDP, array: FloatArray) -> None:
 
 def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
     horizon = mdp.horizon
+    wanted = "one number" if horizon == 1 else f"{horizon} numbers"
+    if horizon == 1 and np.ndim(rewards) == 0:
+        rewards = [rewards]
     try:
         array = read_numbers(rewards, booleans=True)
     except NotNumbersError as cause:
         if cause.place is not None and cause.place < horizon:
             at = step_in_words(mdp, cause.place)
             raise RewardError(f"the reward at {at} must be a number, not {cause}; got {shortened(rewards)}") from None
-        raise RewardError(f"rewards must be {horizon} numbers, not {cause}; got {shortened(rewards)}") from None
+        raise RewardError(f"rewards must be {wanted}, not {cause}; got {shortened(rewards)}") from None
     if array.ndim != 1:
-        raise RewardError(f"rewards must be {horizon} numbers, one per stage; got shape {array.shape}")
+        raise RewardError(f"rewards must be {wanted}, one per stage; got shape {array.shape}")
     if len(array) > horizon:
-        raise RewardError(f"rewards must be {horizon} numbers, one per stage, or fewer; got {len(array)}")
+        raise RewardError(f"rewards must be {wanted}, one per stage, or fewer; got {len(array)}")
     return array
 
 

@@ -146,8 +146,27 @@ class MDP:
         return from_arrays(next_state, initial_state, available, direction=direction, reward_range=reward_range)
 
     @classmethod
-    def from_steps(cls, steps: Mapping[str, Sequence[Any]], depends: Any = "previous", **options: Any) -> MDP:
-        """Build from named steps, their options, and what each score depends on; see `model.steps.from_steps`.
+    def from_steps(
+        cls,
+        steps: Mapping[str, Sequence[Any]],
+        depends: str | Mapping[str, str | Sequence[str]] = "previous",
+        *,
+        direction: str = "maximize",
+        reward_range: tuple[ArrayLike, ArrayLike] | None = None,
+        sigma: ArrayLike | Mapping[str, float] | None = None,
+        scores: str | Sequence[str] = "every",
+    ) -> MDP:
+        """Build from named steps, their options, and what each score depends on.
+
+        Args:
+            steps: The options of each step, in the order the steps are taken.
+            depends: Which earlier choices the score of a step depends on, besides its own option: "previous" (the step
+                before), "none", or {step: [earlier steps]}, where steps that are not named depend on none.
+            direction: "maximize" or "minimize".
+            reward_range: Lowest and highest score, each one number or one per arc.
+            sigma: Sub-Gaussian factor of the scores: one number, one per arc, or one per step {step: number}.
+            scores: "every" step is scored, or only the steps of a list (the others count as known 0), or "end": one
+                score for the whole plan; then every plan is one option of a single step.
 
         Example:
             >>> MDP.from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1).n_arcs
@@ -155,14 +174,31 @@ class MDP:
         """
         from surepath.model.sources.steps import from_steps
 
-        return from_steps(steps, depends, **options)
+        return from_steps(steps, depends, direction=direction, reward_range=reward_range, sigma=sigma, scores=scores)
 
     @classmethod
-    def from_edges(cls, rows: Iterable[EdgeRow] | str | Path, **options: Any) -> MDP:
-        """Build from rows (stage, state, action, next_state, ...) or a CSV file; see `model.edges.from_edges`."""
+    def from_edges(
+        cls,
+        rows: Iterable[EdgeRow] | str | Path,
+        *,
+        source: str | int | None = None,
+        target: str | int | None = None,
+        sigma: float | None = None,
+        direction: str | None = None,
+    ) -> MDP:
+        """Build from rows (stage, state, action, next_state, ...), a pandas or polars frame, or a CSV file.
+
+        Args:
+            rows: Tuples (state, action, next_state) or (stage, state, action, next_state), mappings that may also hold
+                known, sigma, low, high and mean, a frame with such columns, or the path of a CSV file.
+            source: The first state; by default the only one it can be.
+            target: Without stages: the state where plans end; by default every state without rows.
+            sigma: Sub-Gaussian factor of the rows that give none of their own.
+            direction: "maximize" (the default) or "minimize"; a CSV may say it in a line "# direction: minimize".
+        """
         from surepath.model.sources.edges import from_edges
 
-        return from_edges(rows, **options)
+        return from_edges(rows, source=source, target=target, sigma=sigma, direction=direction)
 
     @classmethod
     def from_networkx(cls, graph: Any, source: Any, target: Any, **options: Any) -> MDP:
@@ -179,11 +215,11 @@ class MDP:
         return from_gymnasium(env, horizon, **options)
 
     @classmethod
-    def load(cls, path: str | Path) -> MDP:
-        """Read a JSON problem file or an edge-table CSV."""
+    def load(cls, path: str | Path, *, direction: str | None = None) -> MDP:
+        """Read a JSON problem file or an edge-table CSV; `direction` is for a CSV that does not say it itself."""
         from surepath.model.sources.files import load_problem
 
-        return load_problem(path).mdp
+        return load_problem(path, direction=direction).mdp
 
     def save(self, path: str | Path) -> None:
         """Write a JSON problem file, or an edge-table CSV when the name ends in .csv."""
@@ -279,6 +315,11 @@ class MDP:
         stage = int(np.searchsorted(self.stage_arc, arc, side="right")) - 1
         node = int(self.source[arc])
         return f"arc {arc} (stage {stage}, state {self.state_label(node)!r}, action {self.action_label(arc)!r})"
+
+    def _repr_html_(self) -> str:
+        from surepath.model.sketch import graph_html
+
+        return graph_html(self)
 
     @property
     def sign(self) -> float:

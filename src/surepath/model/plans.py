@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,30 @@ if TYPE_CHECKING:
 Plan = dict[str | int, str | int]
 
 SHOWN = 20  # options that a message lists
+WHOLE = "whole plan"  # the one step of a problem in which every plan is one option: it is scored at the end
+
+
+def whole_label(plan: Mapping[str, str]) -> str:
+    """Write a plan as the name of one option, so that `plan_of` can read it back."""
+    return json.dumps(plan, ensure_ascii=False)
+
+
+def _parts(mdp: MDP, arc: int) -> Plan | None:
+    """Read the plan that an option stands for, where every plan is one option."""
+    if mdp.step_labels != (WHOLE,) or mdp.action_labels is None:
+        return None
+    try:
+        found = json.loads(mdp.action_label(arc))
+    except ValueError:
+        return None
+    return dict(found) if isinstance(found, dict) else None
 
 
 def plan_of(mdp: MDP, path: ArrayLike) -> Plan:
     """The option taken at each step of a path, under the names of steps and options, or their numbers."""
     arcs = mdp.check_path(path).tolist()
+    if (parts := _parts(mdp, arcs[0])) is not None:
+        return parts
     steps: tuple[str | int, ...] = mdp.step_labels or tuple(range(mdp.horizon))
     return {step: _option(mdp, arc) for step, arc in zip(steps, arcs)}
 
@@ -32,6 +52,12 @@ def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
     """The arcs that a plan takes, int [H]; every step needs an option that its state has."""
     if not isinstance(plan, Mapping):
         raise PathError(f"a plan is a mapping {{step: option}}, not {plan!r}")
+    first = _parts(mdp, 0)
+    if first is not None and WHOLE not in plan:
+        given = {str(step): str(option) for step, option in plan.items()}
+        if given.keys() != first.keys():
+            raise PathError(f"a plan here has the steps {', '.join(map(repr, first))}, not {plan!r}")
+        plan = {WHOLE: whole_label({step: given[step] for step in map(str, first)})}
     taken: dict[int, Any] = {}
     for key, option in plan.items():
         stage = step_number(mdp, key, PathError)

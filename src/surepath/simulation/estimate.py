@@ -1,8 +1,8 @@
-"""How many trials to expect before the first one: learners simulated in worlds drawn on the problem's graph.
+"""How many trials to expect before the first one: learners simulated in worlds on the problem's graph (`worlds.py`).
 
-A world gives every arc a mean drawn uniformly from a range, and Gaussian noise of the given sigma. Real problems are
-not drawn like that, so this is a guess; what it is sure of is the arithmetic. Worlds with many nearly best plans need
-more trials when epsilon is small, worlds with one outstanding plan fewer.
+Real problems are not drawn like that, so this is a guess; what it is sure of is the arithmetic. Worlds with many nearly
+best plans need more trials when epsilon is small, worlds with one outstanding plan fewer. Two questions are answered by
+one curve: how many trials an epsilon takes, and which epsilon a number of trials buys.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import check_sigma, real, seed_number, whole
+from surepath._checks import real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.errors import SettingError
 from surepath.learners.cancellation import Cancelled, cancelled_by
-from surepath.learners.noise import declared_sigma
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.model.rewards import Gaussian
+from surepath.model.paths import best_path
 from surepath.simulation.results import Results
 from surepath.simulation.simulate import simulate
+from surepath.simulation.worlds import Worlds, worlds_of
 
 SPECS: dict[str, dict[str, Any]] = {
     "Challenger": {"name": "Challenger", "repeat": 0.1},
     "EPRL": {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"},
 }
-EPRL_WORLDS = 5  # it plays a hundred times more trials, and its number of trials varies little
+CURVE_WORLDS = 10  # of the curve over epsilon, at most
+CURVE_POINTS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,23 +40,32 @@ class Estimate:
     """Trials to stop in each simulated world.
 
     Attributes:
-        trials: Of each learner, int [worlds played], of EPRL in the first few only; where `censored`, how many it
-            was seen to take at least. A learner that had no time for any world is left out.
+        trials: Of each learner, int [worlds played]; where `censored`, how many it was seen to take at least. A
+            learner that had no time for any world is left out.
         censored: Of each learner, bool of the same shape: the budget or the time ended the run.
-        low, high: Range of each arc's means, float [N].
+        worlds: The worlds it was simulated in.
+        curve: (epsilon, median, 10 %, 90 % of Challenger's trials), the largest epsilon first.
         settings: Everything that makes the same estimate again.
     """
 
     trials: dict[str, IntArray]
     censored: dict[str, BoolArray]
-    low: FloatArray
-    high: FloatArray
+    worlds: Worlds
+    curve: list[tuple[float, float, float, float]]
     settings: dict[str, Any]
 
     def quantile(self, learner: str, share: float) -> float:
         """Trials that this share of the worlds does not exceed; infinite where a cut hides it."""
         found = np.where(self.censored[learner], np.inf, self.trials[learner].astype(np.float64))
         return float(np.quantile(found, share, method="higher"))
+
+    def epsilon_for(self, trials: float) -> float | None:
+        """Return the epsilon that half the worlds reach within so many trials; None where the curve does not say."""
+        points = sorted((median, epsilon) for epsilon, median, _, _ in self.curve if np.isfinite(median) and median > 0)
+        if len(points) < 2 or not points[0][0] <= trials:
+            return None
+        cost, epsilon = np.log(np.array(points)).T
+        return float(np.exp(np.interp(np.log(trials), cost, epsilon)))
 
     def at_least(self, learner: str, share: float) -> int:
         """A lower bound on `quantile` where that is hidden."""
@@ -70,13 +79,15 @@ def estimate(
     sigma: ArrayLike | None = None,
     *,
     spread: tuple[float, float] | None = None,
+    ties: float = 0.0,
+    instance: Instance | None = None,
     worlds: int = 20,
     seed: int = 0,
     budget: int = 2_000_000,
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Estimate:
-    """Simulate Challenger once in each of several drawn worlds, and EPRL in the first few.
+    """Simulate Challenger and EPRL once in each of several worlds, and Challenger for larger and smaller epsilons too.
 
     Challenger plays a path several times before planning again here, which is quicker and costs it a few per cent.
 
@@ -86,6 +97,8 @@ def estimate(
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor; by default what the MDP declares (half of a declared range), else 1.
         spread: Least and largest mean of an arc; by default the declared range of its rewards, else 0 to 1.
+        ties: Share of the options of each state that are as good as its best one.
+        instance: A world of the problem's own, used in place of drawn ones unless spread or ties is given.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
         budget: Trials after which a run is cut.
@@ -99,43 +112,43 @@ def estimate(
         >>> guess.quantile("Challenger", 0.5) < guess.quantile("EPRL", 0.5)
         True
     """
-    if not isinstance(mdp, MDP):
-        raise SettingError(f"an estimate needs an MDP, not {type(mdp).__name__}; take instance.mdp of an Instance")
-    worlds, seed = whole("worlds", worlds, low=1, high=1_000_000), seed_number(seed)
-    low, high = _range(mdp, spread)
-    if sigma is None:
-        sigma = declared_sigma(mdp, "an estimate")
-    noise = check_sigma(sigma, mdp.n_arcs)
+    drawn = worlds_of(mdp, sigma, spread, ties, instance, seed)
+    worlds, seed, noise = whole("worlds", worlds, low=1, high=1_000_000), drawn.seed, drawn.sigma
     budget = whole("budget", budget, low=1)
     trials: dict[str, list[int]] = {name: [] for name in SPECS}
     censored: dict[str, list[bool]] = {name: [] for name in SPECS}
 
-    def world(i: int) -> Instance:
-        rng = np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(i,)))
-        return Instance(mdp, Gaussian(rng.uniform(low, high), noise))
-
-    def play(name: str, where: Instance, i: int, most: int) -> Results:
+    def play(name: str, where: Instance, i: int, aim: float, most: int) -> Results:
         spec = {**SPECS[name], "delta": delta, "sigma": noise}
-        return simulate(spec, where, 1, seed, [epsilon], workers=1, budget=most, first_run=i)
+        return simulate(spec, where, 1, seed, [aim], workers=1, budget=most, first_run=i)
 
     if seconds is not None:
         seconds = real("seconds", seconds)
         for name in SPECS:
-            play(name, world(0), 0, 1)  # compiled before the clock starts
+            play(name, drawn[0], 0, epsilon, 1)  # compiled before the clock starts
     halt = threading.Event()
     with _time_limit(halt, seconds):
         for i in range(worlds):
-            here = world(i)
-            for name in SPECS if i < EPRL_WORLDS else ("Challenger",):
+            for name in SPECS:
                 if halt.is_set() and trials["Challenger"]:
                     break
-                tau, cut = _by_and_by(partial(play, name, here, i), budget if seconds is None else 1, budget)
+                first = budget if seconds is None else 1
+                tau, cut = _by_and_by(partial(play, name, drawn[i], i, epsilon), first, budget)
                 trials[name].append(tau)
                 censored[name].append(cut)
             if halt.is_set():
                 break
             if progress is not None:
                 progress(i + 1, worlds)
+        points: dict[float, list[float]] = {}
+        for aim in curve_epsilons(drawn, epsilon):
+            for i in range(min(worlds, CURVE_WORLDS)):
+                if halt.is_set():
+                    break
+                tau, cut = _by_and_by(partial(play, "Challenger", drawn[i], i, aim), budget, budget)
+                if not halt.is_set():
+                    points.setdefault(aim, []).append(np.inf if cut else tau)
+    curve = [(aim, *np.quantile(taus, (0.5, 0.1, 0.9), method="higher").tolist()) for aim, taus in points.items()]
     about = {
         "epsilon": float(epsilon),
         "delta": float(delta),
@@ -151,15 +164,33 @@ def estimate(
     return Estimate(
         {name: np.array(trials[name], dtype=np.int64) for name in played},
         {name: np.array(censored[name], dtype=np.bool_) for name in played},
-        low,
-        high,
+        drawn,
+        curve,
         about,
     )
 
 
+def curve_epsilons(drawn: Worlds, epsilon: float) -> list[float]:
+    """Choose the epsilons of the curve: from half the spread of the first world's returns down to half of epsilon."""
+    first = drawn[0]
+    values = first.mdp.sign * first.means
+    worst = -float(values_of(first.mdp, -values))
+    wide = 0.5 * (float(values_of(first.mdp, values)) - worst)
+    least = epsilon / 2 if epsilon > 0 else wide / 64
+    if not wide > least > 0:
+        return [epsilon] if epsilon > 0 else []
+    aims = {float(aim) for aim in np.geomspace(least, wide, CURVE_POINTS - 1)} | ({epsilon} if epsilon > 0 else set())
+    return sorted(aims, reverse=True)
+
+
+def values_of(mdp: MDP, weight: FloatArray) -> float:
+    """Return the largest sum of weights along a path."""
+    return float(weight[best_path(mdp, weight)].sum())
+
+
 @contextlib.contextmanager
 def _time_limit(halt: threading.Event, seconds: float | None) -> Iterator[None]:
-    """Call off what this thread simulates once the time is over."""
+    """Cancel what this thread simulates once the time is over."""
     if seconds is None:
         yield
         return
@@ -187,17 +218,3 @@ def _by_and_by(play: Callable[[int], Results], most: int, budget: int) -> tuple[
                 return int(found.tau[0]), False
             seen, most = most, min(4 * most, budget)
     return seen, True
-
-
-def _range(mdp: MDP, spread: tuple[float, float] | None) -> tuple[FloatArray, FloatArray]:
-    """Least and largest mean of every arc."""
-    if spread is not None:
-        least, most = real("spread", spread[0]), real("spread", spread[1])
-        if not least < most:
-            raise SettingError(f"spread goes from the least mean to the largest, not from {least:g} to {most:g}")
-        return np.full(mdp.n_arcs, least), np.full(mdp.n_arcs, most)
-    low, high = np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)
-    if mdp.reward_range is not None:
-        bounded = np.isfinite(mdp.reward_range[0]) & np.isfinite(mdp.reward_range[1])
-        low[bounded], high[bounded] = mdp.reward_range[0][bounded], mdp.reward_range[1][bounded]
-    return low, high

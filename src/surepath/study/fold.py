@@ -102,8 +102,8 @@ class Fold:
                 del self._coming[0]
             elif row is not None and row.settled:
                 self._torn = True
-                self._fold(row)
                 self.prefix = row.number
+                self._fold(row)
                 del self.window[row.number]
             else:
                 return
@@ -141,6 +141,7 @@ class Fold:
         content = json.loads(action.content)
         if action.kind == EXCLUDE:
             self.learner.exclude(np.array(content, dtype=np.int64))
+            self.proof = None  # it was about the plans that were feasible then
         else:
             self.learner.tighten(float(content))
         self.actions = action.number
@@ -156,7 +157,9 @@ class Fold:
         elif self.proof is None:
             self.proof = {
                 "prefix": self.prefix,
+                "actions": self.actions,
                 "digest": self.digest,
+                "tally": deepcopy(self.tally.as_tree()),
                 "path": self.learner.recommend(),
                 "gap": float(self.learner.certified_gap()),
                 "evidence": self.learner._evidence(),

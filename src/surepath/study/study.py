@@ -13,7 +13,8 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from surepath._checks import check_epsilon, whole
 from surepath._types import IntArray
@@ -29,11 +30,16 @@ from surepath.study.expiry import expire
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.retry import retrying
 from surepath.study.snapshot_bytes import FORMAT
-from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING
+from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED
 from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.study.trial import Trial
+
+if TYPE_CHECKING:
+    from surepath.study.certificate import Certificate
+    from surepath.study.forecast import Forecast
+    from surepath.study.status import Status
 
 T = TypeVar("T")
 SAVE_EVERY = 500  # trials folded in between two snapshots
@@ -182,6 +188,9 @@ class Study:
                     return
                 self._read(self._catch_up)
 
+    def _numbers_of(self, request: str) -> list[int]:
+        return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
+
     def _catch_up(self, log: Reading) -> bool:
         """Fold in what is new; tell whether leases have run out that nobody has marked yet."""
         self._fold.sync(log)
@@ -313,6 +322,12 @@ class Study:
         with self._lock:
             self._write(do)
 
+    def tell_many(self, results: Iterable[telling.Result]) -> list[str]:
+        """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
+        listed = list(results)
+        with self._lock:
+            return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self.options.on_failure))
+
     def import_trials(
         self, results: Iterable[tuple[Any, Any]], note: str = "imported", *, request: str | None = None
     ) -> int:
@@ -330,6 +345,56 @@ class Study:
         with self._lock:
             self._write(lambda log: telling.append(log, rows) if log.first_time(key) else 0)
         return len(rows)
+
+    def optimize(
+        self,
+        function: Callable[[Any], Any],
+        n_jobs: int = 1,
+        n_trials: int | None = None,
+        timeout: Any = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+        progress: bool | None = None,
+    ) -> None:
+        """Run trials until the answer is proven, the budget is spent or the time is up.
+
+        Leases are renewed while trials run, and other workers may work on the same study. Ctrl-C gives the running
+        trials back and is raised again.
+
+        Args:
+            function: Gets the plan {step: option}; returns its rewards (H numbers, or {step: reward}), or yields them
+                step by step. An exception makes it a failed trial with the rewards yielded so far. A result that is no
+                reward (NaN, text, outside the declared range) ends the run with an error. With on_failure="worst" it
+                must be a generator, so that the step that failed is known.
+            n_jobs: Trials that run at the same time, each in a thread; 1 runs them in this thread.
+            n_trials: Run at most so many.
+            timeout: Begin no trial after this time: seconds, "2h".
+            callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
+            progress: A line on standard error; by default where that is a terminal.
+        """
+        from surepath.study.optimize import optimize
+
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress)
+
+    # Files -------------------------------------------------------------------------------------------------------
+
+    def export(self, path: str | Path) -> int:
+        """Write the whole log to a file: JSON lines, from which `from_export` makes the same study, or .csv to read.
+
+        Returns the number of trials written.
+        """
+        from surepath.study.export import write_export
+
+        return write_export(self, Path(path))
+
+    @classmethod
+    def from_export(
+        cls, path: str | Path, storage: str | Storage = "sqlite:///study.db", name: str | None = None
+    ) -> Study:
+        """Make the study of an exported log (JSON lines) in a storage, under its own or another name."""
+        from surepath.study.restore import read_export
+
+        place = open_storage(storage)
+        return cls(place, read_export(Path(path), place, name))
 
     # Decisions ---------------------------------------------------------------------------------------------------
 
@@ -399,6 +464,62 @@ class Study:
     def delta(self) -> float:
         """Allowed probability of a wrong answer."""
         return float(self._fold.learner.delta)
+
+    @property
+    def evidence_trials(self) -> int:
+        """Number of trials whose rewards are part of the proof."""
+        with self._lock:
+            self.sync()
+            return sum(self._fold.tally.states[state] for state in SCORED)
+
+    def status(self) -> Status:
+        """Say how the study stands: trials by state, the plan in hand, what is proven, who works on it."""
+        from surepath.study.status import read_status
+
+        return read_status(self)
+
+    @property
+    def trials(self) -> Any:
+        """Every trial as one row of a frame: polars where it is installed, else pandas; waiting plans at the end."""
+        from surepath.study.frames import trials_frame
+
+        return trials_frame(self)
+
+    def _repr_html_(self) -> str:
+        from surepath.study.render import html_page
+
+        return html_page(self.status(), self.learner)
+
+    def watch(self, every: float = 1.0) -> None:
+        """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
+        from surepath.study.watching import watch
+
+        watch(self, every)
+
+    @property
+    def digest(self) -> str:
+        """Hash over what is frozen and the settled prefix of the log, in order; a replay elsewhere has the same."""
+        with self._lock:
+            self.sync()
+            return self._fold.digest
+
+    def certificate(self) -> Certificate:
+        """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
+        from surepath.study.certificate import make
+
+        return make(self)
+
+    def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
+        """Guess by simulation how many trials are left, and what `more` further ones would prove; two seconds long."""
+        from surepath.study.forecast import forecast
+
+        return forecast(self, more, draws, seed)
+
+    def explain(self) -> str:
+        """Say in words what is known: the plan, what is proven, what stands against it, what to look at."""
+        from surepath.study.explain import explain
+
+        return explain(self)
 
     def __len__(self) -> int:
         """Number of trials handed out, imported or told late."""

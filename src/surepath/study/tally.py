@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from surepath._types import IntArray
-from surepath.study.states import CANCELLED, EXPIRED, FAILED, SCORED, SETTLED, SOURCES
+from surepath.study.states import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, SCORED, SETTLED, SOURCES
 from surepath.study.storage.records import TrialRow
 
 LEFT_OUT = (FAILED, EXPIRED, CANCELLED)
+MARKED = (LATE, IMPORTED)
 
 
 class Tally:
@@ -20,6 +21,7 @@ class Tally:
         states: Trials of each settled state.
         sources: Trials of each source.
         left_out: Plays of each arc that were failed, expired or cancelled, int [3, N].
+        marked: Plays of each arc that were told late or imported, int [2, N].
         refused: Trials whose rewards the learner could not take (numbers too far apart to decide anything).
         clock: When the first trial was asked for and when the last was settled.
     """
@@ -28,6 +30,7 @@ class Tally:
         self.states = dict.fromkeys(sorted(SETTLED), 0)
         self.sources = dict.fromkeys(SOURCES, 0)
         self.left_out: IntArray = np.zeros((len(LEFT_OUT), n_arcs), dtype=np.int64)
+        self.marked: IntArray = np.zeros((len(MARKED), n_arcs), dtype=np.int64)
         self.refused = 0
 
     def count(self, row: TrialRow) -> None:
@@ -36,14 +39,17 @@ class Tally:
         self.sources[row.source] += 1
         if row.state not in SCORED:
             self.left_out[LEFT_OUT.index(row.state), list(row.path)] += 1
+        if row.source in MARKED:
+            self.marked[MARKED.index(row.source), list(row.path)] += 1
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
-        return {"states": self.states, "sources": self.sources, "left_out": self.left_out, "refused": self.refused}
+        arrays = {"left_out": self.left_out, "marked": self.marked}
+        return {"states": self.states, "sources": self.sources, "refused": self.refused, **arrays}
 
     def load(self, tree: dict[str, Any]) -> None:
         """Take over what `as_tree` returned."""
         self.states.update(tree["states"])
         self.sources.update(tree["sources"])
-        self.left_out[:] = tree["left_out"]
+        self.left_out[:], self.marked[:] = tree["left_out"], tree["marked"]
         self.refused = int(tree["refused"])

@@ -8,6 +8,9 @@ from __future__ import annotations
 from surepath.theory.bounds import is_tree as is_tree
 from surepath.theory.characteristic_time import CharacteristicTime as CharacteristicTime
 from surepath.theory.characteristic_time import characteristic_time as characteristic_time
+from surepath.theory.comparison import FlowComparison as FlowComparison
+from surepath.theory.comparison import compare_flows as compare_flows
+from surepath.theory.divergence_bound import divergence_lower_bound as divergence_lower_bound
 from surepath.theory.flows import Flow as Flow
 from surepath.theory.flows import minimum_flow as minimum_flow
 from surepath.theory.flows import policy_cover as policy_cover
@@ -16,6 +19,9 @@ from surepath.theory.gaps import gaps as gaps
 from surepath.theory.lower_bounds import LowerBound as LowerBound
 from surepath.theory.lower_bounds import lower_bound as lower_bound
 from surepath.theory.lower_bounds import tree_lower_bound as tree_lower_bound
+from surepath.theory.residual import ResidualArc as ResidualArc
+from surepath.theory.residual import decreasing_path as decreasing_path
+from surepath.theory.residual import residual_graph as residual_graph
 from surepath.theory.upper_bounds import UpperBound as UpperBound
 from surepath.theory.upper_bounds import gap_complexity as gap_complexity
 from surepath.theory.upper_bounds import tree_upper_bound as tree_upper_bound

@@ -22,7 +22,7 @@ from surepath.errors import InfeasibleError, ProblemError, SettingError, Surepat
 from surepath.model.mdp import MDP
 from surepath.model.rewards import on_arcs
 
-SOLVERS = ("compiled", "highs", "ortools")
+SOLVERS = ("compiled", "highs", "ortools", "residual")
 LARGEST = 2**61  # stands for an unlimited capacity in whole numbers
 TOLERANCE = 1e-9  # relative, of the checks
 
@@ -67,7 +67,8 @@ def minimum_flow(
         capacity: Largest flow of each arc; infinity, or None for all, is unlimited.
         integer: Solve in whole numbers; demands and capacities must be whole.
         solver: "compiled" (push-relabel, exact in whole numbers; real demands are scaled by a power of two),
-            "highs" (linear program through SciPy) or "ortools" (the flow extra).
+            "highs" (linear program through SciPy), "ortools" (the flow extra) or "residual" (decreasing paths in plain
+            Python, for small graphs: the method of the paper's appendix, step by step).
 
     Raises:
         InfeasibleError: The capacities leave no flow that meets the demands; `cut` holds the arcs that show why.
@@ -77,14 +78,16 @@ def minimum_flow(
         >>> minimum_flow(mdp, 1, integer=True).value
         4
     """
-    problem = _problem(mdp, demand, capacity, integer)
+    problem = checked_problem(mdp, demand, capacity, integer=integer)
     name = one_of("solver", solver, SOLVERS)
     if name == "compiled":
         from surepath.theory.flow_solvers import compiled as solve
     elif name == "highs":
         from surepath.theory.flow_solvers import highs as solve
-    else:
+    elif name == "ortools":
         from surepath.theory.flow_solvers import ortools as solve
+    else:
+        from surepath.theory.residual import residual as solve
     flow, in_cut = solve(problem)
     return _proved(problem, flow, in_cut, name)
 
@@ -125,7 +128,8 @@ def policy_cover(mdp: MDP, arcs: Iterable[int]) -> list[IntArray]:
     return list(paths)
 
 
-def _problem(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, integer: bool) -> FlowProblem:
+def checked_problem(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, *, integer: bool) -> FlowProblem:
+    """Check demands and capacities, and hold them as one problem."""
     least = on_arcs("demand", demand, mdp)
     bad = np.flatnonzero(least < 0)
     if bad.size:

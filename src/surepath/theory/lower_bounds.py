@@ -68,14 +68,18 @@ def lower_bound(
         0.8047
     """
     at = checked_case(instance, epsilon, delta, sigma)
-    local = local_bounds(at, sharp=sharp)
-    stages = np.add.reduceat(local, at.mdp.stage_arc[:-1])
-    best = _minimum_flow(at.mdp, local)
+    return demanded(at.mdp, local_bounds(at, sharp=sharp))
+
+
+def demanded(mdp: MDP, local: FloatArray) -> LowerBound:
+    """What visits of the arcs add up to: the minimum flow over them, with its cut."""
+    stages = np.add.reduceat(local, mdp.stage_arc[:-1])
+    best = _minimum_flow(mdp, local)
     return LowerBound(local, float(best.value), best.flow, best.cut, float(stages.max()), float(stages.sum()))
 
 
-def local_bounds(at: Case, *, sharp: bool = False) -> FloatArray:
-    """Visits each arc needs, eq. (local-lb), float [N]."""
+def local_bounds(at: Case, *, sharp: bool = False, factor: float = 3.0) -> FloatArray:
+    """Visits each arc needs, eq. (local-lb), float [N]; sharp: log(1 / (factor delta)) where the lemmas have it."""
     gap = at.gaps.deterministic_return
     stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
     least = at.gaps.stage_minimum(at.epsilon)[stage]
@@ -84,7 +88,7 @@ def local_bounds(at: Case, *, sharp: bool = False) -> FloatArray:
     if not sharp:
         return basic
     near = at.gaps.near_optimal(at.epsilon)
-    numerator = 2 * variance * log_confidence(at.delta, 3)
+    numerator = 2 * variance * log_confidence(at.delta, factor)
     alone = near & (least > 0)
     keen = divide(numerator, np.where(alone, least, gap) + at.epsilon)
     return np.where(near & ~alone, basic, keen)
@@ -100,11 +104,18 @@ def _minimum_flow(mdp: MDP, local: FloatArray) -> Flow:
     return Flow(np.inf, flow, carried.cut, carried.in_cut, carried.solver)
 
 
-def tree_lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None) -> float:
+def tree_lower_bound(
+    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, sharp: bool = False
+) -> float:
     """Theorem for trees: max over stages h of sum over arcs of sigma^2 (H - h + 1) log(1 / (4 delta)) / (4 max(...)^2).
 
     Same gaps as Theorem 1. The argument shifts all rewards below an arc at once, so an arc's sigma here is the least
     of its own and of those below it; a known reward below it makes its term 0 (true, if weak).
+
+    With `sharp` it takes the constants of the lemma behind it, which are larger: 2 sigma^2 (H - h + 1)
+    log(1 / (2.4 delta)) / (gap + epsilon)^2 off Z^epsilon, with Delta_min of h in the place of the gap for the only arc
+    of Z^epsilon in its stage, the theorem's own for several arcs of Z^epsilon. (For the only arc the lemma states
+    log(1 / (4 delta)); its proof gives 2.4.)
 
     Raises:
         ProblemError: The MDP is not a tree.
@@ -119,6 +130,6 @@ def tree_lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma:
         least = np.minimum.reduceat(below[mdp.first[low] : mdp.first[high]], starts)
         arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
         below[arcs] = np.minimum(below[arcs], least[mdp.target[arcs] - low])
-    local = local_bounds(Case(at.instance, at.gaps, at.epsilon, at.delta, below))
+    local = local_bounds(Case(at.instance, at.gaps, at.epsilon, at.delta, below), sharp=sharp, factor=2.4)
     stages = np.add.reduceat(local, mdp.stage_arc[:-1])
     return float((stages * np.arange(mdp.horizon, 0, -1)).max())

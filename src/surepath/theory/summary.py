@@ -11,14 +11,28 @@ from numpy.typing import ArrayLike
 from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
-from surepath.model.rewards import GAUSSIAN
+from surepath.model.rewards import CALLABLE, GAUSSIAN
 from surepath.theory.bounds import Case, checked_case, divide, is_tree
 from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time, confidence
+from surepath.theory.comparison import compare_flows
+from surepath.theory.divergence_bound import divergence_lower_bound
 from surepath.theory.lower_bounds import LowerBound, lower_bound, tree_lower_bound
 from surepath.theory.upper_bounds import gap_complexity, tree_upper_bound, upper_bound, worst_case_upper_bound
 from surepath.theory.worst_case import worst_case_lower_bound
 
-TIMED_ARCS = 5_000  # up to this many arcs T* is computed unasked
+TIMED_ARCS = 5_000  # up to this many arcs T* and divergences are computed unasked
+TIME = "T* kl(delta, 1 - delta)"
+UNASKED = f"not computed above {TIMED_ARCS:,} options unless asked for"
+# Lower bounds whose proofs suppose Gaussian noise; the one by divergence does not.
+GAUSSIAN_ONLY = (
+    "Theorem 1",
+    "Theorem 1, sharper constants",
+    "  its busiest step alone",
+    "tree theorem",
+    "tree theorem, sharper constants",
+    TIME,
+)
+_CONDITIONS = "EPRL with preset theory (paper widths, any noise with these sigmas)"
 
 
 @dataclass(frozen=True)
@@ -65,16 +79,15 @@ def summarize(
     basic = lower_bound(instance, epsilon, delta, sigma=at.sigma)
     sharp = lower_bound(instance, epsilon, delta, sigma=at.sigma, sharp=True)
     rows = [
-        Row("Theorem 1", "lower", basic.value, "no (epsilon, delta)-PAC algorithm needs fewer episodes on average"),
+        Row("Theorem 1", "lower", basic.value, "no (epsilon, delta)-PAC learner needs fewer trials on average"),
         Row("Theorem 1, sharper constants", "lower", sharp.value, "the same, from the three lemmas behind it"),
+        _by_divergence(at, time),
+        Row("  its busiest step alone", "lower", basic.largest_stage, "never above Theorem 1; needs no flow"),
         Row(
-            "  its busiest stage alone", "lower", basic.largest_stage, "never above Theorem 1: no flow is needed for it"
-        ),
-        Row(
-            "  its sum over all arcs",
+            "  its sum over all options",
             "measure",
             basic.total,
-            "never below Theorem 1: episodes if no two arcs shared one",
+            "never below Theorem 1: trials if no two options shared one",
         ),
     ]
     limit = None
@@ -83,11 +96,12 @@ def summarize(
         note = f"to find the very best plan: T* = {limit.value:.4g} (certified to {100 * limit.gap:.2g} %)"
         if not limit.unique:
             note = "to find the very best plan: infinite, several plans are best"
-        rows.append(Row("T* kl(delta, 1 - delta)", "lower", times_confidence(limit, delta), note))
+        if at.epsilon > 0:
+            note += "; no lower bound for an epsilon above 0"
+        rows.append(Row(TIME, "measure" if at.epsilon > 0 else "lower", times_confidence(limit, delta), note))
     else:
-        note = f"not computed above {TIMED_ARCS:,} arcs unless asked for"
-        rows.append(Row("T* kl(delta, 1 - delta)", "lower", None, note))
-    rows += [_tree_lower(at), _worst_lower(at), *_upper(at), *_measures(at)]
+        rows.append(Row(TIME, "measure", None, UNASKED))
+    rows += [*_tree_lower(at), _worst_lower(at), *_upper(at), *_measures(at)]
     gaussian = bool((instance.law.kind[~at.mdp.is_known] == GAUSSIAN).all())
     if not gaussian:
         rows = [_supposed(row) for row in rows]
@@ -96,7 +110,7 @@ def summarize(
 
 def _supposed(row: Row) -> Row:
     """A lower bound of a problem whose rewards are not Gaussian, read as what it is."""
-    if row.kind != "lower" or row.value is None:
+    if row.kind == "upper" or row.value is None or row.name not in GAUSSIAN_ONLY:
         return row
     return replace(row, reading=f"if the noise were Gaussian with this sigma: {row.reading}")
 
@@ -112,12 +126,26 @@ def size_of(at: Case) -> tuple[int, int, int]:
     return len(np.unique(mdp.node_state)), int(np.diff(mdp.first).max()), mdp.horizon
 
 
-def _tree_lower(at: Case) -> Row:
+def _by_divergence(at: Case, time: bool | None) -> Row:
+    """Theorem 1 with the laws as they are: the one that holds where they are not Gaussian."""
+    name = "Theorem 1, by divergence"
+    if (at.instance.law.kind[~at.mdp.is_known] == CALLABLE).any():
+        return Row(name, "lower", None, "needs the law of every option, and here one is a function of your own")
+    if at.mdp.n_arcs > TIMED_ARCS and not time:
+        return Row(name, "lower", None, UNASKED)
+    value = divergence_lower_bound(at.instance, at.epsilon, at.delta, sigma=at.sigma).value
+    return Row(name, "lower", value, "the same with the options' own laws: Gaussian, 0 or 1, or anything in the range")
+
+
+def _tree_lower(at: Case) -> list[Row]:
     name = "tree theorem"
     if not is_tree(at.mdp):
-        return Row(name, "lower", None, "holds for trees; here some state can be reached in two ways")
-    value = tree_lower_bound(at.instance, at.epsilon, at.delta, sigma=at.sigma)
-    return Row(name, "lower", value, "Theorem 1 sharpened by up to H: in a tree, arcs of a stage share nothing below")
+        return [Row(name, "lower", None, "holds for trees; here some state can be reached in two ways")]
+    value, sharp = (tree_lower_bound(at.instance, at.epsilon, at.delta, sigma=at.sigma, sharp=s) for s in (False, True))
+    return [
+        Row(name, "lower", value, "Theorem 1 times up to H: in a tree, options of a step share nothing below"),
+        Row("tree theorem, sharper constants", "lower", sharp, "the same, from the lemma behind it"),
+    ]
 
 
 def _worst_lower(at: Case) -> Row:
@@ -130,7 +158,7 @@ def _worst_lower(at: Case) -> Row:
         name,
         "measure",
         value,
-        "a lower bound on the hardest problem with as many states, actions and stages, not on this one",
+        "a lower bound on the hardest problem with as many states, options a state and steps, not on this one",
     )
 
 
@@ -138,21 +166,37 @@ def _upper(at: Case) -> list[Row]:
     rows = []
     for rule in ("static-max-coverage", "max-coverage", "max-diameter"):
         value = upper_bound(at.instance, at.epsilon, at.delta, sampling=rule, sigma=at.sigma).value
-        rows.append(
-            Row(f"EPRL {rule}", "upper", value, "with probability 1 - delta EPRL stops before, on this problem")
-        )
-    if is_tree(at.mdp):
-        for rule in ("max-coverage", "max-diameter"):
-            value = tree_upper_bound(at.instance, at.epsilon, at.delta, sampling=rule, sigma=at.sigma)
-            rows.append(Row(f"EPRL {rule}, tree theorem", "upper", value, "the same, sharper because this is a tree"))
+        reading = f"{_CONDITIONS} stops before, with probability 1 - delta"
+        if rule == "max-diameter":
+            reading += "; epsilon above 0"
+        if is_tree(at.mdp):
+            other = tree_upper_bound(at.instance, at.epsilon, at.delta, sampling=rule, sigma=at.sigma)
+            names = ("the theorem for trees", "the theorem for all graphs")
+            winner, loser = names if other < value else names[::-1]
+            reading += f". From {winner}; {loser} gives {max(value, other):,.0f}"
+            value = min(value, other)
+        rows.append(Row(f"EPRL {rule}", "upper", value, reading))
     for rule in ("max-coverage", "max-diameter"):
-        value = worst_case_upper_bound(*size_of(at), at.epsilon, at.delta, sampling=rule, sigma=at.largest_sigma)
-        rows.append(Row(f"EPRL {rule}, worst case", "upper", value, "the same, on any problem of this size"))
+        value = worst_case_upper_bound(
+            *size_of(at), at.epsilon, at.delta, sampling=rule, sigma=at.largest_sigma, arcs=at.mdp.n_arcs
+        )
+        reading = "the same on any problem with as many steps and options, whatever the means; epsilon above 0"
+        rows.append(Row(f"EPRL {rule}, worst case", "upper", value, reading))
     return rows
 
 
 def _measures(at: Case) -> list[Row]:
+    flows = compare_flows(at.instance, at.epsilon, at.delta, sigma=at.sigma)
+    ratio = flows.upper / flows.lower if 0 < flows.lower < np.inf else None
+    remark = "" if flows.matched else " (part of which grows with log(1/delta) here: gaps or sigmas do not match)"
     return [
+        Row(
+            "upper over lower flow",
+            "measure",
+            ratio,
+            f"minimum flow behind max-coverage's bound over that of Theorem 1: at most 128 H^2 = {flows.factor:,.0f} "
+            f"and a rest{remark}",
+        ),
         Row(
             "gap complexity, value gaps",
             "measure",

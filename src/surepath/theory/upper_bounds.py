@@ -21,6 +21,7 @@ from surepath.theory.flows import minimum_flow
 
 COVERAGE = ("max-coverage", "static-max-coverage")
 SAMPLINGS = (*COVERAGE, "max-diameter")
+UNION = {"proven": 16, "published": 4}  # what multiplies N^3 / delta in the coverage rules' logarithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +48,18 @@ def upper_bound(
     *,
     sampling: str = "max-coverage",
     sigma: ArrayLike | None = None,
+    formula: str = "proven",
 ) -> UpperBound:
     """Episodes that EPRL may need on this instance, by sampling rule, with probability 1 - delta.
 
     Coverage rules (Theorem "formal"): 2 C_H (max log g + 1) phi*(g), with C_H = 1 for "static-max-coverage",
     log(H) + 1 for "max-coverage", and on every arc, with D = max(gap, Delta_min, epsilon),
 
-        g = 32 sigma^2 H^2 / D^2 (log(4 N^3 / delta) + L) + 2,     L = 8 log(16 sigma H log(4 N^3 / delta) / D).
+        g = 32 sigma^2 H^2 / D^2 (log(16 N^3 / delta) + L) + 2,     L = 8 log(16 sigma H log(16 N^3 / delta) / D).
+
+    The paper has 4 in the place of 16, from "a trivial bound on the duration of each period is N". The coverage rules
+    visit an undersampled arc every other episode only, so a period may take 2 N, and the threshold at 2 N k visits is
+    what the proof gives. `formula="published"` takes the paper's.
 
     "max-diameter": sum over arcs of 32 sigma^2 H^2 / D^2 (log(4 N / delta) + L), plus N + 1, with
     L = 8 log(16 N sigma H log(4 N / delta) / epsilon); infinite at epsilon = 0.
@@ -64,7 +70,7 @@ def upper_bound(
         n = at.mdp.n_arcs
         local = _visits(at, 32.0, log(4 * n / at.delta), _logarithm(at, 16.0))
         return UpperBound(float(local.sum()) + n + 1, local, float("nan"), float("nan"))
-    local = coverage_visits(at)
+    local = coverage_visits(at, formula)
     if np.isinf(local).any():
         return UpperBound(inf, local, inf, inf)
     share = 1.0 if rule == "static-max-coverage" else log(at.mdp.horizon) + 1
@@ -80,12 +86,14 @@ def tree_upper_bound(
     *,
     sampling: str = "max-coverage",
     sigma: ArrayLike | None = None,
+    formula: str = "proven",
 ) -> float:
     """The two theorems for trees: a maximum over stages in the place of the flow and of the sum.
 
     Coverage rules: 2 max over stages of sum of g. "max-diameter": max over stages of the sum of
     128 sigma^2 H^2 / D^2 (log(4 N / delta) + L) + 2, with L = 8 log(32 sigma N H log(4 N / delta) / epsilon). (The
-    proof of the latter sums over the last stage alone, which is never larger; the statement is given.)
+    proof of the latter sums over the last stage alone, which is never larger; the statement is given.) It need not be
+    below `upper_bound`: for max-diameter its constant is four times as large.
 
     Raises:
         ProblemError: The MDP is not a tree.
@@ -96,7 +104,7 @@ def tree_upper_bound(
     if rule == "max-diameter":
         local = _visits(at, 128.0, log(4 * at.mdp.n_arcs / at.delta), _logarithm(at, 32.0)) + 2
         return float(np.add.reduceat(local, at.mdp.stage_arc[:-1]).max())
-    return 2 * float(np.add.reduceat(coverage_visits(at), at.mdp.stage_arc[:-1]).max())
+    return 2 * float(np.add.reduceat(coverage_visits(at, formula), at.mdp.stage_arc[:-1]).max())
 
 
 def worst_case_upper_bound(
@@ -108,14 +116,18 @@ def worst_case_upper_bound(
     *,
     sampling: str = "max-coverage",
     sigma: float = 1.0,
+    arcs: int | None = None,
 ) -> float:
     """Episodes EPRL may need on any MDP of this size, with probability 1 - delta; infinite at epsilon = 0.
 
-    c sigma^2 S A H^2 / epsilon^2 (log(4 S A H / delta) + 4 log(2 c sigma^2 S A H^2 log(4 S A H / delta) / epsilon^2)),
-    plus 8 S A H + 2 and c = 256 for the coverage rules, plus 2 S A H + 1 and c = 128 for "max-diameter".
+    c sigma^2 N H / epsilon^2 (log(4 N / delta) + 4 log(2 c sigma^2 N H log(4 N / delta) / epsilon^2)), plus 8 N + 2 and
+    c = 256 for the coverage rules, plus 2 N + 1 and c = 128 for "max-diameter". N is the number of arcs that can be
+    reached where `arcs` says it, which is what the proof has, and S A H, never smaller, where it does not.
     """
     horizon = whole("horizon", horizon, low=1)
     size = whole("states", states, low=1) * whole("actions", actions, low=1) * horizon
+    if arcs is not None:
+        size = whole("arcs", arcs, low=1, high=size)
     variance, confidence = one_sigma(sigma) ** 2, log(4 * size / check_delta(delta))
     rule = one_of("sampling", sampling, SAMPLINGS)
     if check_epsilon(epsilon) == 0:
@@ -142,9 +154,9 @@ def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
     return divide(1.0, np.maximum(own, at.epsilon))
 
 
-def coverage_visits(at: Case) -> FloatArray:
+def coverage_visits(at: Case, formula: str = "proven") -> FloatArray:
     """g of Theorem "formal", float [N]."""
-    confidence = log(4 * at.mdp.n_arcs**3 / at.delta)
+    confidence = log(UNION[one_of("formula", formula, UNION)] * at.mdp.n_arcs**3 / at.delta)
     with np.errstate(divide="ignore"):
         inside = 16 * at.largest_sigma * at.mdp.horizon * confidence / at.upper_gap()
         extra = 8 * np.maximum(np.log(np.maximum(inside, 1.0)), 0.0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from surepath.experiments.figures import ratios
-from surepath.experiments.figures.common import learners, summary
+from surepath.experiments.figures.common import Claim, learners, summary
 from surepath.experiments.figures.panels import POINTS
 from surepath.experiments.spec import Spec
 from tests.experiments.figures.frames import rows
@@ -62,15 +64,32 @@ def test_ratios_leave_the_baseline_out_and_mark_bounds() -> None:
     assert left.line_at == right.line_at == 1.0
 
 
+def judged(tau: dict[str, list[int]], **options: Any) -> list[Claim]:
+    """The claims on these stopping times."""
+    frame = rows(tau, **options)
+    return ratios.claims(ratios.with_ratios(summary(frame)), frame)
+
+
 def test_claims_follow_the_numbers() -> None:
     like_paper = {"max-coverage": [90, 27], "max-diameter": [80, 18], "BPI-UCRL": [99_000, 9], "Challenger": [9, 3]}
-    claims = ratios.claims(ratios.with_ratios(summary(rows(like_paper))))
+    claims = judged(like_paper)
     # Every claim holds but the one that instances differ, since here they are twins.
     assert [claim.holds for claim in claims] == [True, True, True, True, False, True, True]
     assert "ratios 1.95 to 1.95" in claims[0].measured
+    assert claims[5].measured.startswith("cheaper on 2 of 2 instances, dearer on 0, no sure difference on 0")
     other = {"max-coverage": [90, 29], "max-diameter": [95, 8], "BPI-UCRL": [99, 9], "Challenger": [900, 30]}
-    claims = ratios.claims(ratios.with_ratios(summary(rows(other))))
+    claims = judged(other)
     assert [claim.holds for claim in claims] == [False, False, False, False, False, True, False]
-    claims = ratios.claims(ratios.with_ratios(summary(rows(other, censored=True))))
+    claims = judged(other, censored=True)
     assert [claim.holds for claim in claims[2:4]] == [None, None]
     assert claims[2].measured == "at 0.05: ratios 0.96 to 0.96, at most: BPI-UCRL was cut by the budget"
+
+
+def test_three_runs_settle_nothing_neither_for_the_paper_nor_for_us() -> None:
+    like_paper = {"max-coverage": [90, 27], "max-diameter": [80, 18], "BPI-UCRL": [99_000, 9], "Challenger": [9, 3]}
+    assert [claim.holds for claim in judged(like_paper, runs=3)] == [None] * 7
+
+
+def test_the_grid_of_the_text_has_its_25_values() -> None:
+    assert len(set(ratios.TEXT_GRID)) == 25
+    assert (ratios.TEXT_GRID[0], ratios.TEXT_GRID[-1]) == (0.05, 10.0)

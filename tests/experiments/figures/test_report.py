@@ -17,7 +17,7 @@ def test_the_report_stands_alone_and_escapes() -> None:
     assert '<td>a &lt; b</td><td>1 &amp; 2</td><td class="yes">yes</td>' in page
     assert '<td class="no">no</td>' in page
     assert "<td>not settled</td>" in page
-    assert "Preset <b>theory</b>: the text's settings" in page
+    assert "Preset <b>theory</b>: Algorithm 1 of the paper" in page
     assert "experiment</b>" not in page
     assert not re.search(r"(src|href)=\"(?!data:|#figure-x)", page)
     assert "http" not in page

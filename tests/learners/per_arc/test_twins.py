@@ -9,7 +9,7 @@ import pytest
 
 from surepath import BPIUCRL, EPRL, MDP
 from surepath.learners.per_arc.learner import RuleLearner
-from tests.learners.worlds import experiment_choices, random_mdp, reward_table, theory_choices
+from tests.learners.worlds import experiment_choices, random_mdp, reward_table, text_choices, theory_choices
 from tests.naive.learner import Choices, NaiveLearner
 
 EPISODES = 24
@@ -203,3 +203,20 @@ def test_bpi_ucrl_follows_the_authors_code() -> None:
         learner = BPIUCRL(mdp, epsilon, delta, sigma, preset="experiment")
         twin = NaiveLearner(mdp, experiment_choices("optimistic", times(mdp)), epsilon, delta, learner.sigma)
         walk_together(learner, twin, reward_table(rng, mdp, EPISODES))
+
+
+@pytest.mark.parametrize("sampling", ["max-coverage", "static-max-coverage", "max-diameter", "optimistic"])
+def test_the_papers_experiments_as_written(sampling: str) -> None:
+    eliminated = stopped = 0
+    for seed in range(150):
+        rng, mdp, epsilon, delta, sigma = problem(seed)
+        if sampling == "optimistic":
+            learner: RuleLearner = BPIUCRL(mdp, epsilon, delta, sigma, preset="text")
+        else:
+            learner = EPRL(mdp, epsilon, delta, sigma, sampling=sampling, preset="text")
+        twin = NaiveLearner(mdp, text_choices(sampling, times(mdp)), epsilon, delta, learner.sigma)
+        walk_together(learner, twin, reward_table(rng, mdp, EPISODES))
+        eliminated += int((~learner.active).any())
+        stopped += int(learner.stopped)
+    assert eliminated > 20
+    assert 20 < stopped < 150

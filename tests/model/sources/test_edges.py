@@ -7,6 +7,8 @@ import tracemalloc
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,9 +137,24 @@ def test_numbers_of_rows_reach_their_arcs() -> None:
     assert table.mdp.reward_range[0][order].tolist() == [-np.inf, 0, -np.inf, -np.inf]
     assert table.means[order].tolist() == [1.0, 2.0, 5.0, -1.0]
     assert read_edges([("a", "x", None)]).mdp.sigma is None
-    ranged = read_edges([{"state": "a", "action": "x", "low": 0, "high": 3}]).mdp.sigma
+    ranged = read_edges([{"state": "a", "action": "x", "low": 0, "high": 3}]).mdp.declared_sigma
     assert ranged is not None
     assert ranged.tolist() == [1.5]
+
+
+def test_frames_are_edge_tables() -> None:
+    rows = [("h", "a", "w", 1.0), ("h", "b", None, 2.0), ("w", "c", None, None)]
+    columns = ["state", "action", "next_state", "sigma"]
+    plain = MDP.from_edges([dict(zip(columns, row)) for row in rows], sigma=3.0)
+    assert plain.sigma is not None
+    frame = pandas.DataFrame(rows, columns=columns)
+    assert MDP.from_edges(frame, sigma=3.0) == plain
+    assert MDP.from_edges(polars.DataFrame(rows, schema=columns, orient="row"), sigma=3.0) == plain  # type: ignore[arg-type]
+    numbered = pandas.DataFrame(
+        {"stage": [0, 0, 1], "state": [0, 0, 1], "action": [0, 1, 0], "next_state": [1, 1, None]}
+    )
+    assert numbered["next_state"].dtype.kind == "f"
+    assert MDP.from_edges(numbered) == MDP.from_edges([(0, 0, 0, 1), (0, 0, 1, 1), (1, 1, 0, None)])
 
 
 ROW = {"stage": 0, "state": "a", "action": "x"}

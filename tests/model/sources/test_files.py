@@ -15,7 +15,14 @@ from hypothesis import given
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance, families
 from surepath.errors import FileError, ProblemError
 from surepath.model.sources import edge_rows
-from surepath.model.sources.files import load_problem, parse_json_problem, problem_schema, save_problem
+from surepath.model.sources.files import (
+    load_problem,
+    parse_json_problem,
+    parse_problem_text,
+    problem_schema,
+    problem_text,
+    save_problem,
+)
 from tests.model.sources.problem_texts import EDGE, problem
 from tests.strategies import arc_values, mdps
 
@@ -47,8 +54,7 @@ def test_an_instance_comes_back_with_its_laws(tmp_path: Path, law: str) -> None:
     assert loaded.instance is not None
     for field in ("kind", "mean", "sigma", "low", "high", "a", "b"):
         assert getattr(loaded.instance.law, field) == pytest.approx(getattr(instance.law, field)), field
-    assert loaded.mdp.sigma is not None
-    assert loaded.mdp.sigma == pytest.approx(instance.sigma)
+    assert loaded.mdp.declared_sigma == pytest.approx(instance.sigma)
     assert (loaded.epsilon, loaded.delta, loaded.name, loaded.about) == (0.1, 0.05, "five", ("text",))
 
 
@@ -68,8 +74,7 @@ def test_padding_prices_ranges_and_direction_survive(tmp_path: Path) -> None:
 
 def test_a_range_given_to_arrays_survives(tmp_path: Path) -> None:
     mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]], reward_range=(0, [1, 1, 3, 1, 1, 1]))
-    assert mdp.sigma is not None
-    assert mdp.sigma.tolist() == [0.5, 0.5, 1.5, 0.5, 0.5, 0.5]
+    assert mdp.declared_sigma.tolist() == [0.5, 0.5, 1.5, 0.5, 0.5, 0.5]
     for name in ("p.json", "p.csv"):
         mdp.save(tmp_path / name)
         assert MDP.load(tmp_path / name) == mdp
@@ -115,8 +120,7 @@ def test_defaults_of_the_file_reach_its_edges() -> None:
     loaded = parse_json_problem(problem(low=0, high=4, edges=[EDGE, {**EDGE, "action": "y", "low": 1, "high": 2}]))
     assert loaded.mdp.reward_range is not None
     assert loaded.mdp.reward_range[1].tolist() == [4, 2]
-    assert loaded.mdp.sigma is not None
-    assert loaded.mdp.sigma.tolist() == [2.0, 0.5]
+    assert loaded.mdp.declared_sigma.tolist() == [2.0, 0.5]
     assert loaded.instance is None
 
 
@@ -150,8 +154,6 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path: Path) -> None:
             save_problem(tmp_path / "p.json", mdp, Instance(mdp, law))
     with pytest.raises(ProblemError, match="the instance stands on another graph"):
         save_problem(tmp_path / "p.json", mdp, families.bandit(3))
-    with pytest.raises(ProblemError, match=re.escape("cannot say that returns are minimised; save as .json")):
-        families.grid(2, 2).mdp.save(tmp_path / "p.csv")
     with pytest.raises(ProblemError, match=re.escape("has no place for epsilon; save as .json")):
         save_problem(tmp_path / "p.csv", mdp, epsilon=0.1)
     with pytest.raises(ProblemError, match=re.escape("the action name ' x' cannot stand in a CSV table")):
@@ -230,3 +232,65 @@ def test_saved_files_obey_the_schema(tmp_path_factory: pytest.TempPathFactory, m
     file = tmp_path_factory.getbasetemp() / "schema.json"
     save_problem(file, mdp, Instance(mdp, Gaussian(arc_values(mdp, 1), 0.2)))
     jsonschema.validate(json.loads(file.read_text()), problem_schema())
+
+
+def test_a_csv_can_say_that_less_is_better(tmp_path: Path) -> None:
+    mdp = families.grid(2, 2).mdp
+    mdp.save(tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text().startswith("# direction: minimize\n")
+    assert MDP.load(tmp_path / "p.csv").direction == "minimize"
+    assert MDP.from_edges(tmp_path / "p.csv").direction == "minimize"
+    assert MDP.load(tmp_path / "p.csv", direction="minimize").direction == "minimize"
+    with pytest.raises(ProblemError, match='says "# direction: minimize"; it cannot be read as "maximize"'):
+        MDP.load(tmp_path / "p.csv", direction="maximize")
+
+
+COSTS = "state,action,next_state,time,sigma\nhome,bus,work,30,5\nhome,car,work,20,5\n"
+
+
+def test_a_table_of_costs_must_say_its_direction() -> None:
+    with pytest.raises(
+        ProblemError, match="has a column 'time', and nothing says whether less is better; write the line"
+    ):
+        parse_problem_text(COSTS, "r.csv")
+    for told in (
+        parse_problem_text("#direction = minimize\n" + COSTS, "r.csv"),
+        parse_problem_text(COSTS, "r.csv", direction="minimize"),
+    ):
+        assert told.instance is not None
+        assert told.instance.means.tolist() == [30, 20]
+        assert told.instance.optimal_return == 20
+    with pytest.raises(ProblemError, match="line 1: the direction is maximize or minimize, not 'less'"):
+        parse_problem_text("# direction: less\n" + COSTS, "r.csv")
+
+
+STEPS = {"format": "surepath-problem", "version": 1, "sigma": 0.1, "steps": {"chunk": [256, 512], "model": ["s", "l"]}}
+
+
+def test_a_file_may_list_steps() -> None:
+    found = parse_json_problem(json.dumps({**STEPS, "depends": {"model": "chunk"}, "epsilon": 0.1}))
+    assert found.mdp == MDP.from_steps({"chunk": [256, 512], "model": ["s", "l"]}, sigma=0.1)
+    assert found.epsilon == 0.1
+    assert parse_json_problem(problem_text(found.mdp)).mdp == found.mdp
+    ranged = {key: value for key, value in STEPS.items() if key != "sigma"}
+    bounded = parse_json_problem(json.dumps({**ranged, "low": 0, "high": 1, "scores": ["model"]})).mdp
+    assert bounded.declared_sigma.tolist() == [0, 0, 0.5, 0.5, 0.5, 0.5]
+    assert parse_json_problem(json.dumps({**STEPS, "scores": "end"})).mdp.n_arcs == 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"steps": None}, "the problem lacks the field 'edges' (or 'steps')"),
+        ({"steps": {"a": []}}, "steps.a must not be empty"),
+        ({"steps": {"a": "x"}}, "steps.a must be a list"),
+        ({"depends": "next"}, "depends 'next' is not known"),
+        ({"depends": {"chunk": "model"}}, "step 'chunk' cannot depend on 'model'"),
+        ({"scores": ["answer"]}, "scores names no step 'answer'"),
+        ({"states": ["a"]}, "states belongs to a problem of edges; this one has steps"),
+        ({"steps": None, "edges": [{"state": "a", "action": "b"}], "scores": "end"}, "scores belongs to steps"),
+    ],
+)
+def test_steps_that_make_no_problem_are_refused(fields: dict[str, object], words: str) -> None:
+    with pytest.raises(ProblemError, match=re.escape(words)):
+        parse_json_problem(json.dumps({**STEPS, **fields}))

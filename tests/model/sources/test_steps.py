@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath import MDP
-from surepath.errors import ProblemError, SettingError, SurepathError
+from surepath import MDP, Challenger
+from surepath.errors import PathError, ProblemError, RewardError, SettingError, SurepathError
 from tests.naive.paths import all_paths
 
 RAG = {
@@ -153,3 +153,32 @@ def test_a_dependency_that_blows_up_is_told_before_it_is_built() -> None:
     assert seen[0].filename == __file__
     assert mdp.n_arcs == 262_142
     assert isinstance(SettingError("x"), SurepathError)
+
+
+def test_only_some_steps_are_scored() -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, sigma=0.1, scores=["b"])
+    assert mdp.is_known.tolist() == [True, True, False, False, False, False]
+    learner = Challenger(mdp, 0.1, 0.1)
+    learner.tell({"a": "x", "b": "u"}, {"b": 0.5})
+    assert learner.visits.tolist() == [1, 0, 1, 0, 0, 0]
+    with pytest.raises(SettingError, match='scores must be "every", "end" or a list of steps'):
+        MDP.from_steps({"a": ["x"]}, scores=[])
+
+
+def test_one_score_at_the_end_makes_every_plan_an_option() -> None:
+    steps = {"a": ["x", "y, z"], "b": ['u"', "v"]}
+    mdp = MDP.from_steps(steps, sigma=0.1, scores="end")
+    assert (mdp.horizon, mdp.n_arcs) == (1, 4)
+    plans = [mdp.plan([arc]) for arc in range(4)]
+    assert plans == [{"a": a, "b": b} for a in steps["a"] for b in steps["b"]]
+    assert [mdp.path(plan).tolist() for plan in plans] == [[0], [1], [2], [3]]
+    assert mdp.path({"b": "v", "a": "x"}).tolist() == [1]
+    with pytest.raises(PathError, match="a plan here has the steps 'a', 'b'"):
+        mdp.path({"a": "x"})
+    learner = Challenger(mdp, 0.1, 0.1)
+    learner.tell({"a": "x", "b": "v"}, 0.5)
+    assert learner.sums.tolist() == [0, 0.5, 0, 0]
+    with pytest.raises(RewardError, match="rewards must be one number, one per stage, or fewer; got 2"):
+        learner.tell([0], [1.0, 2.0])
+    with pytest.raises(ProblemError, match="these steps make 65,536 plans; at most 20,000 are taken"):
+        MDP.from_steps({str(i): ["1", "2", "3", "4"] for i in range(8)}, scores="end")

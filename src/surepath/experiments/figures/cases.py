@@ -20,6 +20,7 @@ from surepath.experiments.figures.common import (
     short_name,
 )
 from surepath.experiments.figures.drawing import draw_panels
+from surepath.experiments.figures.paired import LEVEL, cheaper_everywhere, compared
 from surepath.experiments.figures.panels import STRIP, Panel, Series
 from surepath.experiments.results import read
 from surepath.experiments.stats import permutation_test
@@ -31,12 +32,13 @@ TITLE = "Stopping times on three instances"
 READING = (
     "One panel per instance, one dot per run, a bar at the mean; lower is better, the scale is logarithmic. Look at "
     "which of the paper's three learners (left) has the lowest bar. The instances are no random sample: they were "
-    "picked out of 400, on other runs than those shown, so that with the authors' settings each of the three is "
-    "cheapest once on average, as in the paper's own figure. Max-coverage is cheapest on 28 of the 400, by a few per "
-    "cent, which ten runs do not always show."
+    "picked out of 400, on other runs than those shown, for the order that the paper's own figure shows. With the "
+    "authors' settings and 4,000 further runs of each, max-diameter is surely cheapest on the first (1,582 +- 9, next "
+    "2,627), BPI-UCRL on the third (3,846 +- 7, next 8,099), and on the second max-coverage by 3 per cent (1,242 +- 7 "
+    "against 1,279 +- 7 for max-diameter), which ten runs cannot show; the table of claims says what the runs "
+    "shown settle."
 )
-SEEDS = (25, 317, 3)
-LEVEL = 0.05
+SEEDS = (25, 387, 3)
 
 
 def make(options: Options) -> Found:
@@ -100,6 +102,6 @@ def claims(rows: polars.DataFrame, means: polars.DataFrame, instances: list[str]
         Claim(
             "(ours) Challenger, always with its guarantee, needs fewer episodes than the best of the three",
             "fewer by " + ", ".join(f"{factor:.1f}x ({seed})" for seed, factor in factors.items()),
-            min(factors.values()) > 1,
+            cheaper_everywhere([compared(rows, CHALLENGER, label) for label in OF_THE_PAPER]),
         ),
     ]

@@ -24,7 +24,8 @@ pre { overflow-x: auto; font-size: 13px; }
 
 
 _ABOUT = {
-    "theory": "the text's settings: Gaussian noise with sigma 1, the text's widths, which carry the guarantee",
+    "theory": "Algorithm 1 of the paper: Gaussian noise with sigma 1, widths that carry the guarantee",
+    "text": "the experiments as the paper describes them: sigma 1, smaller widths without a guarantee",
     "experiment": "the authors' code's settings: sigma 0.5, smaller widths without a guarantee",
 }
 

@@ -10,8 +10,8 @@ from surepath._checks import one_of, real
 from surepath.errors import SettingError
 from surepath.kernels.widths import WIDTHS
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
-from surepath.learners.per_arc.eprl import PRESETS
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
+from surepath.learners.per_arc.presets import PRESETS, preset_of
 from surepath.learners.per_arc.recommendation import RECOMMEND_CAUTIOUS
 from surepath.learners.per_arc.sampling import OPTIMISTIC
 from surepath.learners.per_arc.state import Rules
@@ -31,8 +31,9 @@ class BPIUCRL(RuleLearner):
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
         elimination: "none" or "value" (value-based eliminations; upper values are then over active policies).
-        widths: "paper", "mixture" or "empirical" (no guarantee).
-        preset: "theory", or "experiment" for everything as the authors' code had it.
+        widths: "paper", "mixture", or without a guarantee "empirical" or "uncapped".
+        preset: "theory" (the appendix with proven widths), "text" (the paper's experiments as written; no guarantee)
+            or "experiment" (everything as the authors' code had it; no guarantee).
         prior: The constant c of the mixture width.
 
     Example:
@@ -60,18 +61,18 @@ class BPIUCRL(RuleLearner):
         prior: float = 20.0,
     ) -> None:
         self.preset = one_of("preset", preset, PRESETS)
-        authors = self.preset == "experiment"
-        self.elimination = one_of("elimination", elimination or ("value" if authors else "none"), ("none", "value"))
-        self.widths = one_of("widths", widths or ("empirical" if authors else "paper"), WIDTHS)
+        usual = preset_of(self.preset)
+        self.elimination = one_of("elimination", elimination or usual.bpi_elimination, ("none", "value"))
+        self.widths = one_of("widths", widths or usual.widths, WIDTHS)
         self.prior = real("prior", prior)
         if self.prior <= 0:
             raise SettingError(f"prior must be positive, not {self.prior:g}")
-        if authors and sigma is None and isinstance(mdp, MDP) and mdp.sigma is None:
-            sigma = 0.5
+        if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
+            sigma = usual.sigma
         super().__init__(mdp, epsilon, delta, sigma)
 
     def _rules(self) -> Rules:
-        authors = self.preset == "experiment"
+        authors = preset_of(self.preset).authors
         return Rules(
             sampling=OPTIMISTIC,
             by_return=0,

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, real
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.widths import WIDTHS
+from surepath.learners.base import locked
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule
+from surepath.learners.per_arc.periods import Period, PeriodLog
+from surepath.learners.per_arc.presets import PRESETS, preset_of
 from surepath.learners.per_arc.recommendation import RECOMMENDATION
 from surepath.learners.per_arc.sampling import SAMPLING
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
 from surepath.learners.per_arc.stopping import DIAMETER
 from surepath.model.mdp import MDP
-
-PRESETS = ("theory", "experiment")
 
 
 class EPRL(RuleLearner):
@@ -38,10 +43,12 @@ class EPRL(RuleLearner):
         elimination: "return" (line 7), "value", "both" or "none"; or an `EliminationRule` of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
-        widths: "paper", "mixture" (tighter, same guarantee) or "empirical" (the authors'; no guarantee).
+        widths: "paper", "mixture" (same guarantee, tighter from 15 to 60 visits of an arc on), "empirical" (the
+            authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
         recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
         stopping: A `StoppingRule` of your own in place of line 9.
-        preset: "theory", or "experiment" for everything as the authors' code had it.
+        preset: "theory" (Algorithm 1), "text" (the paper's experiments as written; no guarantee) or "experiment"
+            (everything as the authors' code had it; no guarantee).
         prior: The constant c of the mixture width.
         growth: Ratio of the geometric schedule.
 
@@ -78,7 +85,7 @@ class EPRL(RuleLearner):
             if isinstance(rule, type):
                 raise SettingError(f"{what} must be an object of your rule, {rule.__name__}(), not the class itself")
         self.preset = one_of("preset", preset, PRESETS)
-        authors = self.preset == "experiment"
+        usual = preset_of(self.preset)
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
         # A rule of the user's own is copied twice: one copy plays, the other stays as it came for learners like this.
         self.sampling: str | SamplingRule
@@ -90,27 +97,26 @@ class EPRL(RuleLearner):
         if isinstance(elimination, EliminationRule):
             self.elimination, self.elimination_rule = deepcopy(elimination), deepcopy(elimination)
         else:
-            self.elimination = one_of("elimination", elimination or ("both" if authors else "return"), ELIMINATION)
+            self.elimination = one_of("elimination", elimination or usual.elimination, ELIMINATION)
         if stopping is not None and not isinstance(stopping, StoppingRule):
             raise SettingError(f"stopping must be a StoppingRule of your own, or None, not {stopping!r}")
         self.stopping, self.stopping_rule = deepcopy(stopping), deepcopy(stopping)
-        chosen = schedule or ("paper" if authors else "every-episode")
-        self.schedule = one_of("schedule", chosen, (*SCHEDULES, "paper"))
-        self.widths = one_of("widths", widths or ("empirical" if authors else "paper"), WIDTHS)
-        chosen = recommendation or ("cautious" if authors else "optimistic")
-        self.recommendation = one_of("recommendation", chosen, RECOMMENDATION)
+        self.schedule = one_of("schedule", schedule or usual.schedule, (*SCHEDULES, "paper"))
+        self.widths = one_of("widths", widths or usual.widths, WIDTHS)
+        self.recommendation = one_of("recommendation", recommendation or usual.recommendation, RECOMMENDATION)
         self.prior = real("prior", prior)
         self.growth = real("growth", growth)
         if self.prior <= 0:
             raise SettingError(f"prior must be positive, not {self.prior:g}")
         if self.growth <= 1:
             raise SettingError(f"growth must be above 1, not {self.growth:g}")
-        if authors and sigma is None and isinstance(mdp, MDP) and mdp.sigma is None:
-            sigma = 0.5
+        if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
+            sigma = usual.sigma
         super().__init__(mdp, epsilon, delta, sigma)
+        self._log = PeriodLog(self._lacking())
 
     def _rules(self) -> Rules:
-        authors = self.preset == "experiment"
+        authors = preset_of(self.preset).authors
         sampling = self.sampling if isinstance(self.sampling, str) else "max-diameter"
         schedule = self.schedule
         if authors and sampling == "max-coverage":
@@ -143,3 +149,50 @@ class EPRL(RuleLearner):
         if not needed:
             return NO_PERIODS
         return PERIODS if self.elimination_rule is None else PERIODS_AFTER_DROP
+
+    # Periods ---------------------------------------------------------------------------------------------------
+
+    @property
+    @locked
+    def period(self) -> Period | None:
+        """The period under way: k_t, its start and length, what it has to visit, and how long it can last.
+
+        None for rules that have no periods. The minimum flow is found on each call.
+        """
+        if self.rules.periods == NO_PERIODS:
+            return None
+        sampling = self.sampling if isinstance(self.sampling, str) else ""
+        if preset_of(self.preset).authors and sampling == "max-coverage":
+            sampling = "coverage"
+        return self._log.current(self.graph, sampling, self.mdp.horizon, self.episodes)
+
+    @property
+    @locked
+    def durations(self) -> list[tuple[int, int, int]]:
+        """k, first episode and length d_k of every period so far; the lengths add up to `episodes`."""
+        return [] if self.rules.periods == NO_PERIODS else self._log.durations(self.episodes)
+
+    def _lacking(self) -> BoolArray:
+        """c^k now, at the start of a period, bool [N]."""
+        few = self._state.number[at.VISITS] < self._state.tally[at.PERIOD]
+        return cast(BoolArray, few & self._state.flag[at.STARTED] & ~self.mdp.is_known & ~self._state.flag[at.CLOSED])
+
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        before = int(self._state.tally[at.PERIOD])
+        super()._absorb(path, gains)
+        now = int(self._state.tally[at.PERIOD])
+        if now != before:
+            self._log.begin(now, self.episodes + 1, self._lacking())
+
+    def _excluded_changed(self) -> None:
+        super()._excluded_changed()
+        self._log.begin(int(self._state.tally[at.PERIOD]), self.episodes + 1, self._lacking())
+
+    def _evidence(self) -> dict[str, Any]:
+        begun = np.array(self._log.begun, dtype=np.int64)
+        return {**super()._evidence(), "periods": begun, "lacking": self._log.lacking.copy()}
+
+    def _load(self, evidence: Mapping[str, Any]) -> None:
+        super()._load(evidence)
+        self._log = PeriodLog(np.array(evidence["lacking"], dtype=np.bool_))
+        self._log.begun = [(int(number), int(start)) for number, start in np.asarray(evidence["periods"])]

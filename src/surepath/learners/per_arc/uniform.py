@@ -29,7 +29,7 @@ class Uniform(RuleLearner):
         epsilon: How far from the best the answer may be; with 0 it never stops.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
-        widths: "paper", "mixture" or "empirical" (no guarantee).
+        widths: "paper", "mixture" or "empirical" or "uncapped" (no guarantee).
         seed: Of the choices; a simulated run draws its own.
         prior: The constant c of the mixture width.
 
@@ -44,6 +44,7 @@ class Uniform(RuleLearner):
     """
 
     name: ClassVar[str] = "Uniform"
+    draws_rules = True
 
     def __init__(
         self,

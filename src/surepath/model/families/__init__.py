@@ -3,6 +3,7 @@ back into exactly the same instance.
 """
 
 from surepath.model.families.chains import chain, support_tickets
+from surepath.model.families.decoys import decoys
 from surepath.model.families.ids import FAMILIES, Family, from_id, names
 from surepath.model.families.paper_random import paper_min_gap, paper_random
 from surepath.model.families.shapes import bandit, grid, layered, tree
@@ -14,6 +15,7 @@ __all__ = [
     "bandit",
     "chain",
     "cover_gap",
+    "decoys",
     "from_id",
     "grid",
     "layered",

@@ -139,26 +139,26 @@ def _column(values: list[float]) -> FloatArray | None:
 
 
 def _sigma(used: Sequence[Edge | None], default: float | None, fallback: float | None) -> FloatArray | None:
-    """Own sigma, else the default, else half the declared range, else the fallback; 0 on known arcs."""
-    values = []
+    """Own sigma, else the default, else NaN where a range is declared, else the fallback; 0 on known arcs.
+
+    None when no arc to learn has one: then the ranges, if any, are all that is declared.
+    """
+    values, lacking, declared = [], [], False
     for edge in used:
         if edge is None or edge.known == edge.known:
             values.append(0.0)
-        elif edge.sigma == edge.sigma:
-            values.append(edge.sigma)
-        elif default is not None:
-            values.append(default)
-        elif edge.low == edge.low:
-            values.append((edge.high - edge.low) / 2)
-        else:
-            values.append(nan if fallback is None else fallback)
+            continue
+        own = edge.sigma if edge.sigma == edge.sigma else nan if default is None else default
+        if own != own and edge.low != edge.low:
+            own = nan if fallback is None else fallback
+            lacking += [edge] if own != own else []
+        declared = declared or own == own or edge.low == edge.low
+        values.append(own)
+    if lacking and declared:
+        raise ProblemError(f"{lacking[0]} has no sigma while other rows have; give it one, or a default sigma for all")
     array = np.array(values)
-    lacking = [edge for edge, value in zip(used, values) if edge is not None and value != value]
-    if not lacking:
-        return array
-    if all(edge is None or edge.known == edge.known or value != value for edge, value in zip(used, values)):
-        return None
-    raise ProblemError(f"{lacking[0]} has no sigma while other rows have; give it one, or a default sigma for all")
+    learned = np.array([edge is not None and edge.known != edge.known for edge in used])
+    return None if learned.any() and np.isnan(array[learned]).all() else array
 
 
 def _means(used: Sequence[Edge | None]) -> FloatArray | None:

@@ -1,9 +1,14 @@
-"""The edge-table CSV: a header line, one edge a line, lines that start with # are remarks."""
+"""The edge-table CSV: a header line, one edge a line, lines that start with # are remarks.
+
+The remark "# direction: minimize" is read. A column may be called cost, time, price or latency in place of mean, in a
+table that says whether it is to be minimised: nobody can tell from the numbers.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +19,17 @@ from surepath.model.mdp import MDP
 from surepath.model.sources.edge_rows import COLUMNS
 from surepath.model.sources.textfile import MAX_BYTES, read_text
 
+COSTS = ("cost", "time", "price", "latency")
+DIRECTIONS = ("maximize", "minimize")
+
 
 class CsvTable(NamedTuple):
     """The rows of a CSV edge table and the line each stands on."""
 
     rows: list[dict[str, str]]
     place: Callable[[int], str]
+    direction: str | None = None  # as a remark says
+    costs: str | None = None  # the column that stands for mean
 
 
 def read_csv(path: Path, max_bytes: int = MAX_BYTES) -> CsvTable:
@@ -32,8 +42,10 @@ def parse_csv(text: str, name: str) -> CsvTable:
     header: list[str] | None = None
     rows: list[dict[str, str]] = []
     lines: list[int] = []
+    direction = costs = None
     for number, line in enumerate(io.StringIO(text, newline=""), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
+            direction = _direction(line, name, number) or direction
             continue
         if "\0" in line:
             raise ProblemError(f"{name}, line {number} holds a NUL byte; an edge table is plain text")
@@ -42,7 +54,8 @@ def parse_csv(text: str, name: str) -> CsvTable:
         except csv.Error as cause:
             raise ProblemError(f"{name}, line {number} is not valid CSV: {cause}") from cause
         if header is None:
-            header = _header(cells, name, number)
+            costs = next((cell for cell in cells if cell in COSTS), None)
+            header = _header(["mean" if cell == costs else cell for cell in cells], name, number)
             continue
         if len(cells) != len(header):
             raise ProblemError(f"{name}, line {number} has {len(cells)} cells; the header has {len(header)} columns")
@@ -50,7 +63,32 @@ def parse_csv(text: str, name: str) -> CsvTable:
         lines.append(number)
     if header is None:
         raise ProblemError(f"{name} is empty; an edge table starts with a header line such as state,action,next_state")
-    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}")
+    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}", direction, costs)
+
+
+def table_direction(table: CsvTable, given: str | None, name: str) -> str:
+    """Decide the direction of a table: as its remark or the caller says; a column of costs needs one of the two."""
+    if given is not None and table.direction is not None and given != table.direction:
+        raise ProblemError(f'{name} says "# direction: {table.direction}"; it cannot be read as "{given}"')
+    found = given or table.direction
+    if found is None and table.costs is not None:
+        raise ProblemError(
+            f"{name} has a column {table.costs!r}, and nothing says whether less is better; write the line "
+            f'"# direction: minimize" at its top, or pass direction="minimize" (--direction minimize)'
+        )
+    return found or "maximize"
+
+
+def _direction(line: str, name: str, number: int) -> str | None:
+    """Read the remark that names the direction."""
+    match = re.fullmatch(r"\s*#\s*direction\s*[:=]\s*(\S+)\s*", line)
+    if match is None:
+        return None
+    if match.group(1) not in DIRECTIONS:
+        raise ProblemError(
+            f"{name}, line {number}: the direction is {DIRECTIONS[0]} or {DIRECTIONS[1]}, not {match.group(1)!r}"
+        )
+    return match.group(1)
 
 
 def _header(cells: list[str], name: str, number: int) -> list[str]:
@@ -69,10 +107,10 @@ def _header(cells: list[str], name: str, number: int) -> list[str]:
 
 def csv_text(rows: list[dict[str, object]], mdp: MDP) -> str:
     """The edge table as CSV text, with only the columns that some row uses."""
-    if mdp.direction != "maximize":
-        raise ProblemError("an edge-table CSV cannot say that returns are minimised; save as .json instead")
     used = [column for column in COLUMNS if column in COLUMNS[:4] or any(column in row for row in rows)]
     out = io.StringIO()
+    if mdp.direction != "maximize":
+        out.write(f"# direction: {mdp.direction}\n")
     writer = csv.DictWriter(out, used, restval="", lineterminator="\n")
     writer.writeheader()
     for row in rows:

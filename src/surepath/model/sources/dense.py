@@ -77,7 +77,6 @@ def from_arrays(
         stage_node=np.array(stage_node, dtype=np.int64),
         node_state=np.concatenate(node_states),
         action=np.concatenate(actions),
-        sigma=None if limits is None else (limits[1] - limits[0]) / 2,  # as edge tables do
         reward_range=limits,
         direction=direction,
         sizes=(n_states, n_actions),

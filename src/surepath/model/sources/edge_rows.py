@@ -44,6 +44,7 @@ class CheckedEdges(list[Edge]):
 
 def read_rows(rows: Iterable[EdgeRow], place: Callable[[int], str]) -> CheckedEdges:
     """Check every row; `place` names row i in messages ("row 3", "line 4", "edges[2]")."""
+    rows = _of_frame(rows)
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise ProblemError(f"rows must be a list of edges, not {type(rows).__name__}")
     rows = list(rows)
@@ -54,6 +55,31 @@ def read_rows(rows: Iterable[EdgeRow], place: Callable[[int], str]) -> CheckedEd
         (row.get("state"), row.get("next_state")) if isinstance(row, Mapping) else (row[-3], row[-1]) for row in rows
     ]
     return check_together(edges, ends)
+
+
+def _of_frame(rows: Any) -> Any:
+    """Turn a pandas or polars frame into mappings without its empty cells; leave everything else as it is.
+
+    A column of whole numbers with empty cells comes as floats: a name such as 3.0 is the number 3.
+    """
+    if hasattr(rows, "to_dicts"):
+        records = rows.to_dicts()
+    elif hasattr(rows, "to_dict") and hasattr(rows, "columns"):
+        records = rows.to_dict("records")
+    else:
+        return rows
+    return [{str(key): _cell(str(key), value) for key, value in row.items() if not _empty(value)} for row in records]
+
+
+def _empty(value: Any) -> bool:
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _cell(column: str, value: Any) -> Any:
+    whole = isinstance(value, float) and value.is_integer() and column not in NUMBERS
+    return int(value) if whole else value
 
 
 def check_together(edges: Sequence[Edge], ends: Iterable[tuple[Any, Any]]) -> CheckedEdges:

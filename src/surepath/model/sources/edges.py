@@ -22,9 +22,9 @@ def from_edges(
     source: str | int | None = None,
     target: str | int | None = None,
     sigma: float | None = None,
-    direction: str = "maximize",
+    direction: str | None = None,
 ) -> MDP:
-    """Build an MDP from rows or from a CSV file.
+    """Build an MDP from rows, a pandas or polars frame, or a CSV file.
 
     A row is (stage, state, action, next_state), (state, action, next_state), or a mapping that may also hold `known`
     (a reward known in advance), `sigma`, `low`, `high` and `mean`. Without stages the rows must form a DAG; states
@@ -32,11 +32,12 @@ def from_edges(
     reward 0. An empty next state ends the plan.
 
     Args:
-        rows: The rows, or the path of a CSV file with a header line.
+        rows: The rows, a frame whose columns are named like the fields above, or the path of a CSV file with a header
+            line. Empty cells (None, NaN) are fields that are not given.
         source: The first state; by default the only one it can be.
         target: Without stages: the state where plans end; by default every state without rows.
         sigma: Sub-Gaussian factor of the rows that give none of their own; half the range by default.
-        direction: "maximize" or "minimize".
+        direction: "maximize" (the default) or "minimize"; a CSV may say it in a line "# direction: minimize".
 
     Example:
         >>> mdp = from_edges([("home", "bus", "work"), ("home", "walk", "park"), ("park", "walk", "work")])
@@ -44,13 +45,16 @@ def from_edges(
         (2, 4, 2)
     """
     if isinstance(rows, (str, Path)):
-        from surepath.model.sources.csv_table import read_csv
+        from surepath.model.sources.csv_table import read_csv, table_direction
 
-        table = read_csv(Path(rows))
+        file = Path(rows)
+        table = read_csv(file)
+        direction = table_direction(table, direction, file.name)
         rows, place = table.rows, table.place
     else:
         place = None
-    return read_edges(rows, source=source, target=target, sigma=sigma, direction=direction, place=place).mdp
+    towards = "maximize" if direction is None else direction
+    return read_edges(rows, source=source, target=target, sigma=sigma, direction=towards, place=place).mdp
 
 
 def read_edges(

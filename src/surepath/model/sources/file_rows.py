@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from surepath._types import FloatArray
-from surepath.errors import NoiseError, ProblemError
+from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, UNIFORM, Bernoulli, Bounded, Gaussian, Law
@@ -21,7 +21,7 @@ from surepath.model.sources.edge_rows import (
     check_stage,
     check_together,
 )
-from surepath.model.sources.problem_schema import FORMAT, VERSION, EdgeModel
+from surepath.model.sources.problem_schema import FORMAT, VERSION, EdgeModel, ProblemModel
 
 CONCENTRATION = 4.0  # of the beta law of a file that does not say
 _NAMES = {GAUSSIAN: "gaussian", BERNOULLI: "bernoulli", BETA: "beta", UNIFORM: "uniform"}
@@ -49,6 +49,25 @@ def checked_edges(models: Sequence[EdgeModel], default_range: tuple[float, float
         check_numbers(edge)
         edges.append(edge)
     return check_together(edges, [(model.state, model.next_state) for model in models])
+
+
+def step_problem(model: ProblemModel, limits: tuple[float, float] | None, fallback: float | None, name: str) -> MDP:
+    """Build the problem of a JSON file that lists steps and options."""
+    from surepath.model.sources.steps import from_steps
+
+    assert model.steps is not None
+    sigma = model.sigma if model.sigma is not None or limits is not None else fallback
+    try:
+        return from_steps(
+            model.steps,
+            "previous" if model.depends is None else model.depends,
+            direction=model.direction,
+            reward_range=limits,
+            sigma=sigma,
+            scores="every" if model.scores is None else model.scores,
+        )
+    except (ProblemError, SettingError) as error:
+        raise ProblemError(f"{name}: {error}") from None
 
 
 def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:

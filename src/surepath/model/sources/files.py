@@ -12,7 +12,7 @@ from surepath._checks import check_delta, check_epsilon, suggest
 from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.model.sources.csv_table import csv_text, parse_csv
+from surepath.model.sources.csv_table import csv_text, parse_csv, table_direction
 from surepath.model.sources.edges import EdgeTable, read_edges
 from surepath.model.sources.file_rows import (
     check_csv_law,
@@ -20,6 +20,7 @@ from surepath.model.sources.file_rows import (
     checked_edges,
     declared_law,
     problem_fields,
+    step_problem,
     table_rows,
 )
 from surepath.model.sources.problem_schema import ProblemModel, parse_problem, problem_schema
@@ -69,7 +70,7 @@ def load_problem(
 
     Args:
         path: The file.
-        direction: For a CSV, which cannot say it itself: "maximize" (default) or "minimize".
+        direction: For a CSV without a line "# direction: minimize": "maximize" (default) or "minimize".
         sigma: Sub-Gaussian factor of the edges that declare neither sigma nor range. A file that gives means needs
             one or the other; a graph alone loads without.
         max_bytes: Larger files are refused unread.
@@ -86,7 +87,8 @@ def parse_problem_text(text: str, name: str, *, direction: str | None = None, si
             raise ProblemError(f'{name} says "{problem.mdp.direction}"; direction is for CSV tables')
         return problem
     table = parse_csv(text, name)
-    built = read_edges(table.rows, fallback=sigma, direction=direction or "maximize", place=table.place)
+    towards = table_direction(table, direction, name)
+    built = read_edges(table.rows, fallback=sigma, direction=towards, place=table.place)
     return Problem(built.mdp, _instance(built, None, None, name), name=Path(name).stem)
 
 
@@ -94,6 +96,9 @@ def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None 
     """Parse a problem from JSON text; `name` is the file in messages, `sigma` the noise it does not declare."""
     model = parse_problem(_parse_json(text, name), name)
     default_range = _default_range(model, name)
+    if model.steps is not None:
+        return _problem(model, step_problem(model, default_range, sigma, name), None, name)
+    assert model.edges is not None
     try:
         built = read_edges(
             checked_edges(model.edges, default_range),
@@ -108,10 +113,14 @@ def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None 
         )
     except ProblemError as error:
         raise type(error)(f"{name}: {error}") from None
+    return _problem(model, built.mdp, _instance(built, model.law, model.concentration, name), name)
+
+
+def _problem(model: ProblemModel, mdp: MDP, instance: Instance | None, name: str) -> Problem:
     about = (model.about,) if isinstance(model.about, str) else tuple(model.about or ())
     return Problem(
-        mdp=built.mdp,
-        instance=_instance(built, model.law, model.concentration, name),
+        mdp=mdp,
+        instance=instance,
         epsilon=_setting(check_epsilon, model.epsilon, name),
         delta=_setting(check_delta, model.delta, name),
         name=model.name,

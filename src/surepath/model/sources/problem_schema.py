@@ -61,7 +61,20 @@ class ProblemModel(BaseModel):
     states: list[Name] | None = Field(None, description="Names of states, in the order they are numbered.")
     actions: list[Name] | None = Field(None, description="Names of actions, in the order they are numbered.")
     step_names: list[Name] | None = Field(None, description="Names of the stages, one each, in their order.")
-    edges: Annotated[list[EdgeModel], Field(min_length=1)] = Field(description="The choices, one entry each.")
+    edges: Annotated[list[EdgeModel], Field(min_length=1)] | None = Field(
+        None, description="The choices, one entry each; or give steps."
+    )
+    steps: dict[Name, Annotated[list[Label], Field(min_length=1)]] | None = Field(
+        None, description="In place of edges: the options of each step, in the order the steps are taken."
+    )
+    depends: Literal["previous", "none"] | dict[Name, Name | list[Name]] | None = Field(
+        None,
+        description="With steps: which earlier choices the score of a step depends on; the step before by default.",
+    )
+    scores: Literal["every", "end"] | list[Name] | None = Field(
+        None,
+        description="With steps: which steps are scored; end is one score for the whole plan. Every step by default.",
+    )
 
 
 def problem_schema() -> dict[str, Any]:
@@ -86,9 +99,21 @@ def parse_problem(data: Any, name: str) -> ProblemModel:
             f"{name} has version {version}, written for a newer surepath; this one reads version {VERSION}"
         )
     try:
-        return ProblemModel.model_validate(data)
+        model = ProblemModel.model_validate(data)
     except ValidationError as error:
         raise ProblemError(f"{name}: {_in_words(error)}") from None
+    if model.edges is None and model.steps is None:
+        raise ProblemError(f"{name}: the problem lacks the field 'edges' (or 'steps')")
+    if model.steps is None:
+        alone = next((field for field in ("depends", "scores") if getattr(model, field) is not None), None)
+        if alone is not None:
+            raise ProblemError(f"{name}: {alone} belongs to steps, and this problem has none")
+        return model
+    beside = ("edges", "source", "target", "states", "actions", "step_names", "law", "concentration")
+    extra = next((field for field in beside if getattr(model, field) is not None), None)
+    if extra is not None:
+        raise ProblemError(f"{name}: {extra} belongs to a problem of edges; this one has steps")
+    return model
 
 
 _KINDS = {
@@ -142,7 +167,7 @@ def _place(loc: tuple[int | str, ...]) -> str:
     for part in loc:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif part not in _UNION_ARMS:
+        elif part not in _UNION_ARMS and not part.startswith(("literal[", "dict[", "list[")):
             text += f".{part}" if text else part
     return text
 

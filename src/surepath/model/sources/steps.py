@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,12 +20,15 @@ from surepath._numbers import is_whole
 from surepath._types import FloatArray, IntArray
 from surepath.errors import ProblemError, SettingError
 from surepath.model.mdp import MDP
+from surepath.model.plans import WHOLE, whole_label
 from surepath.model.sources.dense import reward_limits
 
 Depends = str | Mapping[str, str | Sequence[str]]
 
 MANY = 100_000  # arcs from which on a warning asks whether this was meant
 MOST = 5_000_000  # arcs from which on nothing is built
+MOST_PLANS = 20_000  # plans with one score at the end: each must be tried by itself
+EVERY, END = "every", "end"
 
 
 class Step(NamedTuple):
@@ -42,6 +46,7 @@ def from_steps(
     direction: str = "maximize",
     reward_range: tuple[ArrayLike, ArrayLike] | None = None,
     sigma: ArrayLike | Mapping[str, float] | None = None,
+    scores: str | Sequence[str] = EVERY,
 ) -> MDP:
     """Build an MDP whose plans choose one option for each step.
 
@@ -52,6 +57,9 @@ def from_steps(
         direction: "maximize" or "minimize".
         reward_range: Lowest and highest score, each one number or one per arc.
         sigma: Sub-Gaussian factor of the scores: one number, one per arc, or one per step {step: number}.
+        scores: "every" step is scored, or only the steps of a list (the others count as known 0), or "end": one score
+            for the whole plan. Then the graph has nothing to share between plans, and every plan is one option of a
+            single step.
 
     Example:
         >>> mdp = from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1)
@@ -61,6 +69,12 @@ def from_steps(
         {'chunk': '512', 'retriever': 'bm25'}
     """
     named = _named(steps)
+    if isinstance(scores, str):
+        if one_of("scores", scores, (EVERY, END)) == END:
+            named, depends, sigma = {WHOLE: _whole_plans(named)}, "none", _one_sigma(sigma)
+        scored = set(named)
+    else:
+        scored = _scored(named, scores)
     rows = _remembering(named, _needs(list(named), depends))
     sizes = [prod(len(rows[j].options) for j in row.remembers) for row in rows]  # states before each step
     _refuse_blow_up(rows, sizes)
@@ -77,17 +91,16 @@ def from_steps(
     first = np.concatenate([[0], np.cumsum(np.concatenate(degree))]).astype(np.int64)
     n_arcs, arcs_of = int(first[-1]), [size * len(row.options) for size, row in zip(sizes, rows)]
     limits = reward_limits(reward_range, n_arcs)
-    noise = _noise(sigma, rows, arcs_of)
-    if noise is None and limits is not None:
-        noise = (limits[1] - limits[0]) / 2
+    silent = np.repeat([row.name not in scored for row in rows], arcs_of)
     return MDP(
         first=first,
         target=np.concatenate(target),
         stage_node=stage_node,
         node_state=np.concatenate(node_state),
         action=np.concatenate(action),
-        sigma=noise,
+        sigma=_noise(sigma, rows, arcs_of),
         reward_range=limits,
+        known=np.where(silent, 0.0, np.nan) if silent.any() else None,
         state_labels=labels,
         action_labels=tuple(actions),
         direction=direction,
@@ -113,6 +126,33 @@ def _named(steps: Any) -> dict[str, tuple[str, ...]]:
             raise ProblemError(f"step {name!r} has the option {twice!r} twice")
         named[name] = texts
     return named
+
+
+def _whole_plans(named: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Name every plan, as "chunk=256, model=large"."""
+    count = prod(len(options) for options in named.values())
+    if count > MOST_PLANS:
+        raise ProblemError(
+            f"with one score at the end every plan is tried by itself, and these steps make {count:,} plans; at most "
+            f"{MOST_PLANS:,} are taken. Score the steps one by one, or leave out options"
+        )
+    return tuple(whole_label(dict(zip(named, choice))) for choice in product(*named.values()))
+
+
+def _one_sigma(sigma: Any) -> Any:
+    if isinstance(sigma, Mapping):
+        raise SettingError("with one score at the end sigma is one number: the noise of that score")
+    return sigma
+
+
+def _scored(named: Mapping[str, Any], scores: Any) -> set[str]:
+    """Read the list of steps that are scored."""
+    if not isinstance(scores, (list, tuple, set, frozenset)) or not scores:
+        raise SettingError(f'scores must be "{EVERY}", "{END}" or a list of steps, not {scores!r}')
+    for name in scores:
+        if name not in named:
+            raise SettingError(f"scores names no step {name!r}{suggest(str(name), list(named))}")
+    return set(scores)
 
 
 def _needs(names: list[str], depends: Any) -> list[set[int]]:

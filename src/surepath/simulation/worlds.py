@@ -1,0 +1,98 @@
+"""Worlds to rehearse a problem in, before the first real trial.
+
+A world gives every arc a mean and Gaussian noise of the given sigma. Means come from the problem itself where it has
+them; else they are drawn evenly from a range, and where the user expects many options to be about as good as each
+other, a share of the options of each state has the mean of the best one there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import check_sigma, real, seed_number
+from surepath._types import FloatArray
+from surepath.errors import SettingError
+from surepath.learners.noise import declared_sigma
+from surepath.model.instance import Instance
+from surepath.model.mdp import MDP
+from surepath.model.rewards import Gaussian
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """Worlds by number; the same number gives the same world.
+
+    Attributes:
+        mdp: The layered graph.
+        sigma: Noise of each arc, float [N].
+        low, high: Range of each arc's means, float [N].
+        ties: Share of the options of a state that are as good as its best one.
+        instance: The problem's own world, when it has means: then every number gives this one.
+        seed: World i draws from the child i of SeedSequence(seed).
+    """
+
+    mdp: MDP
+    sigma: FloatArray
+    low: FloatArray
+    high: FloatArray
+    ties: float
+    instance: Instance | None
+    seed: int
+
+    def __getitem__(self, i: int) -> Instance:
+        if self.instance is not None:
+            return self.instance
+        rng = np.random.default_rng(np.random.SeedSequence(entropy=self.seed, spawn_key=(i,)))
+        means = rng.uniform(self.low, self.high)
+        if self.ties > 0:
+            tied = rng.random(self.mdp.n_arcs) < self.ties
+            best = np.maximum.reduceat(self.mdp.sign * means, self.mdp.first[:-1])
+            means = np.where(tied, self.mdp.sign * best[self.mdp.source], means)
+        return Instance(self.mdp, Gaussian(means, self.sigma))
+
+    def in_words(self) -> str:
+        """Say where the means come from."""
+        if self.instance is not None:
+            return "the means of the problem itself"
+        drawn = f"means drawn evenly from {self.low.min():g} to {self.high.max():g}"
+        return drawn + (f", {self.ties:.0%} of the options of each state as good as its best one" if self.ties else "")
+
+
+def worlds_of(
+    mdp: MDP,
+    sigma: ArrayLike | None,
+    spread: tuple[float, float] | None,
+    ties: float,
+    instance: Instance | None,
+    seed: int,
+) -> Worlds:
+    """Check what is asked for; `instance` counts only where neither spread nor ties is given."""
+    if not isinstance(mdp, MDP):
+        raise SettingError(f"an estimate needs an MDP, not {type(mdp).__name__}; take instance.mdp of an Instance")
+    share = real("ties", ties)
+    if not 0 <= share <= 1:
+        raise SettingError(f"ties is a share of the options, from 0 to 1, not {share:g}")
+    if instance is not None and instance.mdp != mdp:
+        raise SettingError("the instance stands on another graph")
+    own = instance if spread is None and share == 0 else None
+    low, high = (own.means, own.means) if own is not None else _range(mdp, spread)
+    if sigma is None:
+        sigma = instance.sigma if instance is not None else declared_sigma(mdp, "an estimate")
+    return Worlds(mdp, check_sigma(sigma, mdp.n_arcs), low, high, share, own, seed_number(seed))
+
+
+def _range(mdp: MDP, spread: tuple[float, float] | None) -> tuple[FloatArray, FloatArray]:
+    """Least and largest mean of every arc."""
+    if spread is not None:
+        least, most = real("spread", spread[0]), real("spread", spread[1])
+        if not least < most:
+            raise SettingError(f"spread goes from the least mean to the largest, not from {least:g} to {most:g}")
+        return np.full(mdp.n_arcs, least), np.full(mdp.n_arcs, most)
+    low, high = np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)
+    if mdp.reward_range is not None:
+        bounded = np.isfinite(mdp.reward_range[0]) & np.isfinite(mdp.reward_range[1])
+        low[bounded], high[bounded] = mdp.reward_range[0][bounded], mdp.reward_range[1][bounded]
+    return low, high

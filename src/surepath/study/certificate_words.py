@@ -1,0 +1,103 @@
+"""What a certificate says in words: one sentence, what it assumes, what to do about warnings.
+
+The words of a format never change: who verifies a certificate builds them again from its numbers and compares, so that
+a word changed by hand is found out. Better words are a new format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from surepath.study.states import WORST
+
+FORMAT = 1
+
+ADVICE = {
+    "exact": "declare the noise of these options and begin a new study",
+    "noise": "declare a larger sigma in a new study, and do not choose it by looking at trials that you import there",
+    "dependence": "let the state tell the earlier choice apart (depends=...) in a new study",
+    "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
+}
+
+
+def number(value: float) -> str:
+    """Write a number so that it reads back as the same one."""
+    return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def statement(content: Mapping[str, Any]) -> str:
+    """Say in one sentence what is proven."""
+    trials = int(content["trials"]["number"])
+    if content["certified_gap"] is None:
+        return f"Nothing is proven yet after {trials} trials."
+    gap, sure = float(content["certified_gap"]), number(content["delta"])
+    plan = ", ".join(f"{step}={option}" for step, option in content["plan"].items())
+    among = (
+        " among those that avoid what was excluded" if any(a["kind"] == "exclude" for a in content["actions"]) else ""
+    )
+    if gap == 0:
+        claim = f"is the best plan{among} or as good as it"
+    elif content["problem"].get("direction") == "minimize":
+        claim = f"costs on average at most {number(gap)} more than the best plan{among}"
+    else:
+        claim = f"scores on average at most {number(gap)} less than the best plan{among}"
+    return (
+        f"After {trials} trials: the plan {plan} {claim}; under the assumptions below this statement is wrong with "
+        f"probability at most {sure}."
+    )
+
+
+def assumptions(content: Mapping[str, Any]) -> list[str]:
+    """List what must hold and no certificate can show."""
+    counts, options = content["trials"]["states"], content["study"]["options"]
+    left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
+    worst = options.get("on_failure") == WORST
+    said = [
+        "Playing an option again in the same state draws a fresh score with the same mean, whatever happened before: "
+        "no drift, no dependence between trials, no effect of earlier choices but through the state.",
+        _noise(content["settings"].get("sigma"), str(content["settings"].get("noise", "sigma"))),
+        "Every score that was seen was told, as it was seen. Which result comes in first does not matter: trials count "
+        "in the order in which they were asked for.",
+        "Problem, settings and every number of the bound were fixed before the first result.",
+    ]
+    if worst:
+        said.append(
+            "A step that failed counts as its worst score; expired and cancelled trials "
+            f"({counts['expired'] + counts['cancelled']}) are left out for reasons that do not depend on their scores."
+        )
+    else:
+        said.append(
+            f"Trials that were left out ({left_out}: failed, expired or cancelled), and steps after a failure "
+            f"({counts['partial']} trials), are missing for reasons that do not depend on the scores that are missing."
+        )
+    if content["trials"]["sources"]["imported"]:
+        said.append(
+            f"The {content['trials']['sources']['imported']} imported trials were not picked by how they came out."
+        )
+    if any(action["kind"] == "exclude" for action in content["actions"]):
+        said.append("Excluded options are infeasible as a fact of the world, not a verdict on their scores.")
+    return said
+
+
+def _noise(sigma: Any, noise: str) -> str:
+    if sigma == "unknown":
+        return "The noise of every score is Gaussian, with one standard deviation for all options, whatever it is."
+    if noise != "sigma":
+        return (
+            "Every score lies within the declared range of its option, and nothing else is assumed of its noise; where "
+            "an option declares a sigma and no range, its noise is sub-Gaussian with that sigma."
+        )
+    values = sigma if isinstance(sigma, list) else [sigma]
+    noisy = sorted({float(value) for value in values if value})
+    if not noisy:
+        return "Scores have no noise at all."
+    size = (
+        number(noisy[0])
+        if len(noisy) == 1
+        else f"{number(noisy[0])} to {number(noisy[-1])}, as declared option by option"
+    )
+    return (
+        f"Given everything before it, the noise of a score is sub-Gaussian with the declared sigma ({size}); a score "
+        "within a declared range is, with half the range."
+    )

@@ -1,0 +1,186 @@
+"""What the parts of a certificate must say of each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surepath._types import BoolArray, IntArray
+from surepath.errors import CertificateError
+from surepath.model.mdp import MDP
+from surepath.model.paths import on_open_paths
+from surepath.model.sources.files import parse_json_problem
+from surepath.study.certificate_words import ADVICE, assumptions, statement
+from surepath.study.plain_bound_entries import Sums
+from surepath.study.states import SETTLED, SOURCES, WORST
+from surepath.study.storage.records import ActionRow
+from surepath.study.tally import LEFT_OUT, MARKED
+
+FIELDS = {
+    *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
+    *("warnings", "trials", "actions", "log", "proof", "evidence", "settings", "problem", "problem_hash", "study"),
+    *("version", "created", "sha256"),
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A certificate as the checks read it."""
+
+    mdp: MDP
+    path: IntArray
+    seen: Sums
+    excluded: BoolArray
+    feasible: BoolArray
+    prefix: int
+    actions: list[ActionRow]
+    seed: str
+    on_failure: str
+
+
+def facts_of(content: Mapping[str, Any]) -> Facts:
+    """Read a certificate into arrays, or raise an error that says what is missing."""
+    if set(content) != FIELDS:
+        odd = ", ".join(sorted(map(str, set(content) ^ FIELDS)))
+        raise CertificateError(f"its fields are not those of a certificate: look at {odd}")
+    mdp = parse_json_problem(json.dumps(content["problem"]), "its problem").mdp
+    actions = [
+        ActionRow(whole(a["number"]), whole(a["after"]), a["kind"], json.dumps(a["content"]), 0.0)
+        for a in content["actions"]
+    ]
+    excluded = np.zeros(mdp.n_arcs, dtype=bool)
+    for action in actions:
+        if action.kind == "exclude":
+            excluded[arcs_of(json.loads(action.content), mdp)] = True
+    options = content["study"]["options"]
+    return Facts(
+        mdp=mdp,
+        path=mdp.check_path([whole(arc) for arc in content["path"]]),
+        seen=sums_of(content["evidence"], mdp),
+        excluded=excluded,
+        feasible=on_open_paths(mdp, ~excluded),
+        prefix=whole(content["log"]["trials"]),
+        actions=actions,
+        seed=f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}",
+        on_failure=str(options["on_failure"]),
+    )
+
+
+def sums_of(parts: Mapping[str, Any], mdp: MDP) -> Sums:
+    """Read visits, origin and sums, one per arc."""
+    visits = np.array([whole(n) for n in parts["visits"]], dtype=np.int64)
+    origin, sums = (np.array([real(x) for x in parts[name]]) for name in ("origin", "sums"))
+    if not len(visits) == len(origin) == len(sums) == mdp.n_arcs:
+        raise CertificateError(f"visits, origin and sums must have one number for each of the {mdp.n_arcs} arcs")
+    return Sums(visits, origin, sums)
+
+
+def whole(value: Any) -> int:
+    """Read a count."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
+        raise CertificateError(f"{value!r} is no count")
+    return value
+
+
+def real(value: Any) -> float:
+    """Read a finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+        raise CertificateError(f"{value!r} is no finite number")
+    return float(value)
+
+
+def arcs_of(values: Any, mdp: MDP) -> IntArray:
+    """Read arc numbers."""
+    arcs = np.array([whole(arc) for arc in values], dtype=np.int64)
+    if arcs.size and arcs.max() >= mdp.n_arcs:
+        raise CertificateError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {int(arcs.max())}")
+    return arcs
+
+
+def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
+    """Compare what is said twice, and what follows from something else."""
+    mdp, settings = facts.mdp, content["settings"]
+    if mdp.content_hash != content["problem_hash"]:
+        wrong.append("the problem is not the one that problem_hash names")
+    if content["plan"] != {str(step): str(option) for step, option in mdp.plan(facts.path).items()}:
+        wrong.append("plan and path are not the same plan")
+    if facts.excluded[facts.path].any():
+        wrong.append("the plan uses an option that was excluded")
+    gap = content["certified_gap"]
+    if gap is not None and not (isinstance(gap, float) and 0 <= gap < np.inf):
+        wrong.append(f"certified_gap must be a number of at least 0, not {gap!r}")
+    if content["delta"] != settings["delta"] or not 0 < content["delta"] < 1:
+        wrong.append(f"delta is {content['delta']!r}, the settings have {settings['delta']!r}")
+    tightened = [real(json.loads(a.content)) for a in facts.actions if a.kind == "tighten"]
+    if content["epsilon"] != [real(settings["epsilon"]), *tightened][-1]:
+        wrong.append(f"epsilon is {content['epsilon']!r}, which is not what the settings and tighten() left")
+    if [a.number for a in facts.actions] != list(range(1, len(facts.actions) + 1)):
+        wrong.append("the actions are not numbered 1, 2, ...")
+    if any(a.kind not in ("exclude", "tighten") for a in facts.actions):
+        wrong.append("there is an action that is neither exclude nor tighten")
+    if any(a.kind == "exclude" for a in facts.actions[whole(content["log"]["actions"]) :]):
+        wrong.append("an option was excluded after the moment of this proof")
+    if not isinstance(content["done"], bool) or (content["done"] and (gap is None or gap > content["epsilon"])):
+        wrong.append(f"the study is said to be done, but the gap {gap!r} is not at most epsilon {content['epsilon']!r}")
+    _check_counts(content, facts, wrong)
+    _check_sums(facts, settings["name"] == "Challenger", wrong)
+    if not wrong:
+        if content["statement"] != statement(content):
+            wrong.append("the statement is not what the numbers say")
+        if content["assumptions"] != assumptions(content):
+            wrong.append("the assumptions are not those of these settings and counts")
+        if any(found["advice"] != ADVICE.get(found["kind"]) for found in content["warnings"]):
+            wrong.append("the warnings are not in the words of this format")
+
+
+def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
+    trials = content["trials"]
+    states, sources = trials["states"], trials["sources"]
+    if set(states) != SETTLED or set(sources) != set(SOURCES) or set(trials["by_arc"]) != {*LEFT_OUT, *MARKED}:
+        wrong.append("the counts of trials do not have the states and sources that there are")
+        return
+    total = whole(trials["number"])
+    if sum(map(whole, states.values())) != total or sum(map(whole, sources.values())) != total or total != facts.prefix:
+        wrong.append(f"trials by state and by source do not add up to {total}")
+    for name, counts in trials["by_arc"].items():
+        most = states[name] if name in LEFT_OUT else sources[name]
+        plays = np.zeros(facts.mdp.n_arcs, dtype=np.int64)
+        for arc, count in counts.items():
+            plays[arcs_of([int(arc)], facts.mdp)] += whole(count)
+        if any(int(plays[a:b].sum()) != most for a, b in zip(facts.mdp.stage_arc, facts.mdp.stage_arc[1:])):
+            wrong.append(f"the {name} trials by option do not add up to {most} in every step")
+    told = states["complete"] + states["partial"] + (states["failed"] if facts.on_failure == WORST else 0)
+    refused = whole(trials["refused"])
+    visits = facts.seen.visits
+    firsts = int(visits[: facts.mdp.stage_arc[1]].sum())
+    if not told - refused <= firsts <= told:
+        wrong.append(f"the first step was scored {firsts} times, in {told} trials")
+    lasts = int(visits[facts.mdp.stage_arc[-2] :].sum())
+    if lasts < states["complete"] - refused or (facts.on_failure != WORST and lasts > states["complete"]):
+        wrong.append(f"the last step was scored {lasts} times, in {states['complete']} complete trials")
+
+
+def _check_sums(facts: Facts, exact: bool, wrong: list[str]) -> None:
+    mdp, seen = facts.mdp, facts.seen
+    arriving, leaving = np.zeros(mdp.n_nodes + 1, dtype=np.int64), np.zeros(mdp.n_nodes + 1, dtype=np.int64)
+    np.add.at(arriving, mdp.target, seen.visits)
+    np.add.at(leaving, mdp.source, seen.visits)
+    if (leaving[1:-1] > arriving[1:-1]).any():
+        wrong.append("some state was left more often than it was reached")
+    idle = (seen.visits == 0) | mdp.is_known
+    if (seen.sums[idle] != 0).any() or (seen.origin[idle & (seen.visits == 0)] != 0).any():
+        wrong.append("there are sums for options that have no score")
+    if exact and (seen.sums[seen.visits == 1] != 0).any():
+        wrong.append("the sum of an option with one score must count from that score")
+    if mdp.reward_range is not None:
+        low, high = (bound[~idle] for bound in mdp.reward_range)
+        n = seen.visits[~idle]
+        blur = 1e-9 * (1 + np.abs(low) + np.abs(high))
+        for value in (mdp.sign * seen.origin[~idle], mdp.sign * (seen.origin[~idle] + seen.sums[~idle] / n)):
+            if ((value < low - blur) | (value > high + blur)).any():
+                wrong.append("a mean lies outside the declared range of its scores")
+                return

@@ -1,0 +1,312 @@
+"""`verify`: a changed digit anywhere is found out; a forger who mends the hash, by the numbers or by the log."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surepath import Study
+from surepath.errors import CertificateError, StudyError
+from surepath.study.certificate import content_hash
+from surepath.study.verify import verify
+from tests.cli.shell import shell
+from tests.study.pipelines import new_study, play
+
+Place = tuple[Any, ...]
+
+
+@lru_cache(maxsize=1)
+def example() -> tuple[Study, dict[str, Any]]:
+    """A finished study with failures, an exclusion and options ruled out, and its certificate."""
+    study = new_study(name="pipeline", epsilon=0.0)
+    play(study, trials=25, mishaps=True, means_seed=5, seed=1)
+    study.exclude({"parse": "z"})
+    play(study, mishaps=True, means_seed=5, seed=1)
+    return study, study.certificate().to_dict()
+
+
+def certificate() -> dict[str, Any]:
+    return deepcopy(example()[1])
+
+
+def leaves(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Every place of a JSON value that holds a number, a text or nothing; empty lists and objects too."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if not items:
+        yield place
+    for key, item in items:
+        yield from leaves(item, (*place, key))
+
+
+def at(content: Any, place: Place) -> Any:
+    for key in place:
+        content = content[key]
+    return content
+
+
+def put(content: Any, place: Place, value: Any) -> None:
+    at(content, place[:-1])[place[-1]] = value
+
+
+def changed(value: Any, draw: Callable[[Any], Any]) -> Any:
+    """Another value of the same kind, close to it."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + draw(st.sampled_from([-1, 1, 10]))
+    if isinstance(value, float):
+        return draw(st.sampled_from([np.nextafter(value, 9e9).item(), -value or 1.0, value / 2 + 1e-9, value + 1]))
+    if isinstance(value, str):
+        i = draw(st.integers(0, max(0, len(value) - 1)))
+        return (
+            value[:i]
+            + draw(st.sampled_from("0123456789abcxyz").filter(lambda c: c != value[i : i + 1]))
+            + value[i + 1 :]
+        )
+    return [0] if isinstance(value, list) else {"0": 1} if isinstance(value, dict) else 0.5
+
+
+def says_no(content: Any, **more: Any) -> bool:
+    try:
+        return verify(content, **more).answer == "no"
+    except CertificateError:
+        return True
+
+
+def mended(content: dict[str, Any]) -> dict[str, Any]:
+    """The same with a right hash, as a forger would have it."""
+    return {**content, "sha256": content_hash(content)}
+
+
+def test_the_example_holds_by_itself_and_by_its_log() -> None:
+    study, content = example()
+    assert content["proof"]["by"] == "moments"
+    assert verify(content).answer == "yes"
+    assert verify(content, storage=study.storage).answer == "yes"
+
+
+@given(st.data())
+def test_a_changed_leaf_anywhere_is_found_out(data: st.DataObject) -> None:
+    content = certificate()
+    place = data.draw(st.sampled_from(list(leaves(content))))
+    put(content, place, changed(at(content, place), data.draw))
+    assert says_no(content), place
+
+
+def test_every_leaf_counts_in_the_hash() -> None:
+    content = certificate()
+    right = content["sha256"]
+    for place in leaves(content):
+        if place != ("sha256",):
+            old = at(content, place)
+            put(content, place, "else" if old != "else" else "or")
+            assert content_hash(content) != right, place
+            put(content, place, old)
+    assert content_hash(content) == right
+
+
+@given(st.data())
+def test_missing_and_additional_parts_are_found_out(data: st.DataObject) -> None:
+    content = certificate()
+    place = data.draw(st.sampled_from([place for place in leaves(content) if place]))
+    cut = data.draw(st.integers(1, len(place)))
+    holder = at(content, place[: cut - 1])
+    missing = data.draw(st.booleans())
+    if missing:
+        del holder[place[cut - 1]]
+    elif isinstance(holder, list):
+        holder.append(deepcopy(holder[-1]))
+    else:
+        holder["more"] = 1
+    assert says_no(content)
+    if missing and place[0] not in ("problem", "settings", "study", "warnings", "proof"):
+        assert says_no(mended(content), storage=example()[0].storage)
+
+
+# What no log knows, and whether a study with a small enough gap has noticed that it is done.
+FREE = {("version",), ("created",), ("done",), ("study", "name"), ("study", "created"), ("study", "version")}
+
+
+@given(st.data())
+def test_with_a_mended_hash_the_log_still_finds_out_every_number(data: st.DataObject) -> None:
+    study, _ = example()
+    content = certificate()
+    places = [place for place in leaves(content) if place not in FREE and place[0] not in ("sha256", "warnings")]
+    place = data.draw(st.sampled_from(places))
+    put(content, place, changed(at(content, place), data.draw))
+    if place == ("certified_gap",):
+        return  # a larger gap is proven as well; a smaller one has a test of its own
+    if place[:2] == ("proof", "moments") and place[3] in ("path", "ruled_out"):
+        return  # another path, or fewer options, may be proven as well
+    if place[:2] == ("proof", "moments") and place[3] in ("origin", "sums"):
+        put(content, place, at(content, place) + 0.25)  # sums may be added up from another origin: a real change
+    assert says_no(mended(content), storage=study.storage), place
+
+
+def test_a_smaller_gap_with_a_mended_hash_is_found_out() -> None:
+    study = new_study()
+    play(study)
+    content = study.certificate().to_dict()
+    from surepath.study.certificate_words import statement
+
+    for share in (0.9, 0.5, 0.0):
+        content["certified_gap"] = share * study.certified_gap
+        content["statement"] = statement(content)
+        verdict = verify(mended(content))
+        assert verdict.answer == "no"
+        assert f"certified_gap is {content['certified_gap']!r}, but the sums prove a gap of" in verdict.differences[0]
+        assert verdict.recomputed_gap == pytest.approx(study.certified_gap, rel=0.01)
+
+
+def test_better_sums_with_a_mended_hash_are_found_out_by_the_log() -> None:
+    study = new_study()
+    play(study)
+    content = study.certificate().to_dict()
+    arc = content["path"][0]
+    content["evidence"]["sums"][arc] += 0.05 * content["evidence"]["visits"][arc]
+    assert verify(mended(content)).answer == "yes"  # nobody can see from the file that these are not the sums
+    verdict = verify(mended(content), storage=study.storage)
+    assert verdict.answer == "no"
+    assert "the trials give other sums: arc" in verdict.differences[0]
+
+
+def test_options_said_to_be_ruled_out_must_be_ruled_out() -> None:
+    study, _ = example()
+    content = certificate()
+    first = content["proof"]["moments"][0]
+    spare = next(
+        arc for arc in range(len(first["visits"])) if arc not in first["ruled_out"] and arc not in first["path"]
+    )
+    first["ruled_out"] = sorted([*first["ruled_out"], spare])
+    verdict = verify(mended(content))
+    assert verdict.answer == "no"
+    assert any("the sums do not rule out arc" in line for line in verdict.differences)
+    content = certificate()
+    everything = [arc for arc in range(study.mdp.n_arcs) if arc not in content["path"]]
+    content["proof"] = {"by": "log", "ruled_out": everything}
+    alone = verify(mended(content))
+    assert alone.answer == "open"
+    assert "surepath verify certificate.json --storage URL --name pipeline" in alone.differences[0]
+    assert verify(mended(content), storage=study.storage).answer == "no"
+
+
+def test_a_proof_that_rests_on_the_log_is_open_without_it_and_checked_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surepath.study.certificate_proof.MOST_NUMBERS", 0)
+    study, _ = example()
+    content = study.certificate().to_dict()
+    assert content["proof"]["by"] == "log"
+    assert verify(content).answer == "open"
+    assert not verify(content).holds
+    verdict = verify(content, storage=study.storage)
+    assert verdict.answer == "yes", verdict
+
+
+def test_entries_of_an_unknown_kind_are_never_proven() -> None:
+    study = new_study()
+    play(study)
+    content = study.certificate().to_dict()
+    content["settings"]["bound"]["entries"][0]["kind"] = "betting"
+    for proof in ({"by": "sums"}, {"by": "replay", "why": ""}):
+        content["proof"] = proof
+        verdict = verify(mended(content))
+        assert verdict.answer == "no"
+        assert verdict.differences == ["no proof: this version cannot check entries of kind betting"]
+
+
+def exported(study: Study, folder: Path) -> tuple[Path, Path]:
+    """Write the log as a table and as lines of JSON."""
+    steps = [str(step) for step in study.mdp.step_labels or ()]
+    table, lines = folder / "log.csv", folder / "log.jsonl"
+    rows = study._read(lambda log: log.trials(1, 10_000))
+    with table.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["number", "state", "source", "of", "note", *(f"plan.{s}" for s in steps), *(f"score.{s}" for s in steps)]
+        )
+        for row in rows:
+            scores = [repr(score) for score in row.rewards] + [""] * (len(steps) - len(row.rewards))
+            options = [study.mdp.action_label(arc) for arc in row.path]
+            writer.writerow([row.number, row.state, row.source, row.of or "", "", *options, *scores])
+    with lines.open("w") as file:
+        for row in rows:
+            names = ("number", "state", "source", "of", "path", "rewards")
+            file.write(json.dumps({name: getattr(row, name) for name in names}) + "\n")
+    return table, lines
+
+
+def test_an_exported_log_serves_as_well(tmp_path: Path) -> None:
+    study, content = example()
+    for file in exported(study, tmp_path):
+        assert verify(content, log=file).answer == "yes"
+        text = file.read_text()
+        lines = text.splitlines()
+        file.write_text("\n".join(lines[:-1]) + "\n")
+        assert "settled trials in a row" in verify(content, log=file).differences[0]
+        file.write_text(text.replace("complete", "cancelled", 1))
+        assert "the hash over the log differs" in str(verify(content, log=file))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("log.csv", "number,state\n1,complete\n"), ("log.jsonl", "{"), ("x.csv", None)]
+)
+def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, name: str, text: str | None) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(text)
+    verdict = verify(example()[1], log=file)
+    assert verdict.answer == "no"
+    assert name in verdict.differences[0]
+
+
+def test_the_log_of_another_study_does_not_fit() -> None:
+    other = new_study(name="pipeline")
+    play(other)
+    verdict = verify(example()[1], storage=other.storage)
+    assert verdict.answer == "no"
+    assert "the study has other settings" in verdict.differences
+    with pytest.raises(StudyError, match="nobody"):
+        verify(example()[1], storage=other.storage, name="nobody")
+
+
+def test_later_exclusions_make_it_a_statement_about_other_plans() -> None:
+    study = new_study()
+    play(study)
+    content = study.certificate().to_dict()
+    study.exclude({"parse": next(option for option in "xyz" if option != study.best_plan["parse"])})
+    assert "options were excluded since" in str(verify(content, storage=study.storage))
+
+
+def test_the_command_answers_by_its_exit_code(tmp_path: Path) -> None:
+    study = Study.create(
+        new_study().mdp, storage=f"sqlite:///{tmp_path / 'study.db'}", name="mine", epsilon=0.3, delta=0.1
+    )
+    play(study)
+    file = tmp_path / "certificate.json"
+    study.certificate().save(file)
+    done = shell("verify", "certificate.json", folder=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "yes: the certificate holds"), done.stderr
+    assert study.certificate()["statement"] in done.stdout
+    done = shell("verify", "certificate.json", "--storage", "sqlite:///study.db", "--json", folder=tmp_path)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["answer"] == "yes"
+    content = json.loads(file.read_text())
+    content["certified_gap"] *= 0.99
+    file.write_text(json.dumps(content))
+    done = shell("verify", "certificate.json", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("no: the certificate does not hold\n- sha256 does not match")
+    (tmp_path / "none.json").write_text("{}")
+    done = shell("verify", "none.json", folder=tmp_path)
+    assert done.returncode == 3
+    assert "is no certificate" in done.stderr
+    assert shell("verify", "certificate.json", "--name", "mine", folder=tmp_path).returncode == 2
