@@ -36,7 +36,7 @@ LARGEST_TABLE = 1 << 23
 
 @hot_kernel
 def base_width(kind: int, n: float, arcs: float, delta: float, prior: float) -> float:
-    """Width after n >= 1 visits for sigma = 1; `arcs` is N or M, `prior` is c."""
+    """Compute the width after n >= 1 visits for sigma = 1; `arcs` is N or M, `prior` is c."""
     if kind == PAPER:
         return math.sqrt(2.0 * math.log(4.0 * n * n * arcs / delta) / n)
     if kind == MIXTURE:
@@ -46,7 +46,7 @@ def base_width(kind: int, n: float, arcs: float, delta: float, prior: float) -> 
 
 @bare_kernel
 def fill_table(kind: int, arcs: float, delta: float, prior: float, start: int, table: FloatArray) -> None:
-    """table[i] = base width after start + i visits; infinite after none."""
+    """Fill table[i] with the base width after start + i visits; infinite after none."""
     for i in range(len(table)):
         n = start + i
         table[i] = base_width(kind, float(n), arcs, delta, prior) if n > 0 else np.inf

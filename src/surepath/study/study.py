@@ -215,6 +215,7 @@ class Study:
                 self.sync()
             attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
             while (rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0))) is None:
+                self._write(expire)
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
@@ -487,7 +488,13 @@ class Study:
     def _repr_html_(self) -> str:
         from surepath.study.render import html_page
 
-        return html_page(self.status())
+        return html_page(self.status(), self.learner)
+
+    def watch(self, every: float = 1.0) -> None:
+        """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
+        from surepath.study.watching import watch
+
+        watch(self, every)
 
     @property
     def digest(self) -> str:
