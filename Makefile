@@ -6,19 +6,22 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # SUREPATH_STRICT=1 (set by .ci/run) turns every skipped test into a failure.
 export SUREPATH_STRICT ?= 0
 
-.PHONY: demo test lint types bench docs clean lock system
+.PHONY: demo test lint types bench docs clean lock system postgres chromium
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "surepath needs Python 3.11 or newer; name one with make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
-	  || { echo "python3 lacks its venv module, a system package: calling make system"; $(MAKE) --no-print-directory system; }
+	  || { echo "python3 lacks its venv module, a system package: calling make system"; \
+	       $(MAKE) --no-print-directory system SYSTEM=python3-venv; }
 	$(PYTHON) -m venv $(VENV)
 
 # The only target that installs system packages; the others call it when something is missing, and say so.
-# Debian ships venv apart from python3.
-SYSTEM := python3-venv
+# Debian ships venv apart from python3. The tests of studies run against a PostgreSQL server of their own,
+# those of the page in a browser.
+SYSTEM := python3-venv postgresql chromium
+POSTGRES := /usr/lib/postgresql/*/bin/initdb
 system:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  || { echo "system packages need root and apt-get; install these yourself: $(SYSTEM)"; exit 1; }
@@ -38,10 +41,19 @@ $(VENV)/.dev: pyproject.toml requirements/dev.txt | $(BIN)/python
 # Nothing is imported from the folder one stands in.
 demo: export PYTHONSAFEPATH = 1
 demo: $(VENV)/.core
-	$(BIN)/surepath demo
+	$(BIN)/surepath demo --study surepath-demo.db
 
-test: $(VENV)/.dev lint types
+test: $(VENV)/.dev lint types postgres chromium
 	$(BIN)/python tests/run.py
+
+postgres:
+	@ls $(POSTGRES) >/dev/null 2>&1 || command -v initdb >/dev/null \
+	  || { echo "PostgreSQL is missing, a system package: calling make system"; \
+	       $(MAKE) --no-print-directory system SYSTEM=postgresql; }
+
+chromium:
+	@command -v chromium >/dev/null || { echo "Chromium is missing, a system package: calling make system"; \
+	  $(MAKE) --no-print-directory system SYSTEM=chromium; }
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks examples docs
@@ -50,7 +62,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev postgres
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.dev

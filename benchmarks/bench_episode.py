@@ -19,6 +19,7 @@ import numpy as np
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
 from surepath.kernels.arrays import reality_of
+from surepath.kernels.streams import single_source
 from surepath.learners import tasks
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner
@@ -35,7 +36,7 @@ def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, rep
     for _ in range(repeats):
         state, record = learner._new_state()._replace(ahead=noise), RunRecord.empty(1, learner.mdp.horizon)
         state.tally[at.LEFT_AHEAD] = len(noise)
-        rest = (np.random.default_rng(0), tasks.FINISH, LIMIT, np.array([learner.epsilon]), record)
+        rest = (single_source(np.random.default_rng(0)), tasks.FINISH, LIMIT, np.array([learner.epsilon]), record)
         begun = time.thread_time()
         play(learner.layers, learner.rules, state, reality, *rest)
         tau = int(record.tau[0])
@@ -172,7 +173,8 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     learner: Any = build({"epsilon": 1e-9, "delta": 0.1, "sigma": 1.0, **spec}, instance.mdp)
     learner._table_for(skip + 4 * episodes)
     state, record = learner._new_state(), RunRecord.empty(1, instance.mdp.horizon)
-    rest = (learner.layers, learner.rules, state, reality_of(instance), np.random.default_rng(0), tasks.RUN)
+    source = single_source(np.random.default_rng(0))
+    rest = (learner.layers, learner.rules, state, reality_of(instance), source, tasks.RUN)
     play(*rest, skip, np.array([1e-9]), record)
     least = np.inf
     for part in range(1, 4):
@@ -220,6 +222,31 @@ def over_workers(turns: int = 15) -> None:
         )
 
 
+def short_runs(runs: int = 1000, turns: int = 9) -> None:
+    """Many runs that stop near 500 episodes, everything counted, beside one long run and the C++ loop without draws."""
+    instance = families.paper_random(seed=1)
+    spec = {"name": "BPIUCRL", "preset": "experiment", "delta": 0.1}
+    short, long, theirs, tau = np.inf, np.inf, np.inf, 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        program = cpp_program(Path(folder))
+        noise = np.random.default_rng(0).standard_normal(LIMIT * instance.mdp.horizon)
+        learner = BPIUCRL(instance.mdp, 1e-6, 0.1, 1.0)
+        for _ in range(turns):
+            begun = time.thread_time()
+            found = simulate({**spec, "epsilon": 1.3}, instance, runs=runs, seed=0, workers=1)
+            short = min(short, 1e9 * (time.thread_time() - begun) / int(found.tau.sum()))
+            tau = found.mean_tau()
+            begun = time.thread_time()
+            one = simulate({**spec, "epsilon": 0.05}, instance, runs=1, seed=0, workers=1)
+            long = min(long, 1e9 * (time.thread_time() - begun) / int(one.tau.sum()))
+            if program is not None:
+                theirs = min(theirs, cpp_loop(program, learner, np.array(instance.means), noise, 3)[1])
+    print(
+        f"\n{runs:,} runs of {tau:.0f} episodes: {short:.1f} ns an episode, seeds, draws and results included; one "
+        f"long run {long:.1f} ns; C++, long, rewards drawn beforehand {theirs:.1f} ns"
+    )
+
+
 def _at_once(words: list[str], copies: int) -> float:
     """Seconds until this many copies of a program, started together, are done."""
     begun = time.perf_counter()
@@ -255,6 +282,7 @@ def main() -> None:
     beside_cpp()
     beside_the_twin()
     as_n_grows()
+    short_runs()
     over_workers()
     compilation()
 

@@ -19,13 +19,15 @@ from surepath.simulation.workers import play_all
 def test_records_come_in_order_whoever_played_them(workers: int) -> None:
     told: list[int] = []
 
-    def one(index: int) -> int:
-        time.sleep(0.002 * (index % 3))
-        return 10 * index
+    def some(first: int, count: int) -> list[int]:
+        time.sleep(0.002 * (first % 3))
+        return [10 * i for i in range(first, first + count)]
 
-    assert play_all(one, 23, workers, told.append) == [10 * i for i in range(23)]
+    records = play_all(some, 230, workers, told.append)
+    assert [x for record in records for x in record] == [10 * i for i in range(230)]
+    assert len(records) < 100  # short runs are played many at a time
     assert told == sorted(told)
-    assert told[-1] == 23
+    assert told[-1] == 230
 
 
 def test_every_worker_takes_the_next_run() -> None:
@@ -33,20 +35,31 @@ def test_every_worker_takes_the_next_run() -> None:
     rest = threading.Event()
     played: list[int] = []
 
-    def one(index: int) -> None:
-        if index == 0:
+    def some(first: int, count: int) -> None:
+        if first == 0:
             assert rest.wait(20)
-        played.append(index)
+        played.extend(range(first, first + count))
         if len(played) == 30:
             rest.set()
 
-    play_all(one, 31, 2, lambda done: None)
+    play_all(some, 31, 2, lambda done: None)
     assert played == [*range(1, 31), 0]
+
+
+def test_long_runs_are_taken_one_by_one() -> None:
+    counts: list[int] = []
+
+    def some(first: int, count: int) -> None:
+        counts.append(count)
+        time.sleep(0.06)
+
+    play_all(some, 5, 1, lambda done: None)
+    assert counts == [1] * 5
 
 
 def test_progress_is_told_about_five_times_a_second() -> None:
     told: list[int] = []
-    play_all(lambda index: time.sleep(0.01), 140, 2, told.append)
+    play_all(lambda first, count: time.sleep(0.01 * count), 140, 2, told.append)
     assert told[-1] == 140
     assert 3 <= len(told) <= 10
 
@@ -55,8 +68,8 @@ def test_an_error_calls_off_the_other_runs() -> None:
     ended: list[str] = []
     begun = time.monotonic()
 
-    def one(index: int) -> None:
-        if index == 1:
+    def some(first: int, count: int) -> None:
+        if first == 1:
             raise ValueError("run 1")
         try:
             while True:
@@ -67,7 +80,7 @@ def test_an_error_calls_off_the_other_runs() -> None:
             raise
 
     with pytest.raises(ValueError, match="run 1"):
-        play_all(one, 1000, 2, lambda done: None)
+        play_all(some, 1000, 2, lambda done: None)
     assert ended == ["halted"]
     assert time.monotonic() - begun < 10
 

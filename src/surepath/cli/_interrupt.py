@@ -26,6 +26,14 @@ def last_words(text: str) -> str:
     return text
 
 
+_more = [0.0]
+
+
+def allow(seconds: float) -> None:
+    """Give the command so long to end by itself: it has trials to give back. A second Ctrl-C ends it at once."""
+    _more[0] = seconds
+
+
 def watch(grace: float = GRACE) -> None:
     """From now on; for the main thread of a command."""
     heard, ear = socket.socketpair()
@@ -38,7 +46,7 @@ def _listen(heard: socket.socket, ear: socket.socket, grace: float) -> None:
     """Wait for a first SIGINT, then for a second one or for the time to pass; `ear` is held open meanwhile."""
     while signal.SIGINT not in heard.recv(64):
         pass
-    heard.settimeout(grace)
+    heard.settimeout(max(grace, _more[0]))
     try:
         while signal.SIGINT not in heard.recv(64):
             pass

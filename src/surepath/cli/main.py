@@ -108,10 +108,13 @@ COMMANDS = (
     "schema",
     "bound",
     "estimate",
+    "pilot",
     "simulate",
+    "study",
     "experiment",
     "reproduce",
     "verify",
+    "serve",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

@@ -1,1 +1,1 @@
-"""Compiled code that several rooms share, over plain arrays: no checks, no input or output."""
+"""Compiled code that several packages share, over plain arrays: no checks, no input or output."""

@@ -14,7 +14,7 @@ from surepath.kernels.cache_folder import Folder
 
 
 class Announcer(event.Listener):  # type: ignore[misc]
-    """Says on stderr that kernels are being compiled, and where they are kept."""
+    """Print on stderr that kernels are being compiled, and where they are kept."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -27,11 +27,11 @@ class Announcer(event.Listener):  # type: ignore[misc]
             print(f"surepath: {words(self.folder)}", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
-        """Nothing to say."""
+        """Do nothing."""
 
 
 def words(folder: Folder) -> str:
-    """What is said: that it happens once, or that there is no folder to keep kernels in and why."""
+    """Word the announcement: compilation happens once, or there is no folder to keep kernels in and why."""
     path, trouble = folder
     if path is None:
         return (

@@ -18,7 +18,7 @@ from surepath.model.rewards import GAUSSIAN, KNOWN
 
 
 class Graph(NamedTuple):
-    """The layered graph. Node n_nodes is the sink; nodes are in stage order, so a sweep is a dynamic program."""
+    """Hold the layered graph. Node n_nodes is the sink; nodes are in stage order, so a sweep is a dynamic program."""
 
     first: IntArray  # [n_nodes + 1] first arc of each node
     target: IntArray  # [N] node each arc leads to
@@ -27,7 +27,7 @@ class Graph(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """The graph for the tight loops of the learners: half the memory, and unsigned, so no index can be negative."""
+    """Hold the graph for the tight loops of the learners: half the memory, and unsigned, so no index is negative."""
 
     first: NDArray[np.uint32]  # [n_nodes + 1]
     target: NDArray[np.uint32]  # [N]
@@ -35,7 +35,7 @@ class Layers(NamedTuple):
 
 
 class Reality(NamedTuple):
-    """How rewards are drawn in a simulation, in the direction where larger is better. Kinds as in model.rewards."""
+    """Hold the laws by which a simulation draws rewards, larger ones being better. Kinds as in model.rewards."""
 
     kind: IntArray  # [N]
     a: FloatArray  # [N]
@@ -49,12 +49,12 @@ class Reality(NamedTuple):
 
 
 def own(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], dtype: type) -> np.ndarray:
-    """A writable C-contiguous copy of the given type."""
+    """Copy an array into a writable C-contiguous one of the given type."""
     return np.array(array, dtype=dtype, order="C", copy=True)
 
 
 def graph_of(mdp: MDP) -> Graph:
-    """The kernel view of an MDP."""
+    """Copy the graph of an MDP into kernel arrays."""
     return Graph(
         own(mdp.first, np.int64),
         own(mdp.target, np.int64),
@@ -64,18 +64,18 @@ def graph_of(mdp: MDP) -> Graph:
 
 
 def layers_of(mdp: MDP) -> Layers:
-    """The compact kernel view of an MDP; 2**32 - 1 arcs are enough for everybody."""
+    """Copy the graph of an MDP into compact kernel arrays, of at most 2**32 - 1 arcs."""
     return Layers(own(mdp.first, np.uint32), own(mdp.target, np.uint32), own(mdp.stage_node, np.uint32))
 
 
 def no_reality() -> Reality:
-    """A reality that is never drawn from, for steps whose rewards come from outside."""
+    """Make laws that are never drawn from, for steps whose rewards come from outside."""
     ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
     return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0)
 
 
 def reality_of(instance: Instance) -> Reality:
-    """The kernel view of an instance's reward laws."""
+    """Copy an instance's reward laws into kernel arrays."""
     law = instance.law
     return Reality(
         own(law.kind, np.int64),

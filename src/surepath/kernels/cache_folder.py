@@ -17,20 +17,20 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-# Kernels freeze constants of whatever they import. These folders stand above all kernels and are imported by none; a
+# Kernels freeze constants of whatever they import. These folders are imported by no kernel; a
 # change there need not compile anything anew. All others count, those that do not exist yet too.
-UNSEEN = ("cli", "experiments", "plots", "web")
+UNSEEN = ("cli", "experiments", "plots", "study", "web")
 
 
 class Folder(NamedTuple):
-    """Where kernels are kept, or None; and what was wrong with the places that came first."""
+    """Name the folder that keeps kernels, or None, and what was wrong with the folders tried first."""
 
     path: Path | None
     trouble: str = ""
 
 
 def source_key(versions: Iterable[str] = ()) -> str:
-    """Hash of the sources that compiled code can see, the version of Python and those of what compiles it."""
+    """Hash the sources that compiled code can see, the version of Python and those of what compiles it."""
     digest = hashlib.sha256("\n".join([sys.version, *versions]).encode())
     for file in sorted(PACKAGE.rglob("*.py")):
         if file.relative_to(PACKAGE).parts[0] in UNSEEN:
@@ -42,7 +42,7 @@ def source_key(versions: Iterable[str] = ()) -> str:
 
 
 def cache_folder(key: str) -> Folder:
-    """The folder for kernels of exactly these sources, made if need be.
+    """Find the folder for kernels of exactly these sources, and create it if need be.
 
     SUREPATH_CACHE_DIR names one; else it lies under NUMBA_CACHE_DIR where that is set, or in the user's cache. Where
     that cannot be written, or where others can, a private one in the temporary folder serves.
@@ -67,13 +67,13 @@ def _base() -> Path:
         or os.environ.get("XDG_CACHE_HOME")
         or os.path.join(os.path.expanduser("~"), ".cache")
     )
-    if not common.is_absolute():  # never in the folder one happens to stand in
+    if not common.is_absolute():  # never in the current folder
         raise OSError(f"{common} is no place for a cache")
     return common / "surepath"
 
 
 def _make(base: Path, *names: str, shut: int = 0o022) -> Path:
-    """base/names..., each of the names a true folder of ours that is shut to others, and out of their reach."""
+    """Create base/names..., each a folder of ours (no link) that others cannot write to or replace."""
     base.parent.mkdir(parents=True, exist_ok=True)
     base.mkdir(mode=0o700, exist_ok=True)
     path = Path(os.path.realpath(base))

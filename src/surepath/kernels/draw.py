@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Reality
-from surepath.kernels.jit import hot_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
 
 @hot_kernel
 def normal(rng: np.random.Generator) -> float:
-    """A standard normal number; one kernel, so that the drawing is compiled once for all who draw."""
+    """Draw a standard normal number; one kernel, so that it is compiled once for all callers."""
     return float(rng.standard_normal())
 
 
-@hot_kernel
+@folded_kernel
 def within(x: float, low: float, high: float) -> float:
-    """x, put back into a range that rounding may have left by a hair."""
+    """Clip x to a range that rounding may have left."""
     return float(min(max(x, low), high))
 
 
 @hot_kernel
 def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
-    """A reward of arc e, turned so that larger is better."""
+    """Draw a reward of arc e, turned so that larger is better."""
     kind = reality.kind[e]
     if kind == GAUSSIAN:
         x = reality.a[e] + reality.b[e] * normal(rng)

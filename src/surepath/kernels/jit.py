@@ -23,7 +23,7 @@ Whole = int | np.int64
 
 
 def _set_up() -> tuple[Any, Any]:
-    """Numba, and the cache for its kernels or None."""
+    """Import Numba; return it and the cache class for its kernels, or None."""
     import llvmlite
     import numba
 
@@ -46,7 +46,7 @@ _numba, _cache = _set_up()
 
 
 def _made(function: F, options: dict[str, Any]) -> F:
-    """Compiled when it is called first, and kept in our folder."""
+    """Wrap a function so that it is compiled when first called, and kept in our folder."""
     compiled: Any = _numba.njit(**options)(function)
     if _cache is not None and compiled is not function:  # the same under NUMBA_DISABLE_JIT=1
         with contextlib.suppress(Exception):  # a folder that went away: compiled in this process
@@ -56,7 +56,7 @@ def _made(function: F, options: dict[str, Any]) -> F:
 
 
 _PLAIN: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy"}
-_PLAIN["no_cfunc_wrapper"] = True  # the way in from C, which nobody takes
+_PLAIN["no_cfunc_wrapper"] = True  # the entry point from C, which nobody uses
 
 
 def kernel(function: F) -> F:
@@ -70,7 +70,7 @@ _INNER: dict[str, Any] = {**_BARE, "no_cpython_wrapper": True}
 
 
 def bare_kernel(function: F) -> F:
-    """A kernel without reference counting: it may not allocate, and its arguments cost nothing to hand on.
+    """Compile without reference counting: the kernel may not allocate, and its arguments cost nothing to pass on.
 
     Numba counts references to every array of a NamedTuple at every call and use, with atomic instructions; on loops
     of a tenth of a microsecond that is most of the time, and threads that share arrays would wait for each other.
@@ -79,15 +79,23 @@ def bare_kernel(function: F) -> F:
 
 
 def inner_kernel(function: F) -> F:
-    """A bare kernel that only other kernels call: it has no entry point from Python."""
+    """Compile a bare kernel that only other kernels call: it has no entry point from Python."""
     return _made(function, _INNER)
 
 
 def hot_kernel(function: F) -> F:
-    """An inner kernel that is compiled into its callers."""
+    """Compile an inner kernel into each of its callers."""
     return _made(function, {"forceinline": True, **_INNER})
 
 
+def folded_kernel(function: F) -> F:
+    """Write a kernel into its caller before that is compiled: for kernels called from one place, and tiny ones.
+
+    It is never compiled by itself, and its arguments are not packed and unpacked.
+    """
+    return _made(function, {"inline": "always", **_INNER})
+
+
 def is_compiled() -> bool:
-    """False under NUMBA_DISABLE_JIT=1."""
+    """Whether kernels are compiled; False under NUMBA_DISABLE_JIT=1."""
     return not bool(_numba.config.DISABLE_JIT)

@@ -21,11 +21,11 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class Damaged(Exception):
-    """A file that is not what was written."""
+    """Report a file that is not what was written."""
 
 
 class Files(IndexDataCacheFile):  # type: ignore[misc]
-    """The index and the data files of one kernel, each after its checksum."""
+    """Read and write the index and the data files of one kernel, each after its checksum."""
 
     def _load_index(self) -> dict[Any, str]:
         try:
@@ -62,7 +62,7 @@ def _read(path: str) -> bytes:
 
 
 class Place(InTreeCacheLocator):  # type: ignore[misc]
-    """Our folder, in the place of the one beside a function's file."""
+    """Locate our folder instead of the one beside a function's file."""
 
     folder: ClassVar[Path]
 
@@ -72,7 +72,7 @@ class Place(InTreeCacheLocator):  # type: ignore[misc]
 
 
 class Kind(CompileResultCacheImpl):  # type: ignore[misc]
-    """Compiled functions, in our place."""
+    """Store compiled functions in our folder."""
 
     _locator_classes: ClassVar[list[type]] = [Place]
 
@@ -82,7 +82,7 @@ class Kind(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
-    """The cache of one kernel; it never fails: what cannot be read is compiled, what cannot be written is not kept."""
+    """Cache one kernel, and never fail: what cannot be read is compiled, what cannot be written is not kept."""
 
     _impl_class = Kind
     said = False
@@ -93,14 +93,14 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         self._cache_file = Files(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What is kept for these types, or None."""
+        """Load what is kept for these types, or None."""
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # whatever a damaged file may raise
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep it; a full disk is no reason to stop."""
+        """Save a compiled function; a full disk is no reason to stop."""
         try:
             super().save_overload(sig, data)
         except OSError as cause:

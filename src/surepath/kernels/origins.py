@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from surepath.kernels.jit import hot_kernel
+from surepath.kernels.jit import folded_kernel
 
 UNIT = 2.0**-53  # half a unit in the last place of 1: rounding of one operation, relative to its result
 
 NEAR = 64.0
 
 
-@hot_kernel
+@folded_kernel
 def origin_of(gain: float, sigma: float) -> float:
-    """Where the sum of an arc starts to count, by its first gain."""
+    """Choose where the sum of an arc starts to count, by its first gain."""
     return 0.0 if abs(gain) <= NEAR * sigma else gain

@@ -13,7 +13,8 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Reality
-from surepath.learners.record import RunRecord
+from surepath.kernels.streams import Children
+from surepath.learners.record import RunRecord, joined
 
 
 class Hooks(ABC):
@@ -84,3 +85,9 @@ class Hooks(ABC):
     @abstractmethod
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         """A whole run from scratch in compiled code (the state of this object is not touched)."""
+
+    def _run_many(self, reality: Reality, children: Children, budget: int, epsilons: FloatArray) -> RunRecord:
+        """Play several whole runs, each with the stream of its own; the entries of all runs in order."""
+        runs = range(children.number)
+        records = [self._run(reality, children.generator(i), budget, epsilons) for i in runs]
+        return records[0] if len(records) == 1 else joined(records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ GO_ON, BUDGET, GAP, SINGLE, CLEARED = range(-1, 4)  # GO_ON is not one of them
 
 
 class RunRecord(NamedTuple):
-    """One simulated run, one entry per epsilon (largest epsilon need not come first)."""
+    """Simulated runs, one entry per run and epsilon (largest epsilon need not come first)."""
 
     tau: IntArray  # [E] episodes played when this epsilon's rule was met, or the budget
     reason: IntArray  # [E] index into STOP_REASONS; BUDGET marks a censored run
@@ -27,3 +28,8 @@ class RunRecord(NamedTuple):
         """Allocate the record of a run that is still to be played."""
         wholes = [np.zeros(epsilons, dtype=np.int64) for _ in range(3)]
         return cls(wholes[0], wholes[1], np.zeros((epsilons, horizon), dtype=np.int64), wholes[2], np.zeros(epsilons))
+
+
+def joined(records: Sequence[RunRecord]) -> RunRecord:
+    """Join records, in their order."""
+    return RunRecord(*(np.concatenate(columns) for columns in zip(*records)))

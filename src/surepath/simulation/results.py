@@ -14,7 +14,7 @@ from surepath.learners.record import STOP_REASONS
 
 
 class Row(NamedTuple):
-    """One run at one epsilon."""
+    """Hold one run at one epsilon."""
 
     run: int
     epsilon: float
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 
 class Results:
-    """Simulated runs in columns, each a numpy array with one entry per (run, epsilon), runs in order.
+    """Hold simulated runs in columns, each a numpy array with one entry per (run, epsilon), runs in order.
 
     Attributes:
         run: Index of the run; its seed is a child of the main seed keyed by this index.
@@ -75,15 +75,15 @@ class Results:
             yield Row(*values)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns as plain lists."""
+        """Return the columns as plain lists."""
         return {name: getattr(self, name).tolist() for name in self.COLUMNS}
 
     def frame(self) -> Any:
-        """A polars data frame; needs the `data` extra."""
+        """Return a polars data frame; needs the `data` extra."""
         return need("polars", "data").DataFrame({name: getattr(self, name) for name in self.COLUMNS})
 
     def at(self, epsilon: float) -> BoolArray:
-        """Which rows belong to this epsilon."""
+        """Select the rows of this epsilon."""
         chosen: BoolArray = self.epsilon == epsilon
         if not chosen.any():
             have = ", ".join(f"{x:g}" for x in np.unique(self.epsilon))
@@ -91,11 +91,11 @@ class Results:
         return chosen
 
     def mean_tau(self, epsilon: float | None = None) -> float:
-        """Mean number of episodes; censored runs count with the budget, so it is then a lower bound."""
+        """Average the number of episodes; censored runs count with the budget, so it is then a lower bound."""
         return float(self.tau.mean() if epsilon is None else self.tau[self.at(epsilon)].mean())
 
     def failure_rate(self, epsilon: float | None = None) -> float:
-        """Share of the runs that stopped by themselves and were wrong, among all runs."""
+        """Compute the share of the runs that stopped by themselves and were wrong, among all runs."""
         wrong = ~self.correct & ~self.censored
         return float(wrong.mean() if epsilon is None else wrong[self.at(epsilon)].mean())
 

@@ -14,14 +14,16 @@ from surepath._types import FloatArray
 from surepath._version import __version__
 from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
+from surepath.kernels.streams import Children
 from surepath.learners.base import Learner
-from surepath.learners.record import RunRecord
-from surepath.learners.registry import build
+from surepath.learners.processes.ranges import choose_noise, ranges_of
+from surepath.learners.record import RunRecord, joined
+from surepath.learners.registry import LEARNERS, build, setting_names
 from surepath.model.instance import Instance
 from surepath.model.rewards import CALLABLE
 from surepath.simulation.results import Results
 from surepath.simulation.stepwise import drive
-from surepath.simulation.workers import LOOK, play_all
+from surepath.simulation.workers import REPORT_EVERY, play_all
 
 Progress = Callable[[int, int], None]
 
@@ -43,7 +45,8 @@ def simulate(
     Args:
         learner_spec: A learner on the instance's MDP (its settings are used, the object is not touched), or a spec
             such as {"name": "EPRL", "epsilon": 0.1, "delta": 0.1, "sampling": "max-diameter"}. A spec without sigma
-            gets the factor that the instance's laws declare; without epsilon, the smallest of `epsilons`.
+            gets the factor that the instance's laws declare, or noise="bernstein" where the problem declares ranges and
+            no sigma, which `results.settings` says; without epsilon, the smallest of `epsilons`.
         instance: The world to play in.
         runs: How many runs.
         seed: Run i draws from the child i of SeedSequence(seed), whatever the number of runs and workers.
@@ -75,11 +78,11 @@ def simulate(
     if grid is None:
         grid = np.array([learner.epsilon])
     first_run = whole("first_run", first_run, low=0)
-    one = _one_run(learner, instance, seed, budget, grid, first_run)
+    some = _some_runs(learner, instance, seed, budget, grid, first_run)
     with _reporter(progress, runs) as report:
         if workers > 1:
             _compile(learner, instance)
-        records = play_all(one, runs, workers, report)
+        records = play_all(some, runs, workers, report)
     how = {"seed": seed, "runs": runs, "first_run": first_run, "budget": budget}
     return _results(records, learner, instance, grid, how)
 
@@ -97,6 +100,7 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     if isinstance(spec, Learner):
         if spec.mdp != instance.mdp:
             raise SettingError(f"the learner was built on another MDP ({spec.mdp!r}) than the instance's")
+        _check_ranges(spec, instance)
         if grid is None or grid.min() == spec.epsilon:
             return spec
         return spec.fresh(float(grid.min()))
@@ -105,8 +109,34 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     settings = dict(spec)
     if grid is not None:
         settings["epsilon"] = float(grid.min())
+    if "sigma" not in settings and "noise" not in settings and "noise" in _names(settings):
+        chosen = choose_noise(instance.mdp, None, declared=False)
+        settings["noise"] = "bernstein" if chosen == "betting" else chosen  # the cheap one
     settings.setdefault("sigma", instance.sigma)
-    return build(settings, instance.mdp)
+    learner = build(settings, instance.mdp)
+    _check_ranges(learner, instance)
+    return learner
+
+
+def _names(settings: Mapping[str, Any]) -> list[str]:
+    """List what the learner of a spec takes; nothing where it has no name that is known, which `build` refuses."""
+    name = settings.get("name")
+    return setting_names(name) if isinstance(name, str) and name in LEARNERS else []
+
+
+def _check_ranges(learner: Learner, instance: Instance) -> None:
+    """Refuse a world whose rewards leave the ranges from which the learner takes their noise."""
+    noise, declared = getattr(learner, "noise", "sigma"), instance.mdp.reward_range
+    if noise == "sigma" or declared is None:
+        return
+    learned, law = ranges_of(instance.mdp, noise).learns, instance.law
+    outside = np.flatnonzero(learned & ((law.low < declared[0]) | (law.high > declared[1])))
+    if outside.size:
+        arc = int(outside[0])
+        raise SettingError(
+            f'noise="{noise}" needs rewards inside the declared range; {instance.mdp.describe_arc(arc)} has rewards '
+            f"in [{law.low[arc]:g}, {law.high[arc]:g}], not in [{declared[0][arc]:g}, {declared[1][arc]:g}]"
+        )
 
 
 def _in_python(learner: Learner, instance: Instance) -> bool:
@@ -119,23 +149,23 @@ def _compile(learner: Learner, instance: Instance) -> None:
         learner._run(reality_of(instance), np.random.default_rng(0), 1, np.array([learner.epsilon]))
 
 
-def _one_run(
+def _some_runs(
     learner: Learner, instance: Instance, seed: int, budget: int, grid: FloatArray, first_run: int
-) -> Callable[[int], RunRecord]:
-    """The function that plays run first_run + i."""
+) -> Callable[[int, int], RunRecord]:
+    """Make the function that plays runs first_run + first, ... of the given number."""
     reality = None if _in_python(learner, instance) else reality_of(instance)
 
-    def one(index: int) -> RunRecord:
-        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=(first_run + index,))))
+    def some(first: int, count: int) -> RunRecord:
+        children = Children(seed, first_run + first, count)
         if reality is None:
-            return drive(learner, instance, rng, budget, grid)
-        return learner._run(reality, rng, budget, grid)
+            return joined([drive(learner, instance, children.generator(i), budget, grid) for i in range(count)])
+        return learner._run_many(reality, children, budget, grid)
 
-    return one
+    return some
 
 
 class _reporter:
-    """Calls the user's function, or shows a bar, or does nothing."""
+    """Call the user's function, or show a bar, or do nothing."""
 
     def __init__(self, progress: bool | Progress, runs: int) -> None:
         self.progress, self.runs = progress, runs
@@ -157,7 +187,7 @@ class _reporter:
     def report(self, done: int) -> None:
         if self.bar is not None:
             now = time.monotonic()
-            if done == self.runs or now >= self.shown + LOOK:
+            if done == self.runs or now >= self.shown + REPORT_EVERY:
                 self.bar.update(self.task, completed=done)
                 self.shown = now
         elif callable(self.progress):
@@ -171,8 +201,9 @@ class _reporter:
 def _results(
     records: list[RunRecord], learner: Learner, instance: Instance, grid: FloatArray, how: dict[str, Any]
 ) -> Results:
-    runs, size = len(records), len(grid)
-    path = np.concatenate([record.path for record in records])
+    runs, size = how["runs"], len(grid)
+    record = joined(records)
+    path = record.path
     epsilon = np.tile(grid, runs)
     different, which = np.unique(path, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -181,12 +212,12 @@ def _results(
     return Results(
         run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
         epsilon=epsilon,
-        tau=np.concatenate([record.tau for record in records]),
-        reason=np.concatenate([record.reason for record in records]),
+        tau=record.tau,
+        reason=record.reason,
         correct=regret <= epsilon + tolerance,
         regret=regret,
-        eliminated=np.concatenate([record.eliminated for record in records]),
-        gap=np.concatenate([record.gap for record in records]),
+        eliminated=record.eliminated,
+        gap=record.gap,
         path=path,
         settings={"learner": learner.settings(), "instance": instance.id, "version": __version__, **how},
     )

@@ -1,4 +1,4 @@
-"""One run played step by step in Python: for reward laws given as a function, and for rules written in Python."""
+"""Play one run step by step in Python: for reward laws given as a function, and for rules written in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIF
 
 
 def draw_reward(instance: Instance, arc: int, rng: np.random.Generator) -> float:
-    """One reward of an arc, in the user's direction."""
+    """Draw one reward of an arc, in the user's direction."""
     law, kind = instance.law, int(instance.law.kind[arc])
     a, b = float(law.a[arc]), float(law.b[arc])
     if kind == KNOWN:
@@ -37,7 +37,7 @@ def draw_reward(instance: Instance, arc: int, rng: np.random.Generator) -> float
 
 
 def _within(x: float, low: float, high: float) -> float:
-    """x, put back into a range that rounding may have left by a hair."""
+    """Clip x to a range that rounding may have left."""
     return float(min(max(x, low), high))
 
 

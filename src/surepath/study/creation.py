@@ -96,7 +96,7 @@ def new_record(
     if options.on_failure == WORST and found.mdp.reward_range is None:
         raise SettingError('on_failure="worst" needs a declared range of scores, to know what the worst is')
     return StudyRecord(
-        name=_check_name(name if name is not None else found.name or "study"),
+        name=check_name(name if name is not None else found.name or "study"),
         problem=text,
         problem_hash=found.mdp.content_hash,
         settings=json.dumps(build(spec, found.mdp).settings()),
@@ -106,7 +106,8 @@ def new_record(
     )
 
 
-def _check_name(name: Any) -> str:
+def check_name(name: Any) -> str:
+    """Check the name of a study."""
     if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise SettingError(
             f"the name of a study must be printable text of 1 to {LONGEST_NAME} characters, not {name!r}"

@@ -32,6 +32,8 @@ class Checker(Protocol):
 def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tuple[Checker | None, str]:
     """Return the plain implementation for these settings, or None and the reason."""
     name = settings.get("name")
+    if name == "Challenger" and (settings.get("noise", "sigma") != "sigma" or settings.get("sigma") == "unknown"):
+        return None, "learned noise does not follow from sums per option; only a replay of the log can check it"
     if name == "Challenger":
         unknown = unknown_kinds(settings["bound"])
         if unknown:

@@ -6,12 +6,14 @@ number of Study objects, in any number of processes, may work on one study at on
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from surepath._checks import check_epsilon, whole
@@ -28,7 +30,7 @@ from surepath.study.expiry import expire
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.retry import retrying
 from surepath.study.snapshot_bytes import FORMAT
-from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING
+from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED
 from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
@@ -37,6 +39,7 @@ from surepath.study.trial import Trial
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
+    from surepath.study.status import Status
 
 T = TypeVar("T")
 SAVE_EVERY = 500  # trials folded in between two snapshots
@@ -185,6 +188,9 @@ class Study:
                     return
                 self._read(self._catch_up)
 
+    def _numbers_of(self, request: str) -> list[int]:
+        return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
+
     def _catch_up(self, log: Reading) -> bool:
         """Fold in what is new; tell whether leases have run out that nobody has marked yet."""
         self._fold.sync(log)
@@ -207,14 +213,16 @@ class Study:
         with self._lock:
             if self._company:  # what others told is folded in before the lock is taken: they need not wait for it
                 self.sync()
-            while (rows := self._write(lambda log: self._hand_out(log, count, who, key))) is None:
+            attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
+            while (rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0))) is None:
+                self._write(expire)
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
 
-    def _hand_out(self, log: Writing, n: int, worker: str, request: str) -> list[TrialRow] | None:
+    def _hand_out(self, log: Writing, n: int, worker: str, request: str, again: bool) -> list[TrialRow] | None:
         """Append the next n trials; None when leases have run out, which must be marked first."""
-        if done := log.trials_of_request(request):
+        if again and (done := log.trials_of_request(request)):
             return done
         now = log.now()
         if log.expired(now, 1):
@@ -314,6 +322,12 @@ class Study:
         with self._lock:
             self._write(do)
 
+    def tell_many(self, results: Iterable[telling.Result]) -> list[str]:
+        """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
+        listed = list(results)
+        with self._lock:
+            return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self.options.on_failure))
+
     def import_trials(
         self, results: Iterable[tuple[Any, Any]], note: str = "imported", *, request: str | None = None
     ) -> int:
@@ -331,6 +345,56 @@ class Study:
         with self._lock:
             self._write(lambda log: telling.append(log, rows) if log.first_time(key) else 0)
         return len(rows)
+
+    def optimize(
+        self,
+        function: Callable[[Any], Any],
+        n_jobs: int = 1,
+        n_trials: int | None = None,
+        timeout: Any = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+        progress: bool | None = None,
+    ) -> None:
+        """Run trials until the answer is proven, the budget is spent or the time is up.
+
+        Leases are renewed while trials run, and other workers may work on the same study. Ctrl-C gives the running
+        trials back and is raised again.
+
+        Args:
+            function: Gets the plan {step: option}; returns its rewards (H numbers, or {step: reward}), or yields them
+                step by step. An exception makes it a failed trial with the rewards yielded so far. A result that is no
+                reward (NaN, text, outside the declared range) ends the run with an error. With on_failure="worst" it
+                must be a generator, so that the step that failed is known.
+            n_jobs: Trials that run at the same time, each in a thread; 1 runs them in this thread.
+            n_trials: Run at most so many.
+            timeout: Begin no trial after this time: seconds, "2h".
+            callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
+            progress: A line on standard error; by default where that is a terminal.
+        """
+        from surepath.study.optimize import optimize
+
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress)
+
+    # Files -------------------------------------------------------------------------------------------------------
+
+    def export(self, path: str | Path) -> int:
+        """Write the whole log to a file: JSON lines, from which `from_export` makes the same study, or .csv to read.
+
+        Returns the number of trials written.
+        """
+        from surepath.study.export import write_export
+
+        return write_export(self, Path(path))
+
+    @classmethod
+    def from_export(
+        cls, path: str | Path, storage: str | Storage = "sqlite:///study.db", name: str | None = None
+    ) -> Study:
+        """Make the study of an exported log (JSON lines) in a storage, under its own or another name."""
+        from surepath.study.restore import read_export
+
+        place = open_storage(storage)
+        return cls(place, read_export(Path(path), place, name))
 
     # Decisions ---------------------------------------------------------------------------------------------------
 
@@ -400,6 +464,44 @@ class Study:
     def delta(self) -> float:
         """Allowed probability of a wrong answer."""
         return float(self._fold.learner.delta)
+
+    @property
+    def evidence_trials(self) -> int:
+        """Number of trials whose rewards are part of the proof."""
+        with self._lock:
+            self.sync()
+            return sum(self._fold.tally.states[state] for state in SCORED)
+
+    def status(self) -> Status:
+        """Say how the study stands: trials by state, the plan in hand, what is proven, who works on it."""
+        from surepath.study.status import read_status
+
+        return read_status(self)
+
+    @property
+    def trials(self) -> Any:
+        """Every trial as one row of a frame: polars where it is installed, else pandas; waiting plans at the end."""
+        from surepath.study.frames import trials_frame
+
+        return trials_frame(self)
+
+    def _repr_html_(self) -> str:
+        from surepath.study.render import html_page
+
+        return html_page(self.status(), self.learner)
+
+    def watch(self, every: float = 1.0) -> None:
+        """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
+        from surepath.study.watching import watch
+
+        watch(self, every)
+
+    @property
+    def digest(self) -> str:
+        """Hash over what is frozen and the settled prefix of the log, in order; a replay elsewhere has the same."""
+        with self._lock:
+            self.sync()
+            return self._fold.digest
 
     def certificate(self) -> Certificate:
         """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""

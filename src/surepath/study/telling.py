@@ -6,12 +6,12 @@ A settled trial never changes; telling the same again is harmless.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from surepath._numbers import shortened
-from surepath.errors import ConflictError, SettingError, StudyError
+from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.told import told_rewards
 from surepath.model.mdp import MDP
 from surepath.study.states import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
@@ -39,6 +39,37 @@ def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failur
     if len(seen) == mdp.horizon:
         raise StudyError(f"trial {number} has all {mdp.horizon} rewards: that is no failure; tell it")
     return _record(log, row, PARTIAL if seen else FAILED, seen, kept_text(note))
+
+
+class Result(NamedTuple):
+    """A result among many; `where` is its place for messages, `path` what was played, to be compared."""
+
+    number: int
+    rewards: Any
+    failed: bool = False
+    note: str = ""
+    where: str = ""
+    path: tuple[int, ...] | None = None
+
+
+def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str) -> list[str]:
+    """Record results in one transaction: all of them, or, with an error that names the place, none."""
+    answers = []
+    for result in results:
+        try:
+            row = _row(log, result.number)
+            if result.path is not None and result.path != row.path:
+                theirs, ours = mdp.plan(list(result.path)), mdp.plan(list(row.path))
+                raise StudyError(f"trial {result.number} is the plan {ours}, not {theirs}")
+            if result.failed:
+                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure))
+            else:
+                answers.append(tell(log, mdp, result.number, result.rewards))
+        except (StudyError, RewardError) as error:
+            if isinstance(error, StorageError) or not result.where:
+                raise
+            raise type(error)(f"{result.where}: {error}") from None
+    return answers
 
 
 def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], note: str) -> str:

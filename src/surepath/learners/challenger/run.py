@@ -11,7 +11,7 @@ import numpy as np
 
 from surepath.kernels.arrays import Graph, Reality
 from surepath.kernels.draw import draw
-from surepath.kernels.jit import bare_kernel, inner_kernel
+from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
@@ -37,12 +37,12 @@ from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
-@inner_kernel
+@folded_kernel
 def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float) -> bool:
     """Check, and choose the next path into work.path; True when the check has passed."""
     if cover(graph, pairs, seen, work):
         return False
-    set_incumbent(graph, seen, work)
+    set_incumbent(graph, pairs, seen, work)
     memo, row = seen.memo, 0
     t = memo[at.EPISODES]
     if t >= memo[at.NEXT_FULL] or memo[at.READY] == 0.0:
@@ -78,7 +78,7 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
     return False
 
 
-@inner_kernel
+@folded_kernel
 def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
     """Choose one more path for another worker from the same marks; the last one, in work.path, is now pending."""
     for h in range(len(work.path)):
@@ -88,7 +88,7 @@ def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
     heaviest(graph, seen, work.mark, work.ahead, work.path)
 
 
-@inner_kernel
+@folded_kernel
 def plays(pairs: Pairs, seen: Evidence, work: Scratch, repeat: float) -> int:
     """Count the plays of work.path before planning again: `repeat` of the least visits among its weighted arcs."""
     least = np.iinfo(np.int64).max
@@ -117,20 +117,25 @@ def act(
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
-    same plan. TELL takes in visits and sums already added for the arcs in work.path, WAKE those of all arcs. RUN plays
+    same plan. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and refreshes all of them;
+    WAKE refreshes all arcs. RUN plays
     until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
     INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY, CHECK and ROW, which are about that
     path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
     ROW makes the passes of the row that work.grid[0] holds over all arcs that are left, by single excursions if
     `limit` is 1, and returns the constant of `challenge`.
     """
-    if task == tasks.PLAN:
-        return 1.0 if plan(graph, pairs, seen, work, epsilon) else 0.0
     if task == tasks.AGAIN:
         again(graph, seen, work)
         return 0.0
     if task == tasks.TELL:
         guarding = turn(pairs, seen.memo[at.EPISODES]) == FLOW
+        for h in range(limit):
+            e = work.path[h]
+            if pairs.is_known[e]:
+                seen.visits[e] += 1
+            else:
+                take_in(pairs, seen, e, work.gain[h])
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
             seen.guarded[work.path[h]] += 1 if guarding else 0
@@ -139,8 +144,8 @@ def act(
         for e in range(len(seen.visits)):
             refresh(pairs, seen, work, e)
         return 0.0
-    if task != tasks.RUN:
-        set_incumbent(graph, seen, work)
+    if task not in (tasks.PLAN, tasks.RUN):
+        set_incumbent(graph, pairs, seen, work)
     if task == tasks.INCUMBENT:
         return 0.0
     if task == tasks.CERTIFY:
@@ -152,10 +157,10 @@ def act(
             work.live[e] = seen.alive[e]
         return float(challenge(graph, pairs, seen, work, np.int64(0), np.int64(limit)))
     memo = seen.memo
-    while memo[at.EPISODES] < pause:
-        if plan(graph, pairs, seen, work, epsilon):
+    while task == tasks.PLAN or memo[at.EPISODES] < pause:
+        if plan(graph, pairs, seen, work, epsilon):  # the one place that plans: the compiler copies it into each
             return DONE
-        if memo[at.EPISODES] >= limit:
+        if task == tasks.PLAN or memo[at.EPISODES] >= limit:
             return CUT
         guarding = turn(pairs, memo[at.EPISODES]) == FLOW
         many = 1 if guarding else plays(pairs, seen, work, pairs.repeat)
@@ -163,7 +168,7 @@ def act(
         for _ in range(count):
             for h in range(len(work.path)):
                 e = work.path[h]
-                take_in(seen, e, draw(reality, e, rng))
+                take_in(pairs, seen, e, draw(reality, e, rng))
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
             seen.guarded[work.path[h]] += 1 if guarding else 0

@@ -7,7 +7,7 @@ separating    Weigh the arcs that tell the incumbent from its strongest challeng
               those of the next: near the optimum many tie, and the plays should not swing between them.
 max-diameter  EPRL's: the path of largest total width over the arcs that are left.
 coverage      The path through most arcs that have the fewest visits.
-guarded       Separating, with a guard: once a quarter of the trials planned for ties has been made, every second trial
+guarded       Separating, with a guard: once half of the trials planned for ties have been made, every second trial
               evens out what is known (the path of largest sum of sigma^2 / n over the arcs that are left, which leads
               to the optimal design), and from twice those trials on it follows the flow of that design, whatever is
               seen. That bounds the number of trials (docs, "Challenger: the theorem"). Where plans differ clearly the
@@ -23,13 +23,13 @@ import numpy as np
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import heaviest, trace
-from surepath.learners.challenger.check import DROP, judge, left, singly
+from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
 SAMPLING = ("separating", "max-diameter", "coverage", "guarded")
 BY_SEPARATION, BY_DIAMETER, BY_COVERAGE, BY_GUARD = range(4)
 FREE, EVEN, FLOW = range(3)  # whose turn it is
-BEGIN, END = 0.25, 2.0  # of the planned trials: where the guard begins, and where it begins to follow the flow
+BEGIN, END = 0.5, 2.0  # of the planned trials: where the guard begins, and where it begins to follow the flow
 MEMORY = 0.5  # what a challenger counts for in the next plan
 FORGOTTEN = 1e-3  # below this it no longer counts
 
@@ -60,7 +60,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
         seen.recent[e] = MEMORY * seen.recent[e] if seen.recent[e] > FORGOTTEN else 0.0
     for step in range(3):
         work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
-        judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(DROP))
+        judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(TAKE_OUT))
         through = work.path[0]
         if through < 0:
             break
@@ -74,8 +74,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     work.grid[0, 0], work.grid[0, 1] = j, k
     for e in range(len(work.mark)):
         if seen.recent[e] > 0.0 and seen.alive[e] and not pairs.is_known[e]:
-            s = pairs.sigma[e]
-            work.mark[e] = seen.recent[e] * s * s / (seen.visits[e] + seen.pending[e])
+            work.mark[e] = seen.recent[e] * work.variance[e] / (seen.visits[e] + seen.pending[e])
     return left(work) == 0
 
 
@@ -139,4 +138,4 @@ def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, sampling: W
             elif sampling == BY_GUARD:
                 work.mark[e] = pairs.sigma[e] ** 2 / n
             else:
-                work.mark[e] = pairs.sigma[e] * np.sqrt(np.log(4.0 * n * n * len(seen.alive)) / n)
+                work.mark[e] = np.sqrt(work.variance[e] * np.log(4.0 * n * n * len(seen.alive)) / n)

@@ -79,3 +79,24 @@ def _even_flow(mdp: MDP) -> FloatArray:
         share[arcs] = at_node[source] / degree[source]
         np.add.at(at_node, mdp.target[arcs], share[arcs])
     return share
+
+
+def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 1.01) -> float:
+    """Bound the trials that "guarded" sampling takes on a problem with one sigma (docs, "Challenger: the theorem").
+
+    Args:
+        mdp: The problem; every arc is to be learned, and all have the same sigma.
+        entry: Its entry for ties, as in the settings.
+        delta: Allowed probability of a wrong answer.
+        sampled: By which factor the trials grow between two full checks.
+    """
+    horizon, arcs, steady, planned = mdp.horizon, mdp.n_arcs, entry["steadiness"], entry["trials"]
+    wrong = mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths))
+    need = wrong + np.log(1 / delta) + np.log(1 / entry["weight"]) + horizon * np.log1p(1 / steady)
+    least = float(planned_shares(mdp, np.ones(arcs), entry["flow"]).min())
+    trials = 2.0 * planned
+    for _ in range(200):
+        logs = horizon * np.log1p(trials / planned * arcs / (steady * horizon))
+        part = (steady + 1) / 2 + logs / need
+        trials = 2 * (1 + part) * planned + 2 * arcs / least + 3
+    return float(sampled * trials + 1)

@@ -28,7 +28,7 @@ def revive(graph: Layers, rules: Rules, state: State) -> None:
     lay_out(graph, rules, state)
     if rules.periods != NO_PERIODS:
         roll_period(state)
-    eliminate(graph, rules, state, np.bool_(mark(graph, rules, state)))
+    eliminate(graph, rules, state, np.bool_(mark(graph, rules, state)), np.bool_(True))
     if tally[at.LOW] == 0:
         roll_period(state)
     tally[at.CHECKED] = 1

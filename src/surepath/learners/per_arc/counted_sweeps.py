@@ -12,24 +12,24 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel
 
 NO_WAY = -np.inf
 
 
-@hot_kernel
+@folded_kernel
 def pair(weight: float, infinite: int, rest: float, sign: float, value: float, count: float) -> tuple[float, float]:
-    """Finite part and count of one arc joined to what follows; the count is NO_WAY if it cannot be used."""
+    """Return finite part and count of one arc joined to what follows; the count is NO_WAY if it cannot be used."""
     if count == NO_WAY:
         return -np.inf, NO_WAY
-    if infinite > 0 and (sign < 0 or weight > 0.0):
+    if infinite > 0 and sign * weight > 0.0:  # a lower bound is -inf there, an upper one -inf where none may pass
         return rest + value, count + sign * infinite
     if weight == -np.inf:
         return -np.inf, NO_WAY
     return weight + value, count
 
 
-@inner_kernel
+@folded_kernel
 def backward_counted(
     graph: Layers,
     weight: FloatArray,
@@ -39,7 +39,7 @@ def backward_counted(
     value: FloatArray,
     count: FloatArray,
 ) -> None:
-    """(count[i], value[i]) = largest pair of a path from node i to the sink."""
+    """Compute (count[i], value[i]), the largest pair of a path from node i to the sink."""
     first, target = graph.first, graph.target
     sink = len(first) - 1
     value[sink] = 0.0
@@ -54,7 +54,7 @@ def backward_counted(
         count[i] = most
 
 
-@inner_kernel
+@folded_kernel
 def walk_counted(
     graph: Layers,
     weight: FloatArray,
@@ -76,8 +76,8 @@ def walk_counted(
         best, most = pair(weight[chosen], infinite[chosen], rest[chosen], sign, value[j], count[j])
         for e in range(chosen + 1, first[node + 1]):
             x, c = pair(weight[e], infinite[e], rest[e], sign, value[target[e]], count[target[e]])
-            tie = least_played == 1 and c == most and x == best and visits[e] < visits[chosen]
-            if c > most or (c == most and x > best) or tie:
+            fewer = least_played * visits[e] < least_played * visits[chosen]  # no branch: the loop is compiled once
+            if c > most or (c == most and (x > best or (x == best and fewer))):
                 best, most, chosen = x, c, e
         path[h] = chosen
         node = target[chosen]

@@ -17,7 +17,7 @@ from surepath.learners.per_arc.state import State
 
 @inner_kernel
 def draw_slowly(reality: Reality, e: np.uint64, rng: np.random.Generator) -> float:
-    """`draw`, compiled once for the learners made of rules."""
+    """Draw a reward of any law; a kernel of its own, so that `draw` is compiled once for these learners."""
     return draw(reality, e, rng)
 
 

@@ -1,20 +1,17 @@
-"""One episode of a learner made of rules: take the rewards in, update the bounds, eliminate, begin periods."""
+"""One episode of a learner made of rules: take the rewards in, update the bounds, begin periods."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
-from surepath.learners.per_arc.elimination import eliminate, is_due, mark
 from surepath.learners.per_arc.elimination.slack import note
 from surepath.learners.per_arc.reference import find_origin
-from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE, static_max_coverage
-from surepath.learners.per_arc.state import PERIODS_AFTER_DROP, Rules, State
-
-_spend = static_max_coverage.spend
+from surepath.learners.per_arc.sampling.cover_paths import follow_cover
+from surepath.learners.per_arc.state import Rules, State
 
 
 @hot_kernel
@@ -74,44 +71,24 @@ def first_visit(state: State, e: np.uint64) -> None:
 def roll_period(state: State) -> None:
     """Start the next period when every active arc has reached k visits: k_t = 1 + min of n^{t-1} over active arcs."""
     tally, visits, flag = state.tally, state.number[at.VISITS], state.flag
-    least = -1
+    least, low = -1, 0
     for e in range(len(visits)):
-        if flag[at.ACTIVE, e] and not flag[at.KNOWN, e] and (least < 0 or visits[e] < least):
-            least = visits[e]
+        if flag[at.ACTIVE, e] and not flag[at.KNOWN, e]:
+            if least < 0 or visits[e] < least:
+                least, low = visits[e], 0
+            low += 1 if visits[e] == least else 0
     if least < 0:
         return
     tally[at.PERIOD] = least + 1
     tally[at.COVER_STALE] = 1
-    low = 0
+    tally[at.LOW] = low
     for e in range(len(visits)):
         flag[at.STARTED, e] = flag[at.ACTIVE, e]
-        if flag[at.ACTIVE, e] and not flag[at.KNOWN, e] and visits[e] <= least:
-            low += 1
-    tally[at.LOW] = low
 
 
-@inner_kernel
+@folded_kernel
 def spend_cover(graph: Layers, state: State) -> None:
     """Use up a path of the cover after an odd episode that was played to its end."""
     tally = state.tally
     if tally[at.EPISODES] % 2 == 1 and tally[at.COVER_LEFT] > 0 and tally[at.PLAYED] == state.path.shape[1]:
-        _spend(graph, state)
-
-
-@hot_kernel
-def prepare(graph: Layers, rules: Rules, state: State) -> tuple[bool, bool]:
-    """Decide, before an episode is taken in, whether eliminations follow it; mark arcs by the value rule if so."""
-    due = is_due(rules, state)
-    return due, due and mark(graph, rules, state)  # with the quantities of the previous episode
-
-
-@hot_kernel
-def conclude(graph: Layers, rules: Rules, state: State, due: bool, marked: bool | np.bool_) -> None:
-    """Eliminate after an episode (line 7 of Algorithm 1), use up the cover, begin the next period."""
-    if due:
-        eliminate(graph, rules, state, marked)
-    if rules.sampling == STATIC_MAX_COVERAGE:
-        spend_cover(graph, state)
-    if state.tally[at.LOW] == 0 and rules.periods != PERIODS_AFTER_DROP:
-        roll_period(state)
-    state.tally[at.CHECKED] = 1 if due or rules.at_eliminations == 0 else 0
+        follow_cover(graph, state, np.bool_(True))

@@ -43,7 +43,7 @@ class EPRL(RuleLearner):
         elimination: "return" (line 7), "value", "both" or "none"; or an `EliminationRule` of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
-        widths: "paper", "mixture" (same guarantee, tighter from some 15 to 30 visits of an arc on), "empirical" (the
+        widths: "paper", "mixture" (same guarantee, tighter from 15 to 60 visits of an arc on), "empirical" (the
             authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
         recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
         stopping: A `StoppingRule` of your own in place of line 9.

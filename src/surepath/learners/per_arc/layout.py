@@ -1,4 +1,4 @@
-"""A state made ready: before the first episode, after a snapshot was loaded, after options were excluded.
+"""Prepare a state: before the first episode, after a snapshot was loaded, after options were excluded.
 
 All that follows from what was seen (visits, sums, bases) and from what was decided (active arcs, the period) is worked
 out here, by the same formulas as along the way, so a learner that is woken goes on bit for bit. What `slack.py` has
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination.remove import refresh_passable
 from surepath.learners.per_arc.reference import forget_measures, refer, write_bounds
@@ -19,7 +19,7 @@ from surepath.learners.per_arc.state import BIG, NO_PERIODS, Rules, State
 
 @inner_kernel
 def lay_out(graph: Layers, rules: Rules, state: State) -> None:
-    """Everything that follows from visits, sums, bases, closed and active arcs and the period."""
+    """Compute everything that follows from visits, sums, bases, closed and active arcs and the period."""
     arc, flag, number, tally, horizon = state.arc, state.flag, state.number, state.tally, state.path.shape[1]
     unseen, unseen_active, low, active, closed, crowded = 0, 0, 0, 0, 0, 0
     for i in range(len(graph.first) - 1):
@@ -61,17 +61,38 @@ def lay_out(graph: Layers, rules: Rules, state: State) -> None:
     forget_measures(state)
 
 
-@inner_kernel
+@folded_kernel
 def set_up(graph: Layers, rules: Rules, state: State) -> None:
-    """Before the first episode; CENTRE already holds the gains of known arcs."""
-    tally = state.tally
+    """Prepare a run, whatever was played with these arrays before; CENTRE holds the gains of known arcs."""
+    tally, arc, flag, stage = state.tally, state.arc, state.flag, state.stage
     for e in range(len(graph.target)):
-        state.flag[at.ACTIVE, e] = True
-        state.flag[at.STARTED, e] = True
+        flag[at.ACTIVE, e] = True
+        flag[at.STARTED, e] = True
+        flag[at.MARKED, e] = False
+        state.number[at.VISITS, e] = 0
+        state.number[at.LEFT, e] = 0
+        arc[at.SUMS, e] = 0.0
+        arc[at.ORIGIN, e] = 0.0
+        arc[at.BASE, e] = 0.0
+        arc[at.CENTRE, e] = arc[at.CENTRE, e] if flag[at.KNOWN, e] else 0.0
+        arc[at.TOP_SEEN, e] = 0.0
+        arc[at.LOWER_SEEN, e] = 0.0
+    tally[at.EPISODES] = 0
+    tally[at.CHECKED] = 0
+    tally[at.COVER_LEFT] = 0
+    tally[at.SETTLED] = 0
+    tally[at.MEASURED] = 0
+    tally[at.EAGER] = 0
+    state.real[at.USED] = 0.0
+    state.real[at.LIFTED] = 0.0
+    state.real[at.GUARD] = 0.0
     tally[at.PERIOD] = 1 if rules.periods != NO_PERIODS else -1  # nothing is below -1 visits
     tally[at.NEXT_TIME] = 1
     tally[at.COVER_STALE] = 1
     tally[at.PLAYED] = state.path.shape[1]
     for h in range(state.path.shape[1]):
+        stage[at.FALLEN, h] = 0.0
+        stage[at.RISEN, h] = 0.0
+        stage[at.CLEAR_SEEN, h] = 0.0
         refer(graph, rules, state, h)
     lay_out(graph, rules, state)

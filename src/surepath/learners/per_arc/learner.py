@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, layers_of, no_reality
+from surepath.kernels.streams import Children, Source, open_source, single_source
 from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
 from surepath.learners import tasks
 from surepath.learners.base import Learner
@@ -32,16 +33,16 @@ from surepath.learners.record import GAP, GO_ON, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
-# About this much work (arcs times episodes) is done between two looks at the outside world.
+# About this much work (arcs times episodes) is done between two tests for cancellation.
 _CHUNK = 50_000_000
 _LEAST = 16  # episodes, however many arcs there are
 
-# Where the sampling, the schedules and the stopping rule stand: the places of the tally that a snapshot keeps.
+# State of the sampling, the schedules and the stopping rule: the places of the tally that a snapshot keeps.
 _SAVED = (at.EPISODES, at.PERIOD, at.NEXT_TIME, at.CHECKED, at.COVER_LEFT, at.COVER_STALE)
 
-# Steps take their rewards from outside: these stand where a run has its world.
+# Steps take their rewards from outside: these take the place of a run's world.
 _NO_REALITY = no_reality()
-_IDLE_RNG = np.random.default_rng(0)
+_IDLE = single_source(np.random.default_rng(0))
 
 
 class RuleLearner(Learner):
@@ -51,6 +52,7 @@ class RuleLearner(Learner):
         rules: The settings as the kernels read them.
     """
 
+    draws_rules: bool = False  # whether each simulated run has rules of its own
     sampling_rule: SamplingRule | None = None
     elimination_rule: EliminationRule | None = None
     stopping_rule: StoppingRule | None = None
@@ -78,12 +80,12 @@ class RuleLearner(Learner):
 
     @abstractmethod
     def _rules(self) -> Rules:
-        """The settings as numbers."""
+        """Turn the settings into numbers."""
 
     # Arrays ----------------------------------------------------------------------------------------------------
 
     def _table_for(self, episodes: int) -> FloatArray:
-        """A width table for this many visits, or the largest one; shared by all runs of this learner."""
+        """Find a width table for this many visits, or the largest one; shared by all runs of this learner."""
         table = self._table
         if len(table) <= episodes and len(table) < LARGEST_TABLE:
             table = table_of(self.rules, max(2 * len(table), episodes + 1))
@@ -102,23 +104,23 @@ class RuleLearner(Learner):
         return play
 
     def _serve(self, task: int, state: State | None = None) -> float:
-        rng, reality, record = _IDLE_RNG, _NO_REALITY, self._no_record
         state = self._state if state is None else state
-        return self._player(self.layers, self.rules, state, reality, rng, task, 0, self._epsilons, record)
+        args = (self.layers, self.rules, state, _NO_REALITY, _IDLE, task, 0, self._epsilons, self._no_record)
+        return self._player(*args)
 
     # The contract ----------------------------------------------------------------------------------------------
 
     def _active(self) -> BoolArray:
-        """Which arcs may still be on a best path, bool [N]."""
+        """Copy which arcs may still be on a best path, bool [N]."""
         return cast(BoolArray, self._state.flag[at.ACTIVE].copy())
 
     def _recommend(self) -> IntArray:
-        """The path this learner stands by now, int [H]."""
+        """Find the path that is recommended now, int [H]."""
         self._serve(tasks.ADVISE)
         return cast(IntArray, self._state.path[at.ADVICE].copy())
 
     def _gap(self) -> float:
-        """Proven bound, valid at all times at once, on how far `recommend()` is from the best.
+        """Bound, with a proof valid at all times at once, how far `recommend()` is from the best.
 
         The largest upper value over active policies minus the lower value of the recommended path; 0 once the
         learner has stopped because a single plan is left. Infinite while that cannot be said yet. With the
@@ -127,7 +129,7 @@ class RuleLearner(Learner):
         return self._serve(tasks.ADVISE)
 
     def widths_now(self) -> FloatArray:
-        """Half the confidence interval of each arc, infinite where unvisited, float [N]."""
+        """Compute half the confidence interval of each arc, infinite where unvisited, float [N]."""
         rules, known = self.rules, self.mdp.is_known
         table = self._table_for(int(self._visits.max()))
         with np.errstate(invalid="ignore"):  # 0 times infinity on known arcs
@@ -139,7 +141,7 @@ class RuleLearner(Learner):
         return cast(FloatArray, width)
 
     def passable_now(self) -> BoolArray:
-        """Which arcs lie on a path of some active policy, bool [N]."""
+        """Copy which arcs lie on a path of some active policy, bool [N]."""
         return cast(BoolArray, self._state.flag[at.PASSABLE].copy())
 
     def _choose(self) -> IntArray:
@@ -201,13 +203,13 @@ class RuleLearner(Learner):
         self._stop(reason)
 
     def _stop(self, reason: int) -> None:
-        """Note the verdict; a stop stays."""
+        """Keep the verdict; a stop is final."""
         if reason != GO_ON and not self.stopped:
             self.stop_reason = STOP_REASONS[reason]
             self.stopped = True
 
     def _own_rules(self, reason: int) -> int:
-        """The user's elimination and stopping rules, after the statistics; the verdict."""
+        """Apply the user's elimination and stopping rules after the statistics; return the verdict."""
         if self.elimination_rule is not None:
             rule = self.elimination_rule
             self._state.flag[at.MARKED] = checked_mask(rule.eliminate(View(self)), rule, self.mdp.n_arcs)
@@ -232,7 +234,7 @@ class RuleLearner(Learner):
         self._stop(reason if self.compiled else self._own_rules(reason))
 
     def _evidence(self) -> dict[str, Any]:
-        """What was seen, what was decided from it, and where the sampling stands."""
+        """Collect what was seen, what was decided from it, and the state of the sampling."""
         if not self.compiled:
             raise SettingError(
                 f"{self.name} with a rule written in Python cannot be saved as numbers, since the rule may remember "
@@ -271,34 +273,47 @@ class RuleLearner(Learner):
         self._connect()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the table of widths, which can be large and is found again."""
+        """Leave out the table of widths, which can be large and is computed again."""
         state = super().__getstate__()
         state["_table"], state["_imagined"] = np.zeros(0), None
         state["_state"] = state["_state"]._replace(table=np.zeros(0))
         return state
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        return self._runs(reality, single_source(rng), self._rules_for(rng), budget, epsilons)
+
+    def _run_many(self, reality: Reality, children: Children, budget: int, epsilons: FloatArray) -> RunRecord:
+        source = None if self.draws_rules else open_source(children)
+        if source is None:
+            return super()._run_many(reality, children, budget, epsilons)
+        return self._runs(reality, source, self.rules, budget, epsilons)
+
+    def _runs(self, reality: Reality, source: Source, rules: Rules, budget: int, epsilons: FloatArray) -> RunRecord:
+        """Play the runs of a source; one entry into compiled code for as many of them as are short."""
+        runs, size = max(1, len(source.states)), len(epsilons)
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
-        graph, rules, state = self.layers, self._rules_for(rng), self._new_state()
-        record = RunRecord.empty(len(falling), self.mdp.horizon)
+        graph, state, player = self.layers, self._new_state(), self._player
+        record = RunRecord.empty(runs * size, self.mdp.horizon)
         step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
-        limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table lies ready
+        limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table is filled
         while True:
             state = state._replace(table=self._table_for(limit))
+            state.tally[at.WORK] = step
             task = tasks.FINISH if limit == budget else tasks.RUN
-            self._player(graph, rules, state, reality, rng, task, limit, falling, record)
-            if state.tally[at.SETTLED] == len(falling):
+            player(graph, rules, state, reality, source, task, limit, falling, record)
+            if state.tally[at.RUN] == runs:
                 break
             raise_if_cancelled()
-            limit = min(budget, int(state.tally[at.EPISODES]) + min(step, limit))
-        back = np.argsort(order)
-        return RunRecord(
-            record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
-        )
+            if state.tally[at.EPISODES] >= limit:
+                limit = min(budget, int(state.tally[at.EPISODES]) + min(step, limit))
+        if size == 1:
+            return record
+        back = (size * np.arange(runs)[:, None] + np.argsort(order)).reshape(-1)
+        return RunRecord(*(column[back] for column in record))
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
-        """The rules of one simulated run."""
+        """Return the rules of one simulated run."""
         return self.rules
 
     def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
@@ -314,7 +329,7 @@ class RuleLearner(Learner):
 
 
 def states_times_actions(mdp: MDP) -> int:
-    """S * A of the paper: number of states times number of actions, as the table, their names or numbers say."""
+    """Compute S * A of the paper: number of states times number of actions, as the table, names or numbers say."""
     if mdp.sizes is not None:
         return mdp.sizes[0] * mdp.sizes[1]
     states = len(mdp.state_labels) if mdp.state_labels is not None else int(mdp.node_state.max()) + 1

@@ -1,4 +1,4 @@
-"""The passes of `passes.py` for weights that are -inf where an arc cannot be used: no mask to read."""
+"""Passes over weights that are -inf where an arc cannot be used: there is no mask to read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from surepath.kernels.jit import hot_kernel
 
 @hot_kernel
 def backward_masked(graph: Layers, weight: FloatArray, value: FloatArray) -> None:
-    """value[i] = largest weight of a path from node i to the sink, -inf if there is none; value is [n_nodes + 1].
+    """Compute value[i], the largest weight of a path from node i to the sink, -inf if there is none; [n_nodes + 1].
 
-    The first two arcs of a node stand outside the loop: nodes often have two, and setting up the unrolled loop that
-    compilers make of it costs more than they do. Unsigned, so that no index needs to be looked at for wrapping around.
+    The first two arcs of a node are outside the loop: nodes often have two, and setting up the unrolled loop that
+    compilers make of it costs more than they do. Unsigned, so that no index needs a test for wrapping around.
     """
     first, target = graph.first, graph.target
     i, one, two = np.uint64(len(first) - 1), np.uint64(1), np.uint64(2)
@@ -57,6 +57,6 @@ def walk_masked(
             if x > best:
                 best = x
                 path[h] = e
-            elif least_played == 1 and x == best and visits[e] < visits[path[h]]:
+            elif x == best and least_played * visits[e] < least_played * visits[path[h]]:
                 path[h] = e
         node = target[np.uint64(path[h])]

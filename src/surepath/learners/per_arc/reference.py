@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.kernels.origins import origin_of
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
@@ -26,7 +26,7 @@ from surepath.learners.per_arc.state import Rules, State
 
 @inner_kernel
 def write_bounds(rules: Rules, state: State, e: int | np.uint64) -> None:
-    """The interval of arc e, visited or known, from its sum and the reference of its stage; none where it is closed."""
+    """Write the interval of arc e, visited or known, from its sum and its stage's reference; none if it is closed."""
     if state.flag[at.CLOSED, e]:
         return
     arc, n = state.arc, state.number[at.VISITS, e]
@@ -40,9 +40,9 @@ def write_bounds(rules: Rules, state: State, e: int | np.uint64) -> None:
         arc[at.UPPER, e] = mean + width
 
 
-@inner_kernel
+@folded_kernel
 def forget_measures(state: State) -> None:
-    """Bounds were written anew: values must be found again, and what was measured of them is void."""
+    """Discard values and measures after bounds were written anew."""
     state.tally[at.FRESH_FLOOR] = 0
     state.tally[at.FRESH_CLEAR] = 0
     state.tally[at.FRESH_BEST] = 0
@@ -83,7 +83,7 @@ def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
 
 @inner_kernel
 def find_origin(graph: Layers, rules: Rules, state: State, h: int, e: np.uint64, gain: float) -> None:
-    """Arc e of stage h has been visited for the first time, with this gain."""
+    """Set the origin of arc e of stage h, visited for the first time, by this gain."""
     arc = state.arc
     centre = origin_of(gain, arc[at.SIGMA, e])
     arc[at.ORIGIN, e] = centre

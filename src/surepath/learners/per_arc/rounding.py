@@ -1,6 +1,6 @@
-"""What rounding can have done to a bound, so that it never turns into a proof.
+"""Allow for what rounding can have done to a bound, so that it never turns into a proof.
 
-Sampling, and the first look of every rule, use bounds and values as they come out. Where such a look says that an arc
+Sampling, and the first test of every rule, use bounds and values as they come out. Where such a test says that an arc
 can go or that the learner can stop, the question is put again with every upper bound raised and every lower bound
 lowered by `slop`, and only that answer counts. Rounding can then delay a decision and never make one.
 
@@ -16,38 +16,38 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.kernels.origins import UNIT
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.state import BIG, HALF_BIG, State
 
 
-@hot_kernel
+@folded_kernel
 def slop(state: State, e: int | np.uint64) -> float:
-    """Most that rounding can have moved the bounds of arc e, with its share in the sum over a path."""
+    """Bound what rounding can have moved the bounds of arc e, with its share in the sum over a path."""
     arc, horizon = state.arc, state.path.shape[1]
     size = abs(arc[at.TOP, e]) + abs(arc[at.LOWER, e]) + abs(arc[at.BASE, e])
     return float(UNIT * ((2.0 * horizon + 8.0) * size + abs(arc[at.ORIGIN, e]) + 2.0 * abs(arc[at.SUMS, e])))
 
 
-@hot_kernel
+@folded_kernel
 def safe_upper(state: State, e: int | np.uint64, bound: float) -> float:
-    """An upper bound of arc e (UPPER or TOP) that holds in spite of rounding; -inf stays, BIG where there is none."""
+    """Raise an upper bound of arc e (UPPER or TOP) to hold in spite of rounding; -inf stays, none stays BIG."""
     if bound == -np.inf:
         return -np.inf
     return bound + slop(state, e) if bound < HALF_BIG else BIG
 
 
-@hot_kernel
+@folded_kernel
 def safe_lower(state: State, e: int | np.uint64) -> float:
-    """A lower bound of arc e that holds in spite of rounding; -inf where there is none."""
+    """Lower the lower bound of arc e so that it holds in spite of rounding; -inf where there is none."""
     bound = state.arc[at.LOWER, e]
     return bound - slop(state, e) if bound > -HALF_BIG else -np.inf
 
 
 @inner_kernel
 def safe_best(graph: Layers, state: State, bound: FloatArray, value: FloatArray) -> None:
-    """value[i] = largest upper value from node i to the sink, rounding allowed for; bound is UPPER or TOP."""
+    """Compute value[i], the largest upper value from node i to the sink, allowing for rounding; bound: UPPER or TOP."""
     first, target = graph.first, graph.target
     value[len(first) - 1] = 0.0
     for i in range(len(first) - 2, -1, -1):
@@ -59,7 +59,7 @@ def safe_best(graph: Layers, state: State, bound: FloatArray, value: FloatArray)
 
 @inner_kernel
 def safe_floor(graph: Layers, state: State, value: FloatArray) -> None:
-    """value[i] = largest lower value from node i to the sink over all policies, rounding allowed for."""
+    """Compute value[i], the largest lower value from node i to the sink over all policies, rounding allowed for."""
     first, target = graph.first, graph.target
     value[len(first) - 1] = 0.0
     for i in range(len(first) - 2, -1, -1):

@@ -6,20 +6,21 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers, Reality
-from surepath.kernels.jit import bare_kernel, inner_kernel
+from surepath.kernels.jit import bare_kernel, folded_kernel
+from surepath.kernels.streams import Source
 from surepath.learners import tasks
 from surepath.learners.per_arc import sampling
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
-from surepath.learners.per_arc.elimination import drop_marked, is_due
-from surepath.learners.per_arc.episode import conclude, prepare, roll_period, take_in
+from surepath.learners.per_arc.elimination import eliminate, is_due, mark
+from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
 from surepath.learners.per_arc.layout import set_up
 from surepath.learners.per_arc.recommendation import certified_gap
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.sprint import may_sprint, sprint
-from surepath.learners.per_arc.state import Rules, State
-from surepath.learners.per_arc.stopping import verdict
-from surepath.learners.record import BUDGET, GO_ON, RunRecord
+from surepath.learners.per_arc.state import PERIODS_AFTER_DROP, Rules, State
+from surepath.learners.per_arc.stopping import is_close, is_exact, is_within
+from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.model.rewards import GAUSSIAN
 
 _choose = sampling.choose
@@ -28,17 +29,32 @@ _choose = sampling.choose
 NEEDS_COVER = -2.0
 
 
-@inner_kernel
-def settle(graph: Layers, rules: Rules, state: State, record: RunRecord, reason: np.int64) -> None:
-    """Record the answer for the next epsilon."""
-    place = state.tally[at.SETTLED]
-    proven = certified_gap(graph, rules, state)
+@folded_kernel
+def draw_rewards(state: State, reality: Reality, rng: np.random.Generator) -> None:
+    """Draw a reward for each arc of the row PATH into the row GAIN."""
+    tally = state.tally
+    for h in range(state.path.shape[1]):
+        e = np.uint64(state.path[at.PATH, h])
+        if reality.plain == 1 and reality.kind[e] == GAUSSIAN:
+            if tally[at.LEFT_AHEAD] == 0:
+                draw_more(state, rng)
+            z = state.ahead[len(state.ahead) - tally[at.LEFT_AHEAD]]
+            tally[at.LEFT_AHEAD] -= 1
+            state.stage[at.GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
+        else:
+            state.stage[at.GAIN, h] = draw_slowly(reality, e, rng)
+
+
+@folded_kernel
+def settle(state: State, record: RunRecord, epsilons: int, reason: np.int64, gap: float) -> None:
+    """Record the answer of this run for the next of its epsilons."""
+    place = state.tally[at.RUN] * epsilons + state.tally[at.SETTLED]
     record.tau[place] = state.tally[at.EPISODES]
     record.reason[place] = reason
     for h in range(state.path.shape[1]):
         record.path[place, h] = state.path[at.ADVICE, h]
     record.eliminated[place] = state.arc.shape[1] - state.tally[at.N_ACTIVE]
-    record.gap[place] = proven
+    record.gap[place] = gap
     state.tally[at.SETTLED] += 1
 
 
@@ -48,71 +64,94 @@ def play(
     rules: Rules,
     state: State,
     reality: Reality,
-    rng: np.random.Generator,
+    source: Source,
     task: int,
     limit: int,
     epsilons: FloatArray,
     record: RunRecord,
 ) -> float:
-    """Play a whole run, or one step of it: the one entry point from Python.
+    """Play whole runs, or one step of one: the one entry point from Python.
 
     SET_UP prepares the state. ASK leaves the path to play in PATH. TELL takes in the episode in PATH and GAIN and
     returns the verdict for epsilons[0]; TEST returns it again; DROP takes the MARKED arcs out of the active sets.
     ADVISE leaves the recommended path in ADVICE and returns the certified gap. RUN sets up if need be and plays until
     every epsilon (in decreasing order) is settled or `limit` episodes are played, and may be called again to go on;
-    FINISH is RUN with what is not settled at the limit recorded as censored.
+    FINISH is RUN with what is not settled at the limit recorded as censored. Both go on to the next run as long as
+    `source` has the state of its stream and WORK is left.
 
     One kernel for all of them, because each entry point takes seconds to compile and because so the steps
-    cannot differ from the run.
+    cannot differ from the run. Every larger kernel is called from one place here: the compiler copies it into each.
     """
     tally = state.tally
-    if tally[at.PERIOD] == 0:
-        set_up(graph, rules, state)
-    if task == tasks.SET_UP:
-        return 0.0
-    if task == tasks.ADVISE:
-        return certified_gap(graph, rules, state)
-    if task == tasks.DROP:
-        drop_marked(graph, rules, state)
-        if tally[at.LOW] == 0:
-            roll_period(state)
-        return 0.0
-    while task <= tasks.TEST or (tally[at.EPISODES] < limit and tally[at.SETTLED] < len(epsilons)):
-        if task >= tasks.RUN and may_sprint(rules, state):
-            if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]]):
-                continue
-            conclude(graph, rules, state, is_due(rules, state), np.bool_(False))
-        elif task != tasks.TEST:
-            if task != tasks.TELL:
-                if rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
-                    return NEEDS_COVER
-                _choose(graph, rules, state)
-            if task == tasks.ASK:
+    running, dropping = task >= tasks.RUN, task == tasks.DROP
+    while True:
+        if tally[at.PERIOD] == 0:
+            set_up(graph, rules, state)
+            for i in range(len(source.words)):
+                source.words[i] = source.states[tally[at.RUN], i]
+        if task == tasks.SET_UP:
+            return 0.0
+        if running and tally[at.SETTLED] == len(epsilons):
+            tally[at.RUN] += 1
+            tally[at.WORK] -= tally[at.EPISODES]
+            if tally[at.RUN] >= len(source.states):
                 return 0.0
-            if task >= tasks.RUN:
-                for h in range(state.path.shape[1]):
-                    e = np.uint64(state.path[at.PATH, h])
-                    if reality.plain == 1 and reality.kind[e] == GAUSSIAN:
-                        if tally[at.LEFT_AHEAD] == 0:
-                            draw_more(state, rng)
-                        z = state.ahead[len(state.ahead) - tally[at.LEFT_AHEAD]]
-                        tally[at.LEFT_AHEAD] -= 1
-                        state.stage[at.GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
-                    else:
-                        state.stage[at.GAIN, h] = draw_slowly(reality, e, rng)
-            tally[at.EPISODES] += 1
-            due, marked = prepare(graph, rules, state)
-            take_in(graph, rules, state)
-            conclude(graph, rules, state, due, marked)
-        while True:
-            reason = verdict(graph, rules, state, epsilons[tally[at.SETTLED]])
-            if task <= tasks.TEST:
+            tally[at.PERIOD] = 0  # the next run
+            tally[at.EPISODES] = 0
+            tally[at.LEFT_AHEAD] = 0
+            if tally[at.WORK] <= 0:
+                return 0.0
+            continue
+        over = running and tally[at.EPISODES] >= limit
+        if over and task == tasks.RUN:
+            return 0.0
+        if not over and task != tasks.TEST and task != tasks.ADVISE:
+            due, marked = False, dropping
+            if running and may_sprint(rules, state):
+                if not sprint(graph, rules, state, reality, source.rng, limit, epsilons[tally[at.SETTLED]]):
+                    continue
+                due = is_due(rules, state)
+            elif not dropping:
+                if task != tasks.TELL:
+                    if rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
+                        return NEEDS_COVER
+                    _choose(graph, rules, state)
+                if task == tasks.ASK:
+                    return 0.0
+                if running:
+                    draw_rewards(state, reality, source.rng)
+                tally[at.EPISODES] += 1
+                due = is_due(rules, state)
+                marked = due and mark(graph, rules, state)  # with the quantities of the previous episode
+                take_in(graph, rules, state)
+            if due or dropping:  # line 7 of Algorithm 1
+                eliminate(graph, rules, state, np.bool_(marked), np.bool_(not dropping))
+            if rules.sampling == STATIC_MAX_COVERAGE and not dropping:
+                spend_cover(graph, state)
+            if tally[at.LOW] == 0 and (dropping or rules.periods != PERIODS_AFTER_DROP):
+                roll_period(state)
+            if dropping:
+                return 0.0
+            tally[at.CHECKED] = 1 if due or rules.at_eliminations == 0 else 0
+        while tally[at.SETTLED] < len(epsilons):  # line 9: GAP, SINGLE (one action at most in every state) or GO_ON
+            epsilon, reason = epsilons[tally[at.SETTLED]], BUDGET if over else GO_ON
+            asked = over or task == tasks.ADVISE
+            close = not asked and is_close(graph, rules, state, epsilon)
+            single = rules.single == 1 and tally[at.CROWDED] == 0 and tally[at.CHECKED] == 1
+            if asked or close or single:
+                gap = certified_gap(graph, rules, state)
+                if task == tasks.ADVISE:
+                    return gap
+                proven = close and is_within(rules, gap, epsilon)
+                if close and not proven and gap < np.inf and not epsilon > 0.0:
+                    proven = is_exact(graph, rules, state)
+                if proven:
+                    reason = GAP
+                elif single and not over:
+                    reason = SINGLE
+                if running and reason != GO_ON:
+                    settle(state, record, len(epsilons), np.int64(reason), gap)
+            if not running:
                 return float(reason)
             if reason == GO_ON:
                 break
-            settle(graph, rules, state, record, np.int64(reason))
-            if tally[at.SETTLED] == len(epsilons):
-                break
-    while task == tasks.FINISH and tally[at.SETTLED] < len(epsilons):
-        settle(graph, rules, state, record, np.int64(BUDGET))
-    return 0.0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Graph, Layers, Reality
 from surepath.kernels.jit import kernel
+from surepath.kernels.streams import Source
 from surepath.learners.per_arc.run import NEEDS_COVER, play
-from surepath.learners.per_arc.sampling.static_max_coverage import renew
+from surepath.learners.per_arc.sampling.cover_flow import renew_cover
 from surepath.learners.per_arc.state import Rules, State
 from surepath.learners.record import RunRecord
 
@@ -20,15 +19,15 @@ def play_covered(
     rules: Rules,
     state: State,
     reality: Reality,
-    rng: np.random.Generator,
+    source: Source,
     task: int,
     limit: int,
     epsilons: FloatArray,
     record: RunRecord,
 ) -> float:
-    """`play`, with a new cover as often as it asks for one."""
-    answer = play(graph, rules, state, reality, rng, task, limit, epsilons, record)
+    """Do what `play` does, with a new cover as often as it asks for one."""
+    answer = play(graph, rules, state, reality, source, task, limit, epsilons, record)
     while answer == NEEDS_COVER:
-        renew(full, state)
-        answer = play(graph, rules, state, reality, rng, task, limit, epsilons, record)
+        renew_cover(full, state)
+        answer = play(graph, rules, state, reality, source, task, limit, epsilons, record)
     return answer

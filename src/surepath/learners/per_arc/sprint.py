@@ -1,11 +1,11 @@
-"""The short way for the two rules that play one value, max-diameter and optimism: many episodes between two looks.
+"""Play many episodes between two tests of the rules, for the two that sample by one value: max-diameter and optimism.
 
 Both choose the next path and test their stop on the same backward pass, SPREAD or BEST. When that pass is fresh, every
 width is finite and `slack.py` proves that nothing can be eliminated, an episode is no more than: walk, draw, take in,
-pass. A sprint plays such episodes in a row and ends with the one after which something may be eliminated or the stop is
-near; that one is looked at by the rules themselves. It holds for every schedule that looks at fixed times: where no
-look could change anything, it does not matter when looks are due. What is decided is the same: this file leaves out
-only what provably changes nothing.
+pass. A sprint plays such episodes in a row and ends with the one after which eliminations are due and something may
+go, or the stop is due and near; that one is judged by the rules themselves. With a value rule whose slack is used up it
+ends before the next episode that eliminations follow, since that rule judges before an episode. What is decided is the
+same: this file leaves out only what provably changes nothing.
 
 The bookkeeping of `slack.py` is done here in coarse steps. A bound that moves further than its stage allows is given
 some room ahead, a small share of what is left to spend, so that the next moves need no note.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers, Reality
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
@@ -29,9 +29,9 @@ from surepath.learners.per_arc.stopping import DIAMETER, OPTIMAL_GAP
 from surepath.model.rewards import GAUSSIAN
 
 
-@hot_kernel
+@folded_kernel
 def may_sprint(rules: Rules, state: State) -> bool:
-    """Whether the rules are one of the two, looks are at fixed times, and the next episode may be part of a sprint."""
+    """Whether the rules are one of the two, eliminations have fixed times, and the next episode may begin a sprint."""
     tally = state.tally
     wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER and tally[at.FRESH_SPREAD] == 1
     hopeful = rules.sampling == OPTIMISTIC and rules.stopping == OPTIMAL_GAP and tally[at.FRESH_BEST] == 1
@@ -40,26 +40,32 @@ def may_sprint(rules: Rules, state: State) -> bool:
     undecided = tally[at.CROWDED] > 0 or rules.single == 0
     if not ((wide or hopeful) and timed and finite and undecided):
         return False
-    return rules.by_value == 0 or is_clear(state)
+    return rules.by_value == 0 or until_due(rules, tally[at.EPISODES]) > 1 or is_clear(state.stage, state.real)
 
 
-@inner_kernel
+@folded_kernel
+def until_due(rules: Rules, t: int) -> int:
+    """Count the episodes after episode t up to the next one that eliminations follow, by a schedule of fixed times."""
+    return 1 if rules.schedule == EVERY_EPISODE else int(rules.every - t % rules.every)
+
+
+@folded_kernel
 def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[float, float, bool, bool]:
-    """What to watch: a bar, the room to give, and whether the return rule or the value rule may take something out.
+    """Return a bar, the room to give, and whether the return rule or the value rule may take something out.
 
     The stop is out of reach while the value of the start is above the bar.
     """
     real, spare, spent, stale, bar = state.real, HALF_BIG, False, False, 0.5 * epsilon
     if rules.by_return == 1:
-        spent = not is_idle(state, real[at.RETURN_SLACK])
+        spent = not is_idle(real, real[at.RETURN_SLACK])
         spare = real[at.RETURN_SLACK] - real[at.USED] - real[at.GUARD]
     if rules.by_value == 1:
-        stale = not is_clear(state)
+        stale = not is_clear(state.stage, real)
         spare = min(spare, real[at.VALUE_SLACK] - real[at.USED] - real[at.GUARD])
     if rules.sampling == OPTIMISTIC:
         bar = real[at.FLOOR_SEEN] + real[at.LIFTED] + epsilon + real[at.GUARD]
         spare = min(spare, value - bar)
-    return bar, max(0.0, spare) / (16.0 * state.path.shape[1]), spent, stale
+    return bar, max(0.0, spare) / (4.0 * state.path.shape[1]), spent, stale
 
 
 @inner_kernel
@@ -72,7 +78,7 @@ def sprint(
     limit: int,
     epsilon: float,
 ) -> bool:
-    """Play quick episodes up to `limit`; whether the last one must still be looked at.
+    """Play quick episodes up to `limit`; return whether the rules must judge after the last one.
 
     The choice of an arc is written to the path at once, inside the branch: a store keeps the compiler from turning the
     branch into a conditional move, so the processor runs ahead on the likely path instead of waiting for each sum.
@@ -83,10 +89,21 @@ def sprint(
     wide, one = rules.sampling == MAX_DIAMETER, np.uint64(1)
     weight = arc[at.WIDTH] if wide else arc[at.UPPER]
     value = state.node[at.SPREAD] if wide else state.node[at.BEST]
-    bar, room, spent, stale = limits(rules, state, value[0], epsilon)
     drawn, size, t = len(ahead) - state.tally[at.LEFT_AHEAD], len(ahead), state.tally[at.EPISODES]
-    look, moved = False, False
-    while t < limit and not look and not stale:
+    look, moved, room = False, True, -1.0
+    until, every = until_due(rules, t), 1 if rules.schedule == EVERY_EPISODE else rules.every
+    while True:
+        if moved:
+            bar, spare, spent, stale = limits(rules, state, value[0], epsilon)
+            moved = False
+        if room < 0.0:
+            room = spare  # given once, before the first episode
+        else:
+            until -= 1
+            look = (spent and until == 0) or (not value[0] > bar and (until == 0 or rules.at_eliminations == 0))
+            until = every if until == 0 else until
+        if look or t >= limit or (stale and until == 1):
+            break
         t += 1
         if drawn + horizon > size and reality.plain == 1:
             state.tally[at.LEFT_AHEAD] = size - drawn
@@ -134,10 +151,6 @@ def sprint(
                 note(state, h, chosen, top - room, lower + room)
                 moved = True
         backward_masked(graph, weight, value)
-        if moved:
-            bar, _, spent, stale = limits(rules, state, value[0], epsilon)
-            moved = False
-        look = spent or not value[0] > bar
     tally = state.tally
     tally[at.LEFT_AHEAD] = size - drawn
     tally[at.EPISODES] = t

@@ -1,4 +1,4 @@
-"""What a compiled learner carries: its rules (numbers that never change) and its state (arrays it writes).
+"""Hold what a compiled learner needs: its rules (numbers that never change) and its state (arrays it writes).
 
 Arrays of one shape are rows of one table, so that a state is a dozen arrays and not thirty: kernels take less time to
 compile and to call. Rows and places have names, listed here once and read as `at.ACTIVE` after
@@ -76,7 +76,9 @@ LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many
 FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
 PLAYED = 20  # how many steps of the trial in GAIN were played; all of them in a run
 N_CLOSED = 21  # closed arcs
-N_TALLY = 22
+RUN = 22  # which run of the call is played, from 0
+WORK = 23  # episodes that may still be played in this call before it returns between two runs
+N_TALLY = 24
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -93,7 +95,7 @@ NO_PERIODS, PERIODS, PERIODS_AFTER_DROP = range(3)
 
 
 class Rules(NamedTuple):
-    """A learner's choices as plain numbers: kernels dispatch on these integers."""
+    """Hold a learner's choices as plain numbers: kernels dispatch on these integers."""
 
     sampling: int
     by_return: int  # 1: the return-gap elimination rule is on
@@ -121,7 +123,7 @@ class Rules(NamedTuple):
 
 
 class State(NamedTuple):
-    """All arrays of one run; rows and places are named above."""
+    """Hold all arrays of one run; rows and places are named above."""
 
     arc: FloatArray  # [N_ARC, N]
     number: IntArray  # [3, N]
@@ -156,7 +158,7 @@ def new_state(
         stage=np.zeros((6, horizon)),
         tally=np.zeros(N_TALLY, dtype=np.int64),
         real=np.zeros(N_REAL),
-        ahead=np.zeros(max(512, 4 * horizon)),
+        ahead=np.zeros(max(128, 4 * horizon)),
         table=table,
     )
     state.arc[SIGMA] = sigma

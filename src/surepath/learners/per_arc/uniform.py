@@ -44,6 +44,7 @@ class Uniform(RuleLearner):
     """
 
     name: ClassVar[str] = "Uniform"
+    draws_rules = True
 
     def __init__(
         self,

@@ -21,14 +21,14 @@ _lock = threading.Lock()
 
 
 def new_table(rules: Rules, size: int, start: int = 0) -> FloatArray:
-    """Base widths after start, start + 1, ... visits."""
+    """Compute base widths after start, start + 1, ... visits."""
     table = np.zeros(size)
     fill_table(rules.widths, rules.arcs, rules.delta, rules.prior, start, table)
     return table
 
 
 def table_of(rules: Rules, size: int) -> FloatArray:
-    """A table with at least this many entries, or the largest one there is; nobody may write into it."""
+    """Find a table with at least this many entries, or the largest one there is; nobody may write into it."""
     key = _key(rules)
     with _lock:
         table = _tables.pop(key, None)
@@ -44,6 +44,6 @@ def table_of(rules: Rules, size: int) -> FloatArray:
 
 
 def _key(rules: Rules) -> tuple[float, ...]:
-    """What the widths depend on."""
+    """Collect what the widths depend on."""
     arcs = 0.0 if rules.widths in (EMPIRICAL, UNCAPPED) else rules.arcs
     return float(rules.widths), arcs, rules.delta, rules.prior if rules.widths == MIXTURE else 0.0

@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from surepath.errors import FileError, ProblemError
@@ -49,7 +50,7 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, data)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write a file whole or not at all: to a new neighbour first, then over the old one in one step.
 
     Nothing is ever written through a link: one that stands at `path` is itself replaced.
@@ -59,7 +60,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         handle, name = tempfile.mkstemp(prefix=".surepath-", suffix=PARTIAL, dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(data)
+                file.writelines([data] if isinstance(data, bytes) else data)
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(name, mode)

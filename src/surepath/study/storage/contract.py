@@ -7,7 +7,8 @@ a queue of waiting plans; and snapshots.
   It sees all that was committed before, and commits at the end of the block: all of it, durably, or, if the block
   raises or the process dies, nothing. Writers of the same study wait for each other; when the wait is longer than the
   storage's patience the error says so.
-  A writer sees its own rows too, except in `last_change` and `trials_changed_after`, which know only what is committed.
+  A writer sees its own rows too, except in `last_change` and `trials_changed_after`, which know only what is committed
+  and are for transactions that have not written yet.
 - `reading(name)` opens a transaction that sees one consistent state; it never waits for writers.
 - Every write transaction that changes rows gets the next change number, and the rows it changed carry it. So
   `trials_changed_after(c)` gives, in the order of changes, all that a reader who has seen change c does not know.

@@ -20,7 +20,7 @@ from surepath._checks import suggest
 from surepath.errors import StorageError, StudyError
 from surepath.study.storage import statements as sql
 from surepath.study.storage.contract import Reading, Storage, Writing
-from surepath.study.storage.engine import PENDING_WRITE, in_words, open_engine, read_url
+from surepath.study.storage.engine import PENDING_WRITE, in_words, open_engine, read_url, shown
 from surepath.study.storage.records import StudyRecord
 from surepath.study.storage.schema import check_schema, upgrade
 from surepath.study.storage.sql_log import SqlReading, SqlWriting
@@ -49,7 +49,7 @@ class SqlStorage(Storage):
 
     @property
     def shown(self) -> str:
-        return self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=True)
+        return shown(self._url)
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[Connection]:
@@ -107,7 +107,7 @@ class SqlStorage(Storage):
             try:
                 connection.execute(insert(studies).values(record.__dict__))
                 made = connection.execute(select(studies.c.id).where(studies.c.name == record.name)).scalar_one()
-                connection.execute(insert(heads).values(study=made, changes=0, trials=0))
+                connection.execute(insert(heads).values(study=made, **dict.fromkeys(sql.COUNTERS, 0)))
             except IntegrityError:
                 raise _duplicate(record.name) from None
 
@@ -139,14 +139,15 @@ class SqlStorage(Storage):
     def reading(self, name: str) -> Iterator[Reading]:
         self._prepare(create=False)
         with self._connection(write=False) as connection:
-            yield SqlReading(connection, self._study(connection, name, sql.STUDY), self._now(connection))
+            study = self._study(connection, name, sql.STUDY if self.is_sqlite else sql.TIMED_STUDY)
+            yield SqlReading(connection, study, self._now(study))
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writing]:
         self._prepare(create=False)
-        lock = sql.STUDY if self.is_sqlite else sql.LOCKED_STUDY
         with self._connection(write=True) as connection:
-            log = SqlWriting(connection, self._study(connection, name, lock), self._now(connection))
+            study = self._study(connection, name, sql.STUDY if self.is_sqlite else sql.LOCKED_STUDY)
+            log = SqlWriting(connection, study, self._now(study))
             yield log
             log.finish()
 
@@ -156,12 +157,10 @@ class SqlStorage(Storage):
             raise unknown_study(name, [str(one) for one in connection.execute(sql.NAMES).scalars()])
         return row
 
-    def _now(self, connection: Connection) -> float:
+    def _now(self, study: Any) -> float:
         if self._clock is not None:
             return self._clock()
-        if self.is_sqlite:
-            return time.time()
-        return float(connection.execute(sql.CLOCK).scalar_one())
+        return time.time() if self.is_sqlite else float(study.now)
 
     def close(self) -> None:
         self._engine.dispose()

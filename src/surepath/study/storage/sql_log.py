@@ -19,12 +19,18 @@ class SqlReading(Reading):
 
     def __init__(self, connection: Connection, study: Any, now: float) -> None:
         self._connection = connection
-        self.study, self._changes, self._trials = int(study[0]), int(study[1]), int(study[2])
-        self._created, self._now = float(study[3]), now
+        self.study, self._created, self._now = int(study.id), float(study.created), now
+        self._changes, self._trials = int(study.changes), int(study.trials)
+        self._actions, self._waiting = int(study.actions), int(study.waiting)
+        self._first_lease = study.first_lease  # of all running trials; None when there are none
 
     def run(self, statement: Any, **values: Any) -> Any:
         """Execute a statement of this study in this transaction."""
         return self._connection.execute(statement, {"the_study": self.study, **values})
+
+    def _written(self) -> bool:
+        """Tell whether this transaction has changed rows."""
+        return False
 
     def now(self) -> float:
         return self._now
@@ -59,12 +65,18 @@ class SqlReading(Reading):
         return _rows(self.run(sql.TRIALS_OF_REQUEST, the_request=request))
 
     def expired(self, now: float, limit: int) -> list[TrialRow]:
+        if not self._written() and (self._first_lease is None or self._first_lease >= now):
+            return []
         return _rows(self.run(sql.EXPIRED, the_time=now, the_limit=limit))
 
     def actions_after(self, number: int) -> list[ActionRow]:
+        if number >= self._actions:
+            return []
         return [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
 
     def queue(self, limit: int) -> list[QueueRow]:
+        if not self._waiting:
+            return []
         rows = map(QueueRow._make, self.run(sql.QUEUE, the_limit=limit))
         return [row._replace(path=tuple(json.loads(row.path))) for row in rows]  # type: ignore[arg-type]
 
@@ -81,6 +93,9 @@ class SqlWriting(SqlReading, Writing):
 
     _change: int | None = None
 
+    def _written(self) -> bool:
+        return self._change is not None
+
     def change(self) -> int:
         if self._change is None:
             self._change = self._changes + 1
@@ -89,7 +104,8 @@ class SqlWriting(SqlReading, Writing):
     def finish(self) -> None:
         """Write the counters, which every change of the log moves; called once, before the commit."""
         if self._change is not None:
-            self.run(sql.COUNT, new_changes=self._change, new_trials=self._trials)
+            counts = self._change, self._trials, self._actions, self._waiting
+            self.run(sql.COUNT, **{f"new_{name}": count for name, count in zip(sql.COUNTERS, counts)})
 
     def first_time(self, request: str) -> bool:
         if self.run(sql.REQUEST, the_request=request).first() is not None:
@@ -124,9 +140,9 @@ class SqlWriting(SqlReading, Writing):
             raise StorageError(f"trial {row.number} does not exist or is settled: it cannot be changed")
 
     def add_action(self, row: ActionRow) -> None:
-        last = self.run(sql.LAST_ACTION).scalar() or 0
-        if row.number != last + 1:
-            raise StorageError(f"action {row.number} cannot follow action {last}")
+        if row.number != self._actions + 1:
+            raise StorageError(f"action {row.number} cannot follow action {self._actions}")
+        self._actions = row.number
         self._insert(sql.ADD_ACTION, [{**row._asdict(), "study": self.study, "change": self.change()}])
 
     def add_to_queue(self, row: QueueRow, *, front: bool = False) -> int:
@@ -134,11 +150,12 @@ class SqlWriting(SqlReading, Writing):
         number = 0 if first is None else (first - 1 if front else last + 1)
         values = {**row._asdict(), "number": number, "path": json.dumps(row.path), "study": self.study}
         self._insert(sql.ADD_TO_QUEUE, [values])
+        self._waiting += 1
         self.change()
         return int(number)
 
     def take_from_queue(self, number: int) -> None:
-        self.run(sql.TAKE_FROM_QUEUE, the_number=number)
+        self._waiting -= int(self.run(sql.TAKE_FROM_QUEUE, the_number=number).rowcount)
         self.change()
 
     def save_snapshot(self, row: SnapshotRow) -> None:

@@ -15,19 +15,24 @@ _IS_RUNNING = trials.c.state == text(f"'{RUNNING}'")  # written out, so that the
 _OF_FORMAT = (snapshots.c.study == _STUDY) & (snapshots.c.format == bindparam("the_format"))
 _TRIAL = select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
 
+COUNTERS = ("changes", "trials", "actions", "waiting")
+_FIRST_LEASE = (
+    select(func.min(trials.c.lease))
+    .where(trials.c.study == studies.c.id, _IS_RUNNING)
+    .correlate(studies)
+    .scalar_subquery()
+)
+# One statement begins every transaction. On PostgreSQL it may wait for the lock; the counters are then those of the
+# moment it was granted, clock and first lease may be those of the moment before.
 STUDY = (
-    select(studies.c.id, heads.c.changes, heads.c.trials, studies.c.created)
+    select(studies.c.id, studies.c.created, *(heads.c[name] for name in COUNTERS), _FIRST_LEASE.label("first_lease"))
     .join(heads, heads.c.study == studies.c.id)
     .where(studies.c.name == bindparam("the_name"))
 )
-LOCKED_STUDY = STUDY.with_for_update(of=heads)
+TIMED_STUDY = STUDY.add_columns(text("extract(epoch FROM clock_timestamp()) AS now"))
+LOCKED_STUDY = TIMED_STUDY.with_for_update(of=heads)
 NAMES = select(studies.c.name).order_by(studies.c.name)
-CLOCK = text("SELECT extract(epoch FROM clock_timestamp())")
-COUNT = (
-    update(heads)
-    .where(heads.c.study == _STUDY)
-    .values(changes=bindparam("new_changes"), trials=bindparam("new_trials"))
-)
+COUNT = update(heads).where(heads.c.study == _STUDY).values({name: bindparam(f"new_{name}") for name in COUNTERS})
 
 TRIAL = _TRIAL.where(trials.c.number == _NUMBER)
 TRIALS = _TRIAL.where(trials.c.number >= _NUMBER).order_by(trials.c.number).limit(_LIMIT)
@@ -51,7 +56,6 @@ ACTIONS = (
     .where(actions.c.study == _STUDY, actions.c.number > _NUMBER)
     .order_by(actions.c.number)
 )
-LAST_ACTION = select(func.max(actions.c.number)).where(actions.c.study == _STUDY)
 ADD_ACTION = insert(actions)
 
 QUEUE = (

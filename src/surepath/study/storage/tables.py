@@ -41,6 +41,8 @@ heads = Table(
     Column("study", Integer, ForeignKey(STUDY), primary_key=True),
     Column("changes", BigInteger, nullable=False),
     Column("trials", BigInteger, nullable=False),
+    Column("actions", BigInteger, nullable=False),
+    Column("waiting", BigInteger, nullable=False),
 )
 
 trials = Table(

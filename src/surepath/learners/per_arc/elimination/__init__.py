@@ -1,4 +1,4 @@
-"""Elimination rules and their schedules: which arcs can no longer be on a best path, and when to look."""
+"""Elimination rules and their schedules: which arcs can no longer be on a best path, and when they are judged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ends_period(state: State) -> bool:
 
 @hot_kernel
 def is_due(rules: Rules, state: State) -> bool:
-    """Whether this episode, counted but not taken in yet, ends with a look at the active sets."""
+    """Whether eliminations follow this episode, which is counted but not taken in yet."""
     tally = state.tally
     t = tally[at.EPISODES]
     if rules.schedule == EVERY_EPISODE:
@@ -52,34 +52,30 @@ def is_due(rules: Rules, state: State) -> bool:
 
 
 @inner_kernel
-def drop_marked(graph: Layers, rules: Rules, state: State) -> None:
-    """Take out the arcs that a rule written in Python has marked."""
-    if _by_value(graph, rules, state) > 0:
-        refresh_passable(graph, rules, state)
-        state.real[at.RETURN_SLACK] = -1.0
-
-
-@inner_kernel
 def mark(graph: Layers, rules: Rules, state: State) -> bool:
-    """The value rule on the statistics before this episode; whether there may be something to take out."""
-    if rules.by_value == 0 or is_clear(state):
+    """Apply the value rule to the statistics before this episode; return whether it marks anything."""
+    if rules.by_value == 0 or is_clear(state.stage, state.real):
         return False
     return _mark(graph, state)
 
 
-@hot_kernel
-def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_) -> None:
-    """Apply the rules that are on; both are judged on the active policies of the previous episode."""
-    if rules.wait == 1 and state.tally[at.UNSEEN_ACTIVE] > 0:
+@inner_kernel
+def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_) -> None:
+    """Take out what is marked, and what the return rule rules out; both judge the active policies of before.
+
+    Without `judging`, for a rule written in Python, the marked arcs alone are taken out, at once.
+    """
+    if judging and rules.wait == 1 and state.tally[at.UNSEEN_ACTIVE] > 0:
         return
     gone = 0
-    if marked:
-        gone += _by_value(graph, rules, state)
-        if gone > 0 and rules.sequential == 1:
+    for by_return in range(2):
+        if by_return == 0:
+            if marked:
+                gone += _by_value(graph, rules, state)
+            if rules.sequential == 0:
+                continue  # both rules first, then what follows from them
+        elif judging and rules.by_return == 1 and not is_idle(state.real, state.real[at.RETURN_SLACK]):
+            gone += _by_return(graph, rules, state)
+        if gone > 0:
             refresh_passable(graph, rules, state)
-            state.real[at.RETURN_SLACK] = -1.0
-    if rules.by_return == 1 and not is_idle(state, state.real[at.RETURN_SLACK]):
-        gone += _by_return(graph, rules, state)
-    if gone > 0:
-        refresh_passable(graph, rules, state)
-        state.real[at.RETURN_SLACK] = -1.0  # whatever was measured held for the policies before
+            state.real[at.RETURN_SLACK] = -1.0  # whatever was measured held for the policies before

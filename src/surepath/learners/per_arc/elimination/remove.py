@@ -1,4 +1,4 @@
-"""Taking one arc out of the active sets, and what follows from it."""
+"""Take one arc out of the active sets, and update what follows from it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def remove(rules: Rules, state: State, node: int, e: int) -> int:
 
 @inner_kernel
 def refresh_passable(graph: Layers, rules: Rules, state: State) -> None:
-    """PASSABLE = arcs on a path of some active policy: active arcs, or all arcs of a state where none is active."""
+    """Find the PASSABLE arcs, on a path of some active policy: active ones, or all of a state where none is active."""
     first, target, reached = graph.first, graph.target, state.node[at.SCRATCH]
     arc, nodes, infinite = state.arc, len(first) - 1, 0
     for i in range(1, nodes + 1):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import folded_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import best_values, floor_values
 from surepath.learners.per_arc.elimination.remove import remove
@@ -26,9 +26,9 @@ from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
 from surepath.learners.per_arc.state import Rules, State
 
 
-@inner_kernel
+@folded_kernel
 def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
-    """Take out what the rule rules out with rounding allowed for; how many arcs went, and the least slack of the rest.
+    """Take out what the rule rules out allowing for rounding; return how many arcs, and the least slack of the rest.
 
     The same passes again, with safe bounds.
     """
@@ -56,9 +56,9 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
     return gone, slack
 
 
-@inner_kernel
+@folded_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
-    """Take out what the rule rules out; how many arcs went."""
+    """Take out what the rule rules out; return how many arcs."""
     if rules.by_value == 1:
         survey(graph, state)  # the value rule will ask for the same before the next episode
         if state.tally[at.N_ACTIVE] == len(graph.target) and state.tally[at.FRESH_BEST] == 0:

@@ -1,4 +1,4 @@
-"""When nothing can have gone: a proof by bookkeeping that saves the passes of most episodes.
+"""Prove by bookkeeping that nothing can be eliminated, which saves the passes of most episodes.
 
 When all arcs have been judged and none went, each cleared its threshold by at least some slack. A path's upper value
 is a sum over the stages, so since then it has fallen by at most the sum over the stages of the largest fall of an
@@ -7,14 +7,15 @@ stay below the slack, judging again would remove nothing, so it need not be done
 in every episode, bit for bit: a guard far above the rounding of the sums keeps close calls out.
 
 The value rule compares values from a state on, so an arc's slack is used up by the stages from its own on alone, and
-the smallest slacks, those of the last stages, last longest. That is looked at when all stages together would use it up.
+the smallest slacks, those of the last stages, last longest. That is computed when all stages together would use it up.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath._types import FloatArray
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.state import HALF_BIG, State
 
@@ -34,21 +35,20 @@ def note(state: State, h: int, e: np.uint64, top: float, lower: float) -> None:
         real[at.LIFTED] += rise
 
 
-@hot_kernel
-def is_idle(state: State, slack: float) -> bool:
+@folded_kernel
+def is_idle(real: FloatArray, slack: float) -> bool:
     """Whether judging by the rule with this slack would remove nothing."""
-    return bool(state.real[at.USED] + state.real[at.GUARD] < slack)
+    return bool(real[at.USED] + real[at.GUARD] < slack)
 
 
 @inner_kernel
-def is_clear(state: State) -> bool:
+def is_clear(stage: FloatArray, real: FloatArray) -> bool:
     """Whether judging by the value rule would remove nothing.
 
-    When all stages together use the slack up it is looked at stage by stage; VALUE_SLACK is then what is left for all
+    When all stages together use the slack up it is computed stage by stage; VALUE_SLACK is then what is left for all
     stages to come to.
     """
-    stage, real = state.stage, state.real
-    if is_idle(state, real[at.VALUE_SLACK]):
+    if is_idle(real, real[at.VALUE_SLACK]):
         return True
     if real[at.VALUE_SLACK] == -np.inf or real[at.USED] >= HALF_BIG:
         return False
@@ -57,10 +57,10 @@ def is_clear(state: State) -> bool:
         since += stage[at.FALLEN, h] + stage[at.RISEN, h]
         left = min(left, stage[at.CLEAR_SEEN, h] - since)
     real[at.VALUE_SLACK] = real[at.USED] + left
-    return is_idle(state, real[at.VALUE_SLACK])
+    return is_idle(real, real[at.VALUE_SLACK])
 
 
-@inner_kernel
+@folded_kernel
 def measure(state: State) -> bool:
     """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
     tally = state.tally

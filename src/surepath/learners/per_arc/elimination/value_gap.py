@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination.remove import remove
 from surepath.learners.per_arc.elimination.slack import measure
@@ -22,9 +22,9 @@ from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
 from surepath.learners.per_arc.state import Rules, State
 
 
-@inner_kernel
+@folded_kernel
 def mark(graph: Layers, state: State) -> bool:
-    """Note which active arcs the statistics so far rule out; whether there are any."""
+    """Note which active arcs the statistics so far rule out; return whether there are any."""
     survey(graph, state)
     stage, slack = state.stage, np.inf
     for h in range(stage.shape[1]):
@@ -48,7 +48,7 @@ def mark(graph: Layers, state: State) -> bool:
 
 @inner_kernel
 def survey(graph: Layers, state: State) -> None:
-    """The passes HIGHEST and FLOOR over all policies in one, and the least by which an active arc clears its state.
+    """Compute HIGHEST and FLOOR over all policies in one pass, and the least by which an active arc clears its state.
 
     The arc of least upper value decides for its state, so arcs need not be judged one by one.
     """
@@ -81,9 +81,9 @@ def survey(graph: Layers, state: State) -> None:
     state.tally[at.FRESH_FLOOR] = 1
 
 
-@inner_kernel
+@folded_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
-    """Take out what was marked; how many arcs went."""
+    """Take out what was marked; return how many arcs."""
     gone = 0
     for i in range(len(graph.first) - 1):
         for e in range(graph.first[i], graph.first[i + 1]):

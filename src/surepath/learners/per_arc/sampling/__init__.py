@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel
+from surepath.kernels.jit import folded_kernel
+from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.sampling import (
     coverage,
     max_coverage,
     max_diameter,
     optimistic,
     static_max_coverage,
-    uniform,
+    uniform_actions,
+)
+from surepath.learners.per_arc.sampling.cover_paths import follow_cover
+from surepath.learners.per_arc.sampling.covering import cover
+from surepath.learners.per_arc.sampling.turns import (
+    COVER_ACTIVE,
+    COVER_STARTED,
+    HIGHEST_PATH,
+    NEXT_OF_COVER,
+    RANDOM_PATH,
 )
 from surepath.learners.per_arc.state import Rules, State
+from surepath.learners.per_arc.walks import HIGHEST, WIDEST, walk
 
 SAMPLING = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
 MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM_SAMPLING = range(6)
 
 _max_coverage, _max_diameter, _coverage = max_coverage.choose, max_diameter.choose, coverage.choose
-_optimistic, _uniform, _static = optimistic.choose, uniform.choose, static_max_coverage.choose
+_optimistic, _uniform, _static = optimistic.choose, uniform_actions.choose, static_max_coverage.choose
+_random_path = uniform_actions.random_path
 
 
-@hot_kernel
+@folded_kernel
 def choose(graph: Layers, rules: Rules, state: State) -> None:
-    """Write the path to play into the row PATH.
-
-    Several rules leave some episodes to max-diameter; that is said here once and not in each of them, because each
-    kernel takes in the kernels it calls and compiles them again.
-    """
-    own = False
-    if rules.sampling == OPTIMISTIC:
-        own = _optimistic(graph, rules, state)
+    """Write the path to play into the row PATH: the rule says which one is due, shared kernels find it."""
+    if rules.sampling == MAX_DIAMETER:
+        turn = _max_diameter(rules, state.tally)
+    elif rules.sampling == OPTIMISTIC:
+        turn = _optimistic(rules, state.tally)
     elif rules.sampling == MAX_COVERAGE:
-        own = _max_coverage(graph, rules, state)
+        turn = _max_coverage(rules, state.tally)
     elif rules.sampling == STATIC_MAX_COVERAGE:
-        own = _static(graph, rules, state)
+        turn = _static(rules, state.tally)
     elif rules.sampling == COVERAGE:
-        own = _coverage(graph, rules, state)
-    elif rules.sampling == UNIFORM_SAMPLING:
-        own = _uniform(graph, rules, state)
-    if rules.sampling == MAX_DIAMETER or not own:
-        _max_diameter(graph, rules, state)
+        turn = _coverage(rules, state.tally)
+    else:
+        turn = _uniform(rules, state.tally)
+    if turn in (COVER_STARTED, COVER_ACTIVE):
+        cover(graph, state, np.int64(at.ACTIVE if turn == COVER_ACTIVE else at.STARTED))
+    elif turn == NEXT_OF_COVER:
+        follow_cover(graph, state, np.bool_(False))
+    elif turn == RANDOM_PATH:
+        _random_path(graph, rules, state)
+    else:
+        walk(graph, rules, state, np.int64(HIGHEST if turn == HIGHEST_PATH else WIDEST), np.int64(at.PATH))

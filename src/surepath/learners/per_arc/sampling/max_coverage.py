@@ -10,22 +10,14 @@ falls and may jump. Eliminated arcs may be played to cover faster. Ties: lowest 
 
 from __future__ import annotations
 
-from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel
+from surepath._types import IntArray
+from surepath.kernels.jit import folded_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.sampling import coverage
-from surepath.learners.per_arc.state import Rules, State
-
-_cover = coverage.cover
+from surepath.learners.per_arc.sampling.turns import COVER_STARTED, WIDEST_PATH
+from surepath.learners.per_arc.state import Rules
 
 
-@hot_kernel
-def choose(graph: Layers, rules: Rules, state: State) -> bool:
-    """Write the path to play into the row PATH, or return False: it is max-diameter's turn.
-
-    The episode about to be played is number EPISODES + 1.
-    """
-    if state.tally[at.EPISODES] % 2 == 1:
-        return False
-    _cover(graph, state, state.flag[at.STARTED])
-    return True
+@folded_kernel
+def choose(rules: Rules, tally: IntArray) -> int:
+    """Ask for a covering path or the widest one in turn; the episode about to be played is number EPISODES + 1."""
+    return WIDEST_PATH if tally[at.EPISODES] % 2 == 1 else COVER_STARTED

@@ -9,14 +9,13 @@ the `experiment` preset).
 
 from __future__ import annotations
 
-from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel
-from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import walk_spread
-from surepath.learners.per_arc.state import Rules, State
+from surepath._types import IntArray
+from surepath.kernels.jit import folded_kernel
+from surepath.learners.per_arc.sampling.turns import WIDEST_PATH
+from surepath.learners.per_arc.state import Rules
 
 
-@hot_kernel
-def choose(graph: Layers, rules: Rules, state: State) -> None:
-    """Write the path to play into the row PATH."""
-    walk_spread(graph, rules, state, state.path[at.PATH])
+@folded_kernel
+def choose(rules: Rules, tally: IntArray) -> int:
+    """Ask for the widest path."""
+    return WIDEST_PATH

@@ -9,17 +9,14 @@ An unvisited arc has an infinite upper value: the path with most of them wins, t
 
 from __future__ import annotations
 
-from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel
+from surepath._types import IntArray
+from surepath.kernels.jit import folded_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import walk_best
-from surepath.learners.per_arc.state import Rules, State
+from surepath.learners.per_arc.sampling.turns import HIGHEST_PATH, WIDEST_PATH
+from surepath.learners.per_arc.state import Rules
 
 
-@hot_kernel
-def choose(graph: Layers, rules: Rules, state: State) -> bool:
-    """Write the path to play into the row PATH, or return False: it is max-diameter's turn."""
-    if rules.widths_first == 1 and state.tally[at.UNSEEN] > 0:
-        return False
-    walk_best(graph, rules, state, state.path[at.PATH])
-    return True
+@folded_kernel
+def choose(rules: Rules, tally: IntArray) -> int:
+    """Ask for the path of largest upper value, or for the widest one."""
+    return WIDEST_PATH if rules.widths_first == 1 and tally[at.UNSEEN] > 0 else HIGHEST_PATH

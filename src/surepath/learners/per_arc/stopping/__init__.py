@@ -1,17 +1,16 @@
-"""Stopping rules: when the answer is good enough. `verdict` dispatches on the rule's number."""
+"""Stopping rules: when the answer is good enough. `is_close` dispatches on the rule's number."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import walk_best
-from surepath.learners.per_arc.recommendation import certified_gap
+from surepath.learners.per_arc.cached_values import best_values, refresh_values
+from surepath.learners.per_arc.masked_sweeps import walk_masked
 from surepath.learners.per_arc.state import Rules, State
 from surepath.learners.per_arc.stopping import diameter, optimal_gap
-from surepath.learners.record import GAP, GO_ON, SINGLE
 
 STOPPING = ("diameter", "optimal-gap")
 DIAMETER, OPTIMAL_GAP = range(2)
@@ -19,36 +18,39 @@ DIAMETER, OPTIMAL_GAP = range(2)
 _diameter, _optimal = diameter.gap, optimal_gap.gap
 
 
-@inner_kernel
-def is_proven(graph: Layers, rules: Rules, state: State, epsilon: float) -> bool:
-    """Whether the answer is within epsilon with rounding allowed for, or all that is left to tell apart is rounding.
+@folded_kernel
+def is_within(rules: Rules, size: float, epsilon: float) -> bool:
+    """Compare with epsilon; under the `experiment` preset what equals it is not small enough."""
+    return bool(size < epsilon or (size == epsilon and rules.strict == 0))
 
-    The latter with epsilon 0, when the active policy of largest upper value has no width (known rewards, sigma 0): no
-    further trial can say more of it.
+
+@folded_kernel
+def is_close(graph: Layers, rules: Rules, state: State, epsilon: float) -> bool:
+    """Test the stopping rule on bounds as they come out: line 9 of Algorithm 1 after an episode, first half.
+
+    False while a passable arc has infinite width: it lies on some active policy's path.
     """
-    gap = certified_gap(graph, rules, state)
-    if gap < epsilon or (gap == epsilon and rules.strict == 0):
-        return True
-    if not gap < np.inf or epsilon > 0.0:
+    if state.tally[at.CHECKED] == 0 or state.tally[at.PASSABLE_INFINITE] > 0:
         return False
-    walk_best(graph, rules, state, state.path[at.ADVICE])
-    exact = True
-    for h in range(state.path.shape[1]):
-        exact &= state.arc[at.WIDTH, state.path[at.ADVICE, h]] == 0.0
-    return exact
-
-
-@hot_kernel
-def verdict(graph: Layers, rules: Rules, state: State, epsilon: float) -> int:
-    """Line 9 of Algorithm 1 after an episode: GAP, SINGLE (one action at most in every state) or GO_ON."""
-    if state.tally[at.CHECKED] == 0:
-        return GO_ON
+    fresh, weight, value = at.FRESH_BEST, at.UPPER, at.BEST
     if rules.stopping == DIAMETER:
-        size = _diameter(graph, state, epsilon)
-    else:
-        size = _optimal(graph, state, epsilon)
-    if (size < epsilon or (size == epsilon and rules.strict == 0)) and is_proven(graph, rules, state, epsilon):
-        return GAP
-    if rules.single == 1 and state.tally[at.CROWDED] == 0:
-        return SINGLE
-    return GO_ON
+        fresh, weight, value = at.FRESH_SPREAD, at.WIDTH, at.SPREAD
+    refresh_values(graph, state, np.int64(fresh), np.int64(weight), np.int64(value))
+    size = _diameter(state) if rules.stopping == DIAMETER else _optimal(graph, state, epsilon)
+    return is_within(rules, size, epsilon)
+
+
+@inner_kernel
+def is_exact(graph: Layers, rules: Rules, state: State) -> bool:
+    """Whether all that is left to tell apart is rounding, with epsilon 0; writes over the row PATH.
+
+    That is so when the active policy of largest upper value has no width (known rewards, sigma 0): no further trial
+    can say more of it. Asked only when no passable arc has infinite width.
+    """
+    best_values(graph, state)
+    path, visits = state.path[at.PATH], state.number[at.VISITS]
+    walk_masked(graph, state.arc[at.UPPER], state.node[at.BEST], visits, rules.least_played, path)
+    exact = True
+    for h in range(len(path)):
+        exact &= state.arc[at.WIDTH, np.uint64(path[h])] == 0.0
+    return exact

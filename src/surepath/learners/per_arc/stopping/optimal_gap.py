@@ -11,19 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel
+from surepath.kernels.jit import folded_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import best_values, floor_values
+from surepath.learners.per_arc.cached_values import floor_values
 from surepath.learners.per_arc.elimination.slack import start_over
 from surepath.learners.per_arc.state import State
 
 
-@hot_kernel
+@folded_kernel
 def gap(graph: Layers, state: State, epsilon: float) -> float:
-    """What is compared with epsilon, or infinity when it is above epsilon for sure."""
-    if state.tally[at.PASSABLE_INFINITE] > 0:
-        return np.inf
-    best_values(graph, state)
+    """Return what is compared with epsilon, or infinity when it is above epsilon for sure; BEST is up to date."""
     real, best = state.real, state.node[at.BEST, 0]
     if best - real[at.FLOOR_SEEN] - real[at.LIFTED] > epsilon + real[at.GUARD]:
         return np.inf

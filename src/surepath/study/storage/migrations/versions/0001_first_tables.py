@@ -28,6 +28,8 @@ def upgrade() -> None:
         sa.Column("study", sa.Integer, sa.ForeignKey(STUDY), primary_key=True),
         sa.Column("changes", sa.BigInteger, nullable=False),
         sa.Column("trials", sa.BigInteger, nullable=False),
+        sa.Column("actions", sa.BigInteger, nullable=False),
+        sa.Column("waiting", sa.BigInteger, nullable=False),
     )
     op.create_table(
         "surepath_trials",

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._types import IntArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.sampling.turns import RANDOM_PATH
 from surepath.learners.per_arc.state import Rules, State
 
 
 @hot_kernel
 def mix(key: np.int64) -> np.uint64:
-    """A 64-bit finaliser in the manner of splitmix64: every input bit moves every output bit."""
+    """Mix the bits of a key in the manner of splitmix64: every input bit moves every output bit."""
     z = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
-@inner_kernel
+@folded_kernel
 def nth_open(state: State, first: np.int64, degree: np.int64, draw: np.uint64) -> np.int64:
-    """One of the arcs first .. first + degree - 1 that have not left the graph, all with the same chance."""
+    """Choose one of the arcs first .. first + degree - 1 that have not left the graph, all with the same chance."""
     closed, count = state.flag[at.CLOSED], 0
     for e in range(first, first + degree):
         count += 0 if closed[e] else 1
@@ -39,8 +41,8 @@ def nth_open(state: State, first: np.int64, degree: np.int64, draw: np.uint64) -
 
 
 @inner_kernel
-def choose(graph: Layers, rules: Rules, state: State) -> bool:
-    """Write the path to play into the row PATH; always its own turn."""
+def random_path(graph: Layers, rules: Rules, state: State) -> None:
+    """Write a path of random actions into the row PATH."""
     node = np.uint32(0)
     key = mix(np.int64(rules.seed)) ^ mix(state.tally[at.EPISODES] + 1)
     for h in range(state.path.shape[1]):
@@ -52,4 +54,9 @@ def choose(graph: Layers, rules: Rules, state: State) -> bool:
             chosen = nth_open(state, chosen, degree, draw)
         state.path[at.PATH, h] = chosen
         node = graph.target[chosen]
-    return True
+
+
+@folded_kernel
+def choose(rules: Rules, tally: IntArray) -> int:
+    """Ask for random actions."""
+    return RANDOM_PATH

@@ -1,0 +1,140 @@
+"""`surepath pilot`: play every option a few times, see how far scores scatter, keep the trials for the study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surepath._text import shown
+from surepath.cli._output import AsJson, print_json
+from surepath.cli._problem import Direction, open_problem
+from surepath.cli.main import app
+
+if TYPE_CHECKING:
+    from surepath.model.mdp import MDP
+    from surepath.study.pilot import Pilot
+
+
+@app.command()
+def pilot(
+    problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
+    sheet: Annotated[
+        Path, typer.Option("--csv", help="The sheet of trials: written if it is not there, else read.")
+    ] = Path("pilot.csv"),
+    plays: Annotated[int, typer.Option(min=1, help="How often every option is played at least.")] = 5,
+    command: Annotated[
+        str | None, typer.Option(help="Run for every trial and fill in the sheet; as in surepath study run.")
+    ] = None,
+    direction: Direction = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play every option a few times and say how far scores scatter, before a study whose noise nobody knows.
+
+    Without --command the sheet is filled in by hand: call this once to write it, fill in the scores, call it again.
+    """
+    from surepath.model.sources.textfile import write_text
+    from surepath.study.pilot import pilot_paths, read_pilot
+    from surepath.study.sheets import read_past, sheet_text
+    from surepath.study.trial import Trial
+
+    mdp = open_problem(problem, direction).mdp
+    if not sheet.exists():
+        paths = pilot_paths(mdp, plays)
+        trials = [Trial(i + 1, mdp.plan(path), path, 0.0, "pilot", "") for i, path in enumerate(paths)]
+        text = sheet_text(mdp, trials) if command is None else _run(mdp, trials, command, as_json)
+        write_text(sheet, text)
+        if command is None:
+            _tell_written(sheet, problem, len(trials), as_json)
+            return
+    results, empty = read_past(mdp, sheet.read_text("utf-8"), sheet.name)
+    found = read_pilot(mdp, [(mdp.path(result.plan), result.rewards) for result in results])
+    if as_json:
+        print_json({"sheet": str(sheet), "empty": empty, **as_data(found)})
+        return
+    print_text(found, sheet, problem, empty, mdp.noise_missing("") is None)
+
+
+def _run(mdp: MDP, trials: list[Any], command: str, quiet: bool) -> str:
+    """Perform the trials one after another and return the sheet with their scores."""
+    import csv
+    import io
+
+    from rich.progress import track
+
+    from surepath.study.command import Command
+    from surepath.study.rows import plan_columns, score_columns
+
+    performer = Command(mdp, command, "pilot")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["number", *plan_columns(mdp), *score_columns(mdp)])
+    for trial in track(trials, "pilot", transient=True, disable=quiet):
+        done = performer(trial)
+        rewards = [] if done.rewards is None else list(done.rewards)
+        scores: list[Any] = [*rewards, *([] if done.note is None else ["failed"])]
+        scores += [""] * (mdp.horizon - len(scores))
+        writer.writerow([trial.number, *(mdp.action_label(int(e)) for e in trial.path), *scores[: mdp.horizon]])
+    return out.getvalue()
+
+
+def _tell_written(sheet: Path, problem: str, count: int, as_json: bool) -> None:
+    if as_json:
+        print_json({"written": str(sheet), "trials": count})
+        return
+    typer.echo(
+        f"wrote {shown(sheet)} with {count:,} trials; play them in this order, fill in the scores, and call\n"
+        f"  {shown(f'surepath pilot {problem} --csv {sheet}')}"
+    )
+
+
+def as_data(found: Pilot) -> dict[str, Any]:
+    """The pilot as plain values."""
+    return {
+        "trials": found.trials,
+        "suggested_sigma": found.sigma,
+        "steps": [step.__dict__ for step in found.steps],
+        "options": [option.__dict__ for option in found.options],
+        "warnings": found.warnings,
+    }
+
+
+def print_text(found: Pilot, sheet: Path, problem: str, empty: int, declared: bool) -> None:
+    """Steps first, the loudest options, warnings, and what to do next."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from surepath.study.pilot import LEVEL, SAFETY
+
+    console = Console(highlight=False)
+    table = Table("step", "scores", "scatter", f"{LEVEL:.0%} interval", box=None, pad_edge=False)
+    for step in found.steps:
+        span = f"{step.low:.3g} - {step.high:.3g}" if step.low == step.low else ""
+        scatter = f"{step.deviation:.3g}" if step.deviation == step.deviation else "?"
+        table.add_row(shown(step.name), str(step.scores), scatter, span)
+    console.print(f"{found.trials:,} trials" + (f", {empty:,} not filled in yet" if empty else ""))
+    console.print(table)
+    loud = sorted(found.options, key=lambda option: -option.deviation)[:3]
+    if loud:
+        words = "; ".join(f"{option.name}: {option.deviation:.3g}" for option in loud)
+        console.print(f"largest scatter: {words}", markup=False)
+    for warning in found.warnings:
+        console.print(f"warning: {warning}", markup=False, style="yellow")
+    if found.sigma is None:
+        console.print("Too little was seen to suggest a sigma: every option needs at least two scores.")
+        return
+    hint = (
+        "This problem declares its noise or a range already, which needs no guess."
+        if declared
+        else "If you know the range of the scores, declare that instead, and nothing has to be guessed."
+    )
+    console.print(
+        f"Suggestion: sigma {found.sigma:.3g}, which is {SAFETY:g} times the upper end of the noisiest step's "
+        "interval. It is an estimate, not a bound: declaring it is your decision, and the certificate will say that "
+        f"you declared it. {hint} These trials were fixed in advance, so they count in the study:",
+        markup=False,
+    )
+    option = "" if declared else f" --sigma {found.sigma:.3g}"
+    console.print(f"  surepath study create {problem}{option}", markup=False, soft_wrap=True)
+    console.print(f"  surepath study import-log {sheet}", markup=False, soft_wrap=True)

@@ -1,0 +1,109 @@
+"""What the study commands share: where a study is, trials and plans as words, opening it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surepath._text import shown
+
+if TYPE_CHECKING:
+    from surepath.study.storage.records import TrialRow
+    from surepath.study.study import Study
+
+DEFAULT_STORAGE = "sqlite:///study.db"
+
+Storage = Annotated[
+    str,
+    typer.Option(envvar="SUREPATH_STORAGE", help="sqlite:///FILE, a file name, or postgresql://USER@HOST/DATABASE."),
+]
+Name = Annotated[str | None, typer.Option(help="The study; may be left out where the storage has one.")]
+Number = Annotated[int, typer.Argument(min=1, help="The number of the trial.")]
+Numbers = Annotated[list[int], typer.Argument(min=1, help="The numbers of the trials.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
+
+# Scores may be negative: "-0.5" is no option.
+SCORES = {"ignore_unknown_options": True}
+
+
+def load(storage: str, name: str | None) -> Study:
+    """Open a study; everything heavy is imported here."""
+    from surepath.study.study import Study
+
+    return Study.load(storage, name)
+
+
+def trial_row(found: Study, number: int) -> TrialRow:
+    """Read one trial."""
+    from surepath.errors import StudyError
+
+    found.sync()
+    row = found._read(lambda log: log.trial(number))
+    if row is None:
+        raise StudyError(f"there is no trial {number}; the last one is {len(found)}")
+    return row
+
+
+def pairs(words: Sequence[str], what: str) -> dict[str, str]:
+    """Read words such as model=large, or one JSON object, as a mapping."""
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return {str(key): value for key, value in _json(words[0], what).items()}
+    found: dict[str, str] = {}
+    for word in words:
+        step, sign, value = word.partition("=")
+        if not sign:
+            raise typer.BadParameter(f"{what} is written STEP=VALUE, such as model=large; {shown(word)!r} has no '='")
+        if step in found:
+            raise typer.BadParameter(f"the step {shown(step)!r} is named twice")
+        found[step] = value
+    return found
+
+
+def scores(words: Sequence[str]) -> Any:
+    """Read scores: numbers in the order of the steps, STEP=SCORE words, or one JSON array or object."""
+    if len(words) == 1 and words[0].lstrip()[:1] in ("{", "["):
+        return _json(words[0], "scores")
+    if any("=" in word for word in words):
+        return {step: _number(value) for step, value in pairs(words, "a score").items()}
+    return [_number(word) for word in words]
+
+
+def plan_in_words(plan: Any) -> str:
+    """Write a plan on one line: model=large, prompt=long."""
+    return ", ".join(f"{shown(step)}={shown(option)}" for step, option in plan.items())
+
+
+def moment(seconds: float) -> str:
+    """Write a time, given in seconds since 1970, as people do."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def refuse_existing(path: Any, force: bool) -> None:
+    """Refuse to replace a file that is there."""
+    from surepath.errors import StudyError
+
+    if path.exists() and not force:
+        raise StudyError(f"{path} is there already; choose another name, or replace it with --force")
+
+
+def note(text: str) -> None:
+    """Say something beside the answer, on standard error."""
+    typer.secho(text, fg="yellow", err=True)
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise typer.BadParameter(f"a score is a number, not {shown(word)!r}") from None
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"{what}: {shown(text)!r} is no JSON: {error}") from None

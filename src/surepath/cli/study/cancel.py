@@ -1,0 +1,24 @@
+"""`surepath study cancel`: give trials back that were not run."""
+
+from __future__ import annotations
+
+import typer
+
+from surepath.cli._output import AsJson, print_json
+from surepath.cli.study import study
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Numbers, Storage, load, trial_row
+
+
+@study.command("cancel")
+def cancel(numbers: Numbers, storage: Storage = DEFAULT_STORAGE, name: Name = None, as_json: AsJson = False) -> None:
+    """Give trials back that were not run; those already reported stay as they are."""
+    found = load(storage, name)
+    states = {}
+    for number in numbers:
+        found.cancel(number)
+        states[number] = trial_row(found, number).state
+    if as_json:
+        print_json({"states": states})
+        return
+    for number, state in states.items():
+        typer.echo(f"trial {number}: {state}" + ("" if state == "cancelled" else ", and stays so"))

@@ -1,0 +1,81 @@
+"""`surepath study run`: run a command for one trial after another, several at a time, until the answer is proven."""
+
+from __future__ import annotations
+
+import math
+import signal
+from typing import Annotated, Any
+
+import typer
+
+from surepath.cli._interrupt import INTERRUPTED, allow, last_words
+from surepath.cli._output import MOST_WORKERS, AsJson, print_json
+from surepath.cli.study import study
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, plan_in_words
+
+MORE = 50  # trials that the forecast looks ahead
+
+
+@study.command("run")
+def run(
+    command: Annotated[
+        str,
+        typer.Option(
+            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial} its number."
+        ),
+    ],
+    workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
+    trials: Annotated[int | None, typer.Option(min=1, help="Run at most so many trials.")] = None,
+    timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress line.")] = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a command for one trial after another until the best plan is proven or the budget is spent.
+
+    The command prints a score for each step, as numbers or as one line of JSON; a non-zero exit is a failed trial.
+    """
+    from surepath.study.command import Command
+    from surepath.study.running import Runner
+
+    found = load(storage, name)
+    performer = Command(found.mdp, command, found.name)
+    progress = False if quiet or as_json else None
+    runner = Runner(found, performer, n_trials=trials, timeout=timeout, progress=progress, abandon=performer.end)
+    words = last_words("interrupted; running trials were given back, all that was told is kept")
+    allow(15.0)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler that ends us is heard as Ctrl-C is
+    try:
+        runner.run(workers)
+    except KeyboardInterrupt:
+        note(words)
+        raise typer.Exit(INTERRUPTED) from None
+    _report(found, runner.recorded, as_json)
+
+
+def _report(found: Any, recorded: int, as_json: bool) -> None:
+    now = found.status()
+    facts = {
+        "recorded": recorded,
+        "done": now.done,
+        "best_plan": now.best_plan,
+        "certified_gap": now.certified_gap,
+        "epsilon": now.epsilon,
+        "states": now.states,
+    }
+    forecast = None if now.done else found.forecast(MORE)
+    if as_json:
+        facts["forecast"] = None if forecast is None else forecast.to_dict()
+        print_json(facts)
+        return
+    typer.echo(f"{recorded:,} trials run now; best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}")
+    if not math.isfinite(now.certified_gap):
+        typer.echo("nothing is proven about it yet")
+    else:
+        sure = f"proven within {now.certified_gap:.3g} of the best, wrong with probability {now.delta:g} at most"
+        typer.echo(sure if now.done else f"{sure}; wanted: {now.epsilon:g}")
+    if forecast is not None:
+        typer.echo(f"{forecast}")
+    for finding in now.findings:
+        note(f"finding: {finding}")

@@ -1,0 +1,78 @@
+"""`surepath study tell`: report scores, of one trial or of a whole sheet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from surepath._text import shown
+from surepath.cli._output import AsJson, print_json
+from surepath.cli.study import study
+from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Storage, load, scores
+
+WORDS = {
+    "told": "recorded",
+    "repeated": "recorded before, nothing changed",
+    "late": "came after the lease had ended, kept as new trials",
+}
+
+
+@study.command("tell", context_settings=SCORES)
+def tell(
+    what: Annotated[str, typer.Argument(help="A CSV file from study ask, or the number of a trial.")],
+    values: Annotated[
+        list[str] | None, typer.Argument(help="Its scores: numbers in the order of the steps, or STEP=SCORE.")
+    ] = None,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report scores: a filled-in CSV file, all of it or nothing, or one trial; the same twice changes nothing."""
+    if what.isascii() and what.isdigit():
+        if not values:
+            raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
+        _one(load(storage, name), int(what), scores(values), as_json)
+        return
+    if values:
+        raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
+    _sheet(load(storage, name), Path(what), as_json)
+
+
+def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
+    answer = found.tell(number, rewards)
+    if as_json:
+        print_json({"number": number, "answer": answer, "done": found.done})
+        return
+    words = {**WORDS, "late": "came after the lease had ended, kept as a new trial"}
+    typer.echo(f"trial {number}: {words[answer]}{_end(found)}")
+
+
+def _sheet(found: Any, path: Path, as_json: bool) -> None:
+    from surepath.model.sources.textfile import read_text
+    from surepath.study.sheets import read_sheet
+
+    sheet = read_sheet(found.mdp, read_text(path), path.name)
+    counts = Counter(found.tell_many(sheet.results))
+    if as_json:
+        rest = {answer: counts[answer] for answer in WORDS}
+        print_json({**rest, "empty": sheet.empty, "done": found.done})
+        return
+    parts = [f"{counts[answer]:,} {words}" for answer, words in WORDS.items() if counts[answer]]
+    if sheet.empty:
+        parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
+    typer.echo(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found))
+
+
+def _some(numbers: list[int]) -> str:
+    return (
+        ("trials " if len(numbers) > 1 else "trial ")
+        + ", ".join(map(str, numbers[:10]))
+        + (", ..." if len(numbers) > 10 else "")
+    )
+
+
+def _end(found: Any) -> str:
+    return "\nthe answer is proven: surepath study status" if found.done else ""

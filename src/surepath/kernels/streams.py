@@ -1,0 +1,121 @@
+"""Random streams of many runs in one compiled call: one generator, set to the stream of each run in turn.
+
+Run i draws from PCG64(SeedSequence(seed, spawn_key=(i,))), as NumPy makes it. Making these objects and handing each to
+a kernel takes 50 microseconds, as long as a short run. So the states of many streams are computed at once here, by
+the published algorithms of SeedSequence and PCG64, and the kernel writes them into the memory of a single generator,
+which NumPy gives the address of. Both are compared with what NumPy says before use; where they differ, `states_of` and
+`open_source` return None and runs are played one by one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+
+_POOL = 4
+_MASK = (1 << 64) - 1
+_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645  # of PCG64's step
+
+
+class Source(NamedTuple):
+    """Hold what the rewards of simulated runs are drawn from."""
+
+    rng: np.random.Generator
+    words: Words  # [4] the state of rng in memory, or [0] where it is not to be written
+    states: Words  # [runs, 4] the state for each run of the call; no rows: rng draws for a single run, as it is
+
+
+class Children(NamedTuple):
+    """Name the streams of runs first .. first + number - 1 of a seed."""
+
+    seed: int
+    first: int
+    number: int
+
+    def generator(self, index: int) -> np.random.Generator:
+        """Make the generator of run first + index."""
+        sequence = np.random.SeedSequence(entropy=self.seed, spawn_key=(self.first + index,))
+        return np.random.Generator(np.random.PCG64(sequence))
+
+
+def single_source(rng: np.random.Generator) -> Source:
+    """Draw for one run from this generator."""
+    return Source(rng, np.zeros(0, dtype=np.uint64), np.zeros((0, 4), dtype=np.uint64))
+
+
+def open_source(children: Children) -> Source | None:
+    """Make a generator whose state a kernel can set to each of these streams; None where that is not possible."""
+    states = states_of(children)
+    if states is None:
+        return None
+    rng = children.generator(0)
+    address = ctypes.c_void_p.from_address(rng.bit_generator.ctypes.state_address).value
+    if address is None:
+        return None
+    words: Words = np.ctypeslib.as_array((ctypes.c_uint64 * 4).from_address(address))
+    return Source(rng, words, states) if np.array_equal(words, states[0]) else None
+
+
+def states_of(children: Children) -> Words | None:
+    """Compute the states (low, high, increment low, increment high) of PCG64, uint64 [number, 4]."""
+    seed, first, count = children
+    if first + count > 1 << 32:
+        return None
+    entropy = [seed & 0xFFFFFFFF]
+    while seed := seed >> 32:
+        entropy.append(seed & 0xFFFFFFFF)
+    entropy += [0] * (_POOL - len(entropy))
+    key = np.arange(first, first + count, dtype=np.uint32)
+    pool = _pool([*(np.full(count, word, dtype=np.uint32) for word in entropy), key])
+    # generate_state: eight words of 32 bits, in pairs.
+    halves, constant = [], 0x8B51F9DD
+    for i in range(8):
+        data = pool[i % _POOL] ^ np.uint32(constant)
+        constant = constant * 0x58F38DED & 0xFFFFFFFF
+        halves.append(_folded(data * np.uint32(constant)).astype(np.uint64))
+    four = [(halves[i] | (halves[i + 1] << np.uint64(32))).tolist() for i in range(0, 8, 2)]
+    states = np.empty((count, 4), dtype=np.uint64)
+    for i, (a, b, c, d) in enumerate(zip(*four)):
+        increment = (((c << 64 | d) << 1) | 1) & (_MASK << 64 | _MASK)
+        state = ((increment + (a << 64 | b)) * _MULTIPLIER + increment) & (_MASK << 64 | _MASK)
+        states[i] = state & _MASK, state >> 64, increment & _MASK, increment >> 64
+    said = children.generator(0).bit_generator.state["state"]
+    mine = [int(word) for word in states[0]]
+    same = said["state"] == mine[0] | mine[1] << 64 and said["inc"] == mine[2] | mine[3] << 64
+    return states if same else None
+
+
+def _folded(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Mix the upper half of each word into its lower half."""
+    folded: NDArray[np.uint32] = value ^ (value >> np.uint32(16))
+    return folded
+
+
+def _pool(entropy: list[NDArray[np.uint32]]) -> list[NDArray[np.uint32]]:
+    """Mix the entropy of each stream into a pool of four words, as SeedSequence does."""
+    constant = 0x43B0D7E5
+
+    def hashed(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        nonlocal constant
+        value = value ^ np.uint32(constant)
+        constant = constant * 0x931E8875 & 0xFFFFFFFF
+        value = value * np.uint32(constant)
+        return _folded(value)
+
+    def mixed(x: NDArray[np.uint32], y: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        return _folded(x * np.uint32(0xCA01F9DD) - y * np.uint32(0x4973F715))
+
+    pool = [hashed(word) for word in entropy[:_POOL]]
+    for source in range(_POOL):
+        for target in range(_POOL):
+            if source != target:
+                pool[target] = mixed(pool[target], hashed(pool[source]))
+    for word in entropy[_POOL:]:
+        for target in range(_POOL):
+            pool[target] = mixed(pool[target], hashed(word))
+    return pool

@@ -1,0 +1,76 @@
+"""One line that says how far a study is, on a terminal; nothing anywhere else."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from surepath.study.states import FAILED
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+EVERY = 0.2  # seconds
+
+
+def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
+    """Guess how many more trials the proof needs at most: the gap falls at least with the root of the trials.
+
+    Example:
+        >>> rough_trials_left(100, 0.2, 0.1), rough_trials_left(100, 0.05, 0.1), rough_trials_left(3, math.inf, 0.1)
+        (300, 0, None)
+    """
+    if trials < 1 or not math.isfinite(gap) or epsilon <= 0.0:
+        return None
+    more = trials * max((gap / epsilon) ** 2 - 1.0, 0.0)
+    if more > 1e12:
+        return None
+    digits = max(len(str(int(more))) - 2, 0)  # two figures are all that such a guess is worth
+    return round(more / 10.0**digits) * int(10**digits)
+
+
+def gap_in_words(gap: float, epsilon: float) -> str:
+    """Say how far the plan in hand can be from the best, beside what is wanted."""
+    return f"proven gap {gap:.3g}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
+
+
+class Progress:
+    """The line itself; with show=None only where standard error is a terminal."""
+
+    def __init__(self, study: Study, show: bool | None = None) -> None:
+        self._study = study
+        self._shown = sys.stderr.isatty() if show is None else show
+        self._next, self._used = 0.0, False
+        self._lock = threading.Lock()
+
+    def show(self, running: int) -> None:
+        """Write the line anew, five times a second at most."""
+        if not self._shown or time.monotonic() < self._next or not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._next = time.monotonic() + EVERY
+            sys.stderr.write(f"\r{self.text(running)}\x1b[K")
+            sys.stderr.flush()
+            self._used = True
+        finally:
+            self._lock.release()
+
+    def text(self, running: int) -> str:
+        """Put the state of the study into one line."""
+        study = self._study
+        gap, epsilon, trials = study.certified_gap, study.epsilon, study.evidence_trials
+        left = rough_trials_left(trials, gap, epsilon)
+        more = ", done" if study.done else "" if left is None else f", up to about {left:,} more"
+        failed = study._fold.tally.states[FAILED]
+        lost = f", {failed:,} failed" if failed else ""
+        return f"{trials:,} trials{lost}, {running} running: {gap_in_words(gap, epsilon)}{more}"
+
+    def close(self) -> None:
+        """End the line."""
+        if self._used:
+            sys.stderr.write(f"\r{self.text(0)}\x1b[K\n")
+            sys.stderr.flush()
+            self._used = False

@@ -1,0 +1,101 @@
+"""How a study stands: one small value for the command line, notebooks and whoever watches."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from surepath.model.plans import Plan
+from surepath.study.progress import rough_trials_left
+from surepath.study.states import RUNNING, STATES, WAITING
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+MOST_WAITING = 1_000_000
+
+
+class RunningTrial(NamedTuple):
+    """A trial whose lease is alive."""
+
+    number: int
+    worker: str
+    plan: Plan
+    asked: float
+    lease_until: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a study stands.
+
+    Attributes:
+        name, storage: Where it is; a password is not shown.
+        trials: How many were handed out, imported or told late.
+        states: How many are in each state.
+        settled: Trials up to the first one that still runs: what the proof is made of.
+        best_plan: The plan in hand.
+        certified_gap: How far it can be from the best, proven; infinite when nothing is.
+        epsilon, delta: What is asked for.
+        done: Whether that is proven.
+        rough_trials_left: A guess from how the gap falls; None when nothing can be said.
+        running: Trials whose lease is alive.
+        workers: Who runs them.
+        findings: What the rewards say against the declared noise, in sentences.
+        now: The storage's clock, in seconds since 1970.
+    """
+
+    name: str
+    storage: str
+    trials: int
+    states: dict[str, int]
+    settled: int
+    best_plan: Plan
+    certified_gap: float
+    epsilon: float
+    delta: float
+    done: bool
+    rough_trials_left: int | None
+    running: tuple[RunningTrial, ...]
+    workers: tuple[str, ...]
+    findings: tuple[str, ...]
+    now: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {**asdict(self), "running": [trial._asdict() for trial in self.running]}
+
+
+def read_status(study: Study) -> Status:
+    """Read how a study stands; the cost does not grow with its history."""
+    with study._lock:
+        study.sync()
+        fold = study._fold
+        waiting, now = study._read(lambda log: (len(log.queue(MOST_WAITING)), log.now()))
+        after = sorted(fold.window.values())
+        states = {state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES}
+        running = tuple(
+            RunningTrial(row.number, row.worker, study.mdp.plan(list(row.path)), row.asked, row.lease)
+            for row in after
+            if row.state == RUNNING
+        )
+        learner = fold.view  # looking must not change what the log decides
+        gap, epsilon = float(learner.certified_gap()), float(learner.epsilon)
+        left = 0 if learner.stopped else rough_trials_left(study.evidence_trials, gap, epsilon)
+        return Status(
+            name=study.name,
+            storage=study.storage.shown,
+            trials=fold.prefix + len(after),
+            states={**states, WAITING: waiting},
+            settled=fold.prefix,
+            best_plan=study.mdp.plan(learner.recommend()),
+            certified_gap=gap,
+            epsilon=epsilon,
+            delta=float(learner.delta),
+            done=bool(learner.stopped),
+            rough_trials_left=left,
+            running=running,
+            workers=tuple(sorted({trial.worker for trial in running})),
+            findings=tuple(str(finding.message) for finding in learner.findings()),
+            now=now,
+        )

@@ -1,0 +1,182 @@
+"""`surepath study run` with real processes: several workers, failures, budgets, Ctrl-C, a scheduler that ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surepath import Study
+from tests.cli.shell import SOURCE, shell
+from tests.cli.test_study_commands import problem
+
+TRIAL = """
+import os, random, sys
+chunk, model = sys.argv[1:3]
+assert os.environ["SUREPATH_STEP_CHUNK"] == chunk
+if random.random() < float(os.environ.get("BAD", "0")):
+    sys.exit("bad luck")
+print("working")
+print({"256": 0.5, "512": 0.7}[chunk] + random.gauss(0, 0.05), {"small": 0.4, "large": 0.7}[model])
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("SUREPATH_STORAGE", raising=False)
+    problem(tmp_path)
+    (tmp_path / "trial.py").write_text(TRIAL)
+    return tmp_path
+
+
+def create(folder: Path, *words: str) -> Study:
+    done = shell("study", "create", "problem.json", *words, folder=folder)
+    assert done.returncode == 0, done.stderr
+    return Study.load(str(folder / "study.db"))
+
+
+def run(folder: Path, *words: str, program: str = "trial.py {chunk} {model}") -> subprocess.CompletedProcess[str]:
+    return shell("study", "run", "--command", f"{sys.executable} {program}", *words, folder=folder)
+
+
+def rows(study: Study) -> list[Any]:
+    return study._read(lambda log: log.trials(1, 1000))
+
+
+def test_until_proven_then_nothing_more(here: Path) -> None:
+    study = create(here)
+    done = run(here, "--workers", "4")
+    assert done.returncode == 0, done.stderr
+    assert "best plan: chunk=512, model=large\nproven within 0." in done.stdout
+    assert done.stderr == ""  # no terminal, no progress line
+    assert study.done
+    assert len({row.worker for row in rows(study)}) == 1
+    again = run(here, "--json")
+    assert json.loads(again.stdout)["recorded"] == 0
+    assert json.loads(again.stdout)["best_plan"] == {"chunk": "512", "model": "large"}
+
+
+def test_two_runs_share_a_study(here: Path) -> None:
+    study = create(here, "--epsilon", "0.001")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    words = [sys.executable, "-m", "surepath", "study", "run", "--workers", "2", "--trials", "6"]
+    words += ["--command", f"{sys.executable} trial.py {{chunk}} {{model}}"]
+    both = [subprocess.Popen(words, cwd=here, env=environment, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(timeout=240) for process in both] == [0, 0]
+    assert [row.state for row in rows(study)] == ["complete"] * 12
+    assert len({row.worker for row in rows(study)}) == 2
+
+
+def test_a_budget_ends_with_a_forecast(here: Path) -> None:
+    create(here, "--epsilon", "0.001")
+    done = run(here, "--trials", "6", "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("6 trials run now; best plan so far: chunk=")
+    assert "50 more trials would" in done.stdout.splitlines()[-1]
+    facts = json.loads(run(here, "--trials", "2", "--json").stdout)
+    assert facts["forecast"]["more"] == 50
+    assert not facts["done"]
+
+
+def test_failures_are_kept_with_their_reason(here: Path) -> None:
+    study = create(here, "--epsilon", "0.001")
+    (here / "trial.py").write_text(
+        "import os, sys; print(0.5, flush=True);\n"
+        "if int(os.environ['SUREPATH_TRIAL']) % 2: sys.exit('lost the\\nconnection')\n"
+        "print(0.25)"
+    )
+    done = run(here, "--trials", "4", "--json")
+    assert done.returncode == 0, done.stderr
+    assert {state: n for state, n in json.loads(done.stdout)["states"].items() if n} == {"complete": 2, "partial": 2}
+    first, second, *_ = rows(study)
+    assert (first.state, first.rewards, first.note) == ("partial", (0.5,), "exit code 1: connection")
+    assert (second.state, second.rewards) == ("complete", (0.5, 0.25))
+
+
+def test_a_command_that_never_works_is_given_up(here: Path) -> None:
+    study = create(here)
+    (here / "trial.py").write_text("import tourch")
+    done = run(here)
+    assert done.returncode == 3
+    assert done.stderr == (
+        "error: the first 10 trials all failed, the last one with: exit code 1: "
+        "ModuleNotFoundError: No module named 'tourch'\n"
+    )
+    assert [row.state for row in rows(study)] == ["failed"] * 10
+
+
+def test_a_score_that_is_none_ends_the_run(here: Path) -> None:
+    create(here)
+    (here / "trial.py").write_text("print('nan 0.5')")
+    done = run(here)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: trial 1: the reward at stage 0 ('chunk') is nan")
+
+
+SLOW = """
+import os, subprocess, sys, time
+other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+name = os.environ["SUREPATH_TRIAL"]
+open(name + ".part", "w").write(f"{os.getpid()} {other.pid}")
+os.rename(name + ".part", name + ".pids")
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_interrupt_gives_all_trials_back(here: Path, number: signal.Signals, workers: int) -> None:
+    study = create(here)
+    (here / "trial.py").write_text(SLOW)
+    words = ["study", "run", "--workers", str(workers), "--command", f"{sys.executable} trial.py"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surepath", *words],
+        cwd=here,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 120
+    while len(list(here.glob("*.pids"))) < workers and time.monotonic() < end:
+        assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
+        time.sleep(0.1)
+    pids = [int(word) for file in here.glob("*.pids") for word in file.read_text().split()]
+    assert len(pids) == 2 * workers
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "interrupted; running trials were given back, all that was told is kept\n"
+    assert [row.state for row in rows(study)] == ["cancelled"] * workers
+    end = time.monotonic() + 30
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(alive, pids))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_status_watches_a_run(here: Path) -> None:
+    create(here)
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    watch = subprocess.Popen(
+        [sys.executable, "-m", "surepath", "study", "status", "--watch", "--every", "0.1"],
+        cwd=here, env=environment, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert run(here, "--workers", "2").returncode == 0
+    said, _ = watch.communicate(timeout=120)
+    assert watch.returncode == 0
+    lines = said.splitlines()
+    assert lines[0].startswith("trials: ")
+    assert any(line.endswith(": done") for line in lines[-5:])

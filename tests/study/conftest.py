@@ -1,0 +1,78 @@
+"""Storages for tests: memory, a SQLite file, and a schema of its own on a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from surepath.study.storage.contract import Storage
+from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
+from tests.study.postgres import Server, programs
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    if programs() is None:
+        pytest.skip("PostgreSQL is not installed; make system installs it")
+    running = Server()
+    yield running
+    running.remove()
+
+
+@pytest.fixture
+def postgres(server: Server) -> str:
+    """The address of an empty database."""
+    return empty_database(server)
+
+
+def empty_database(server: Server) -> str:
+    """Create a database on a server and return its address."""
+    import psycopg
+
+    name = f"study_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+    return server.url.rpartition("/")[0] + f"/{name}"
+
+
+class Clock:
+    """Time that moves when told to."""
+
+    def __init__(self) -> None:
+        self.time = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def opening(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[], Storage]]:
+    """A function that opens the same place as often as called, as another process would."""
+    opened: list[Storage] = [MemoryStorage(clock)] if kind == "memory" else []
+    url = f"sqlite:///{tmp_path / 'study.db'}" if kind == "sqlite" else ""
+    if kind == "postgresql":
+        url = request.getfixturevalue("postgres")
+
+    def open_it() -> Storage:
+        if kind == "memory":
+            return opened[0]
+        opened.append(SqlStorage(url, clock))
+        return opened[-1]
+
+    yield open_it
+    for storage in opened:
+        storage.close()

@@ -1,0 +1,264 @@
+"""Every storage keeps the contract of `storage/contract.py`: memory, SQLite, PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from surepath.errors import StorageError, StudyError
+from surepath.study.storage.contract import Storage
+from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
+from tests.study.conftest import Clock
+
+RECORD = StudyRecord("one", "{}", "hash", "{}", "{}", 1_700_000_000.123456, "0.1")
+Opening = Callable[[], Storage]
+
+
+def trial(number: int, state: str = "running", **parts: Any) -> TrialRow:
+    return TrialRow(number, state, (0, number), "asked", **{"lease": 10.0 * number, "worker": "w", **parts})
+
+
+@pytest.fixture
+def storage(opening: Opening) -> Storage:
+    place = opening()
+    place.create(RECORD)
+    return place
+
+
+class TestContract:
+    def test_a_study_is_given_back_as_it_was(self, storage: Storage, opening: Opening) -> None:
+        assert opening().load("one") == RECORD
+        storage.create(RECORD)  # the very same: a repeated call
+        other = StudyRecord("one", "{}", "other", "{}", "{}", 1.0, "0.1")
+        with pytest.raises(StudyError, match="already exists"):
+            storage.create(other)
+        storage.create(StudyRecord("a'b%c\u00e9", "{}", "h", "{}", "{}", 2.0, "0.1"))
+        assert opening().names() == ["a'b%c\u00e9", "one"]
+        with pytest.raises(StudyError, match="there is no study 'ome' here"):
+            storage.load("ome")
+
+    def test_rows_are_given_back_as_they_were(self, storage: Storage, opening: Opening) -> None:
+        rewards = (0.1, 1 / 3, -1e-300, 1e15, 2.0**-1074)
+        row = trial(
+            1, rewards=rewards, of=7, asked=1_700_000_000.123457, told=1_700_000_000.7, note="\u00e9'\n", request="r"
+        )
+        with storage.writing("one") as log:
+            log.add_trials([row, trial(2), trial(3)])
+            log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
+            log.add_to_queue(QueueRow(0, (5, 6), "queued", 3, 2.5))
+            log.save_snapshot(SnapshotRow(2, 1, 1, b"\x00\xff'"))
+        with opening().reading("one") as log:
+            assert log.trial(1) == row._replace(change=1)
+            assert [found.number for found in log.trials(2, 10)] == [2, 3]
+            assert [found.number for found in log.trials(-5, 2)] == [1, 2]
+            assert log.trial(4) is None
+            assert log.trial(0) is None
+            assert log.last_number() == 3
+            assert log.last_change() == 1
+            assert log.created() == RECORD.created
+            assert log.actions_after(0) == [ActionRow(1, 0, "tighten", "0.5", 1.5, 1)]
+            assert log.actions_after(1) == []
+            assert [found._replace(number=0) for found in log.queue(9)] == [QueueRow(0, (5, 6), "queued", 3, 2.5)]
+            assert log.snapshot(1) == SnapshotRow(2, 1, 1, b"\x00\xff'")
+            assert log.snapshot(2) is None
+            assert (log.snapshot_prefix(1), log.snapshot_prefix(2)) == (2, 0)
+            assert [found.number for found in log.trials_of(7)] == [1]
+            assert [found.number for found in log.trials_of_request("r")] == [1]
+            assert log.trials_of_request("s") == []
+
+    def test_numbers_have_no_gaps(self, storage: Storage) -> None:
+        for rows in ([trial(2)], [trial(1), trial(3)], [trial(1), trial(1)]):
+            with pytest.raises(StorageError, match="cannot follow trial"), storage.writing("one") as log:
+                log.add_trials(rows)
+        with pytest.raises(StorageError, match="cannot follow action"), storage.writing("one") as log:
+            log.add_action(ActionRow(2, 0, "tighten", "0.5", 1.5))
+        with storage.reading("one") as log:
+            assert (log.last_number(), log.last_change(), log.actions_after(0)) == (0, 0, [])
+
+    def test_a_settled_trial_never_changes(self, storage: Storage) -> None:
+        states = ("complete", "partial", "failed", "expired", "cancelled")
+        with storage.writing("one") as log:
+            log.add_trials([trial(i, state, rewards=(0.5,)) for i, state in enumerate(states, start=1)])
+        for number in range(1, 7):  # there is no trial 6
+            with pytest.raises(StorageError, match="settled"), storage.writing("one") as log:
+                log.update_trial(trial(number, "failed"))
+        with storage.reading("one") as log:
+            assert [row.state for row in log.trials(1, 9)] == list(states)
+
+    def test_an_update_changes_what_may_change_alone(self, storage: Storage) -> None:
+        with storage.writing("one") as log:
+            log.add_trials([trial(1)])
+        with storage.writing("one") as log:
+            log.update_trial(TrialRow(1, "partial", (9, 9), "late", 4, (0.5,), "v", 3.0, 99.0, 5.0, "note", "request"))
+        with storage.reading("one") as log:
+            assert log.trial(1) == TrialRow(
+                1, "partial", (0, 1), "asked", None, (0.5,), "w", 0.0, 99.0, 5.0, "note", None, 2
+            )
+
+    def test_what_raises_leaves_nothing(self, storage: Storage, opening: Opening) -> None:
+        with storage.writing("one") as log:
+            log.add_trials([trial(1)])
+            log.add_to_queue(QueueRow(0, (1, 2), "queued"))
+        with pytest.raises(ZeroDivisionError), storage.writing("one") as log:  # noqa: PT012
+            log.update_trial(trial(1, "failed"))
+            log.add_trials([trial(2)])
+            log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
+            log.take_from_queue(log.queue(1)[0].number)
+            log.add_to_queue(QueueRow(0, (3, 4), "queued"))
+            log.save_snapshot(SnapshotRow(1, 0, 1, b"x"))
+            assert log.first_time("r")
+            1 / 0
+        with opening().reading("one") as log:
+            assert log.trials(1, 9) == [trial(1)._replace(change=1)]
+            assert [row.path for row in log.queue(9)] == [(1, 2)]
+            assert (log.actions_after(0), log.snapshot(1), log.last_change()) == ([], None, 1)
+        with storage.writing("one") as log:
+            assert log.first_time("r")
+
+    def test_changes_are_listed_in_their_order(self, storage: Storage, opening: Opening) -> None:
+        other = opening()
+        with storage.writing("one") as log:
+            log.add_trials([trial(1), trial(2), trial(3)])
+        with other.writing("one") as log:
+            log.update_trial(trial(2, "failed"))
+        with storage.writing("one") as log:
+            assert [row.number for row in log.trials_changed_after(0, 9)] == [1, 3, 2]
+            log.add_trials([trial(4)])
+            log.update_trial(trial(1, "failed"))
+            assert log.last_change() == 2  # of what is committed
+            assert log.change() == 3
+        with storage.writing("one") as log:
+            log.save_snapshot(SnapshotRow(1, 0, 1, b"x"))  # a cache is no change
+            log.queue(1)
+        with other.reading("one") as log:
+            assert log.last_change() == 3
+            assert [(row.change, row.number) for row in log.trials_changed_after(0, 9)] == [
+                (1, 3),
+                (2, 2),
+                (3, 1),
+                (3, 4),
+            ]
+            assert [row.number for row in log.trials_changed_after(1, 1)] == [2]
+            assert log.trials_changed_after(3, 9) == []
+
+    def test_a_writer_sees_its_own_rows(self, storage: Storage) -> None:
+        with storage.writing("one") as log:
+            log.add_trials([trial(1, of=9, request="r"), trial(2)])
+            log.update_trial(trial(1, "failed"))
+            assert [row.state for row in log.trials(1, 9)] == ["failed", "running"]
+            assert [row.number for row in log.trials_of(9)] == [1]
+            assert [row.number for row in log.trials_of_request("r")] == [1]
+            assert [row.number for row in log.expired(1_000.0, 9)] == [2]
+            assert log.last_number() == 2
+            number = log.add_to_queue(QueueRow(0, (1,), "queued"))
+            assert [row.number for row in log.queue(9)] == [number]
+
+    def test_the_queue_has_two_ends(self, storage: Storage) -> None:
+        with storage.writing("one") as log:
+            for path, front in (((1,), False), ((2,), False), ((3,), True), ((4,), True)):
+                log.add_to_queue(QueueRow(0, path, "queued"), front=front)
+        with storage.writing("one") as log:
+            assert [row.path for row in log.queue(9)] == [(4,), (3,), (1,), (2,)]
+            log.take_from_queue(log.queue(2)[1].number)
+        with storage.reading("one") as log:
+            assert [row.path for row in log.queue(2)] == [(4,), (1,)]
+
+    def test_leases_end(self, storage: Storage) -> None:
+        with storage.writing("one") as log:
+            log.add_trials([trial(1, lease=30.0), trial(2, lease=10.0), trial(3, lease=20.0), trial(4, "failed")])
+        with storage.reading("one") as log:
+            assert [row.number for row in log.expired(20.5, 9)] == [2, 3]
+            assert [row.number for row in log.expired(99.0, 1)] == [1]
+            assert log.expired(10.0, 9) == []
+
+    def test_a_request_comes_a_first_time_once(self, storage: Storage, opening: Opening) -> None:
+        with storage.writing("one") as log:
+            assert log.first_time("r")
+        with opening().writing("one") as log:
+            assert not log.first_time("r")
+            assert log.first_time("s")
+
+    def test_the_newest_snapshot_replaces_the_others_of_its_format(self, storage: Storage) -> None:
+        for prefix, format in ((1, 1), (2, 2), (3, 1)):
+            with storage.writing("one") as log:
+                log.save_snapshot(SnapshotRow(prefix, 0, format, bytes([prefix])))
+        with storage.reading("one") as log:
+            assert log.snapshot(1) == SnapshotRow(3, 0, 1, b"\x03")
+            assert log.snapshot(2) == SnapshotRow(2, 0, 2, b"\x02")
+
+    def test_writers_wait_for_each_other_and_readers_for_nobody(self, storage: Storage, opening: Opening) -> None:
+        entered, leave, order = threading.Event(), threading.Event(), []
+
+        def first() -> None:
+            with storage.writing("one") as log:
+                log.add_trials([trial(1)])
+                entered.set()
+                leave.wait(10)
+                order.append("first")
+
+        def second() -> None:
+            with opening().writing("one") as log:
+                order.append("second")
+                log.add_trials([trial(log.last_number() + 1)])
+
+        threads = [threading.Thread(target=first), threading.Thread(target=second)]
+        threads[0].start()
+        assert entered.wait(10)
+        threads[1].start()
+        with opening().reading("one") as log:  # neither waits nor sees what is not committed
+            assert log.last_number() == 0
+            assert log.trials(1, 9) == []
+            assert order == []
+        leave.set()
+        for thread in threads:
+            thread.join(20)
+        assert order == ["first", "second"]
+        with storage.reading("one") as log:
+            assert [row.number for row in log.trials(1, 9)] == [1, 2]
+
+    def test_many_writers_lose_nothing(self, storage: Storage, opening: Opening) -> None:
+        def work() -> None:
+            place = opening()
+            for _ in range(10):
+                with place.writing("one") as log:
+                    log.add_trials([trial(log.last_number() + 1)])
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        with storage.reading("one") as log:
+            assert [row.number for row in log.trials(1, 99)] == list(range(1, 61))
+            assert log.last_change() == 60
+
+    def test_studies_are_apart_and_can_be_deleted(self, storage: Storage, opening: Opening) -> None:
+        storage.create(StudyRecord("two", "{}", "hash", "{}", "{}", 2.0, "0.1"))
+        for name in ("one", "two"):
+            with storage.writing(name) as log:
+                log.add_trials([trial(1, of=3, request="r")])
+                log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
+                log.add_to_queue(QueueRow(0, (1,), "queued"))
+                log.save_snapshot(SnapshotRow(1, 0, 1, b"x"))
+                assert log.first_time("r")
+        storage.delete("one")
+        assert opening().names() == ["two"]
+        with pytest.raises(StudyError, match="there is no study 'one'"), storage.reading("one"):
+            pass
+        storage.create(StudyRecord("one", "{}", "hash", "{}", "{}", 3.0, "0.1"))
+        with storage.writing("one") as log:
+            assert (log.last_number(), log.queue(9), log.actions_after(0), log.snapshot(1)) == (0, [], [], None)
+            assert log.first_time("r")
+            assert log.created() == 3.0
+        with storage.reading("two") as log:
+            assert log.last_number() == 1
+
+    def test_the_clock_is_the_storages(self, storage: Storage, opening: Opening, clock: Clock) -> None:
+        clock.time = 5.5
+        with storage.reading("one") as log:
+            assert log.now() == 5.5
+        with opening().writing("one") as written:
+            assert written.now() == 5.5

@@ -1,0 +1,94 @@
+"""Pilots: plays that reach every option, estimates that are right on average, warnings that mean something."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from surepath import MDP, Study
+from surepath.cli.main import app
+from surepath.errors import StudyError
+from surepath.study.pilot import SAFETY, Pilot, pilot_paths, read_pilot
+from surepath.study.sheets import read_past
+from tests.strategies import mdps
+
+STEPS = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v", "w"]})
+
+
+@settings(max_examples=50, deadline=None)
+@given(mdps(), st.integers(1, 3))
+def test_every_option_is_played_often_enough(mdp: MDP, plays: int) -> None:
+    visits = np.zeros(mdp.n_arcs, dtype=np.int64)
+    for path in pilot_paths(mdp, plays):
+        visits[mdp.check_path(path)] += 1
+    assert (visits[~mdp.is_known] >= plays).all()
+    assert len(pilot_paths(mdp, plays)) <= plays * max(1, int((~mdp.is_known).sum()))
+
+
+def played(noise: float, seed: int, plays: int = 6, drift: float = 0.0, shared: float = 0.0) -> Pilot:
+    rng = np.random.default_rng(seed)
+    trials = []
+    for i, path in enumerate(pilot_paths(STEPS, plays)):
+        both = shared * rng.normal()
+        trials.append((path, 0.1 * path + noise * rng.normal(size=2) + drift * i + both))
+    return read_pilot(STEPS, trials)
+
+
+def test_the_noise_is_estimated_and_its_interval_holds() -> None:
+    found = [played(0.2, seed) for seed in range(300)]
+    for step in (0, 1):
+        inside = [one.steps[step].low <= 0.2 <= one.steps[step].high for one in found]
+        assert 0.91 <= np.mean(inside) <= 0.985
+        assert np.mean([one.steps[step].deviation ** 2 for one in found]) == pytest.approx(0.04, rel=0.05)
+    assert all(one.sigma == SAFETY * max(step.high for step in one.steps) for one in found)
+    assert np.mean([one.sigma is not None and one.sigma >= 0.2 for one in found]) == 1.0
+    assert np.mean([bool(one.warnings) for one in found]) <= 0.03
+
+
+def test_what_a_sigma_cannot_describe_is_told() -> None:
+    assert any("drift: scores rise" in words for words in played(0.1, 0, drift=0.05).warnings)
+    linked = [played(0.05, seed, plays=10, shared=0.3).warnings for seed in range(10)]
+    assert np.mean([any("dependence" in word for word in words) for words in linked]) >= 0.9
+    trials = [(path, [0.0, 0.01 * (i % 3)]) for i, path in enumerate(pilot_paths(STEPS, 10))]
+    trials[7] = (trials[7][0], [0.0, 5.0])
+    assert any("heavy tails" in words for words in read_pilot(STEPS, trials).warnings)
+
+
+def test_too_little_gives_no_suggestion() -> None:
+    assert read_pilot(STEPS, [([0, 2], [1.0, 2.0])]).sigma is None
+    assert read_pilot(STEPS, [([0, 2], [1.0]), ([0, 2], [3.0])]).steps[0].deviation == pytest.approx(np.sqrt(2))
+    with pytest.raises(StudyError, match="holds no scores yet"):
+        read_pilot(STEPS, [])
+
+
+def test_a_pilot_by_hand_and_by_command_becomes_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    STEPS.save("p.json")
+    run = CliRunner().invoke(app, ["pilot", "p.json", "--plays", "2"], catch_exceptions=False)
+    assert "fill in the scores" in run.stdout
+    sheet = Path("pilot.csv").read_text()
+    assert CliRunner().invoke(app, ["pilot", "p.json"], catch_exceptions=True).exit_code != 0  # still empty
+    rng = np.random.default_rng(0)
+    lines = sheet.splitlines()
+    filled = [lines[0]] + [line[:-1] + f"{rng.normal():.3f},{rng.normal():.3f}" for line in lines[1:]]
+    Path("pilot.csv").write_text("\n".join(filled) + "\n")
+    answer = json.loads(CliRunner().invoke(app, ["pilot", "p.json", "--json"], catch_exceptions=False).stdout)
+    assert answer["trials"] == len(filled) - 1
+    assert answer["suggested_sigma"] > 0
+    script = "import random; print(random.gauss(0, 1), random.gauss(0, 1))"
+    Path("trial.py").write_text(script)
+    told = CliRunner().invoke(
+        app, ["pilot", "p.json", "--csv", "run.csv", "--plays", "2", "--command", "python3 trial.py {a}"]
+    )
+    assert "Suggestion: sigma" in told.stdout
+    assert "surepath study create p.json --sigma" in told.stdout
+    study = Study.create(STEPS, "memory", epsilon=0.5, delta=0.1, sigma=2.0)
+    past, _ = read_past(study.mdp, Path("run.csv").read_text(), "run.csv")
+    assert study.import_trials([(one.plan, one.rewards) for one in past]) == len(past)
+    assert study.learner.visits.min() >= 2

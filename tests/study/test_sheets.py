@@ -1,0 +1,228 @@
+"""Results by CSV: what is read, what is refused with its line, one transaction for a whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surepath import MDP, Study
+from surepath.errors import ConflictError, RewardError, StudyError, SurepathError
+from surepath.study.past import import_past
+from surepath.study.sheets import read_past, read_sheet, sheet_text
+from surepath.study.storage.contract import Storage
+from surepath.study.telling import Result
+from tests.study.worlds import STEPS, new_study
+
+HEAD = "number,plan.model,plan.prompt,score.model,score.prompt\n"
+
+
+def asked(n: int = 4, **options: Any) -> tuple[Study, str]:
+    study = new_study(epsilon=1e-6, **options)
+    return study, sheet_text(study.mdp, study.ask(n))
+
+
+def tell(study: Study, text: str, name: str = "plate.csv") -> tuple[list[str], list[int]]:
+    sheet = read_sheet(study.mdp, text, name)
+    return study.tell_many(sheet.results), sheet.empty
+
+
+def states(study: Study) -> list[str]:
+    return [row.state for row in study._read(lambda log: log.trials(1, 1000))]
+
+
+def test_a_sheet_has_the_plans_and_empty_scores() -> None:
+    _, text = asked(2)
+    assert text == HEAD + "1,small,short,,\n2,large,short,,\n"
+
+
+def test_a_cycle() -> None:
+    study, text = asked(4)
+    lines = text.splitlines()
+    lines[1] += "x"  # replaced below
+    filled = [lines[0], lines[1][:-2] + "0.5,0.25", lines[2][:-1] + "0.5,Failed", lines[3][:-1] + "failed,", lines[4]]
+    text = "\n".join(filled)
+    assert tell(study, text) == (["told", "told", "told"], [4])
+    assert states(study) == ["complete", "partial", "failed", "running"]
+    assert tell(study, text) == (["repeated", "repeated", "repeated"], [4])
+    row = study._read(lambda log: log.trial(2))
+    assert row is not None
+    assert (row.rewards, row.note) == ((0.5,), "failed at step prompt")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            "1,small,short,0.5,0.5\n2,large,short,0.5,abc\n",
+            "line 3: score.prompt must be a number, or failed, not 'abc'",
+        ),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5,nan\n", "line 3: score.prompt must be a number"),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5,1e999\n", "line 3: score.prompt must be a number"),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5,1_0\n", "line 3: score.prompt must be a number"),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5,\n", "line 3: score.prompt is empty"),
+        ("1,small,short,0.5,0.5\n2,large,short,,0.5\n", "line 3: score.model is empty"),
+        (
+            "1,small,short,0.5,0.5\n2,large,short,failed,0.5\n",
+            "line 3: score.model says failed, but score.prompt after",
+        ),
+        ("1,small,short,0.5,0.5\n9,large,short,0.5,0.5\n", "line 3: there is no trial 9; the last one is 4"),
+        ("1,small,short,0.5,0.5\n2,small,short,0.5,0.5\n", "line 3: trial 2 is the plan .*'large'.*, not .*'small'"),
+        ("1,small,short,0.5,0.5\n2,larg,short,0.5,0.5\n", "line 3: .* has no option 'larg'"),
+        ("1,small,short,0.5,0.5\n,large,short,0.5,0.5\n", "line 3: number must be the number of a trial, not ''"),
+        ("1,small,short,0.5,0.5\n-2,large,short,0.5,0.5\n", "line 3: number must be"),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5\n", "line 3 has 4 cells; the header has 5 columns"),
+        ("1,small,short,0.5,0.5\n1,small,short,0.5,0.6\n", "line 3: trial 1 was already recorded as"),
+        ('1,small,short,0.5,0.5\n2,"large,short,0.5,0.5\n', "line 3 is not valid CSV"),
+    ],
+)
+def test_a_wrong_row_is_named_and_nothing_is_taken(rows: str, words: str) -> None:
+    study, _ = asked(4)
+    with pytest.raises((StudyError, RewardError), match=f"plate.csv, {words}"):
+        tell(study, HEAD + rows)
+    assert set(states(study)) == {"running"}
+
+
+def test_every_storage_takes_all_of_a_sheet_or_nothing(opening: Callable[[], Storage]) -> None:
+    study, text = asked(4, storage=opening())
+    wrong = text.replace(",,", ",0.5,0.5").replace("4,large", "9,large")
+    with pytest.raises(StudyError, match="line 5: there is no trial 9"):
+        tell(study, wrong)
+    assert states(Study.load(opening())) == ["running"] * 4
+    tell(study, text.replace(",,", ",0.5,0.5"))
+    assert states(Study.load(opening())) == ["complete"] * 4
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        ("", "is empty; its first line names the columns: number, score.model, score.prompt"),
+        ("number,score.model\n", "lacks the column 'score.prompt'"),
+        ("number,score.model,score.prompts\n", "lacks the column 'score.prompt'.*score.prompts"),
+        ("score.model,score.prompt\n", "lacks the column 'number'"),
+        ("number,score.model,score.prompt,score.model\n", "names the column 'score.model' twice"),
+    ],
+)
+def test_wrong_headers(head: str, words: str) -> None:
+    study, _ = asked(1)
+    with pytest.raises(StudyError, match=f"plate.csv {words}"):
+        tell(study, head)
+
+
+def test_columns_in_any_order_and_company() -> None:
+    study, _ = asked(2)
+    text = "operator,score.prompt,number,note,score.model\n# a remark\nann,0.25,1,,0.5\n\nbob,failed,2,spilled,0.5\n"
+    assert tell(study, text)[0] == ["told", "told"]
+    first, second = study._read(lambda log: log.trials(1, 2))
+    assert first.rewards == (0.5, 0.25)
+    assert (second.rewards, second.note) == ((0.5,), "spilled")
+
+
+def test_what_spreadsheets_write() -> None:
+    study, _ = asked(2)
+    text = "number;score.model;score.prompt\r\n1;0,5;-1,25\r\n2;1;2\r\n"
+    assert tell(study, text)[0] == ["told", "told"]
+    assert [row.rewards for row in study._read(lambda log: log.trials(1, 2))] == [(0.5, -1.25), (1.0, 2.0)]
+
+
+def test_lines_are_counted_through_quoted_line_breaks() -> None:
+    study, _ = asked(2)
+    text = 'number,score.model,score.prompt,note\n1,0.5,0.5,"two\nlines"\n2,x,0.5,\n'
+    with pytest.raises(RewardError, match=r"plate\.csv, line 4: score\.model"):
+        tell(study, text)
+
+
+def test_known_scores_are_filled_in() -> None:
+    edges = [
+        {"stage": 0, "state": "a", "action": "x", "next_state": "b", "known": 0.5},
+        {"stage": 0, "state": "a", "action": "y", "next_state": "b", "sigma": 0.1},
+        {"stage": 1, "state": "b", "action": "p", "sigma": 0.1},
+        {"stage": 1, "state": "b", "action": "q", "sigma": 0.1},
+    ]
+    mdp = MDP.from_edges(edges)
+    study = new_study(mdp=mdp, epsilon=1e-6)
+    study.enqueue({0: "x", 1: "p"})
+    text = sheet_text(mdp, study.ask(4))
+    assert "x,p,0.5,\n" in text
+    assert len(read_sheet(mdp, text, "s").empty) == 4  # a score that is known anyway is not filled in by anybody
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if ",x," in line)
+    filled = "\n".join([lines[0], lines[at].replace("0.5,", ",") + "0.7"])
+    assert tell(study, filled)[0] == ["told"]
+    assert study._read(lambda log: log.trial(at)).rewards == (0.5, 0.7)  # type: ignore[union-attr]
+
+
+def test_a_late_sheet_is_kept() -> None:
+    study, text = asked(1, lease=0.01)
+    import time
+
+    time.sleep(0.05)
+    study.sync()
+    assert states(study) == ["expired"]
+    filled = text.replace(",,", ",0.5,0.5")
+    assert tell(study, filled)[0] == ["late"]
+    assert tell(study, filled)[0] == ["repeated"]
+    assert states(study) == ["expired", "complete"]
+
+
+def test_results_of_a_program() -> None:
+    study, _ = asked(2)
+    assert study.tell_many([Result(1, [0.5, 0.5]), Result(2, [0.5], failed=True, note="why")]) == ["told", "told"]
+    with pytest.raises(ConflictError, match=r"^trial 1 was"):
+        study.tell_many([Result(1, [0.5, 0.6])])
+
+
+# Past results ------------------------------------------------------------------------------------------------------
+
+
+def test_past_results_are_trials(tmp_path: Path) -> None:
+    study = new_study(epsilon=1e-6)
+    file = tmp_path / "past.csv"
+    file.write_text("model,prompt,score.model,score.prompt\nlarge,long,0.9,0.8\nsmall,long,0.2,\nsmall,short,,\n")
+    assert import_past(study, file) == (2, 0, 1)
+    assert import_past(study, file) == (0, 2, 1)  # a second time it would count twice
+    first, second = study._read(lambda log: log.trials(1, 9))
+    assert (first.state, first.source, first.rewards) == ("complete", "imported", (0.9, 0.8))
+    assert (second.state, second.rewards, second.note) == ("partial", (0.2,), "imported from past.csv")
+    assert study.evidence_trials == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model,score.model,score.prompt\nlarge,0.5,0.5\n", "past.csv lacks the column 'plan.prompt'"),
+        ("model,prompt,score.model,score.prompt\nlarge,long,0.5,0.5\nlarge,lon,0.5,0.5\n", "line 3: .*'lon'"),
+        ("model,prompt,score.model,score.prompt\nlarge,long,0.5,1e300\n", "line 2: the reward at stage 1"),
+    ],
+)
+def test_wrong_past_results(tmp_path: Path, text: str, words: str) -> None:
+    study = new_study()
+    (tmp_path / "past.csv").write_text(text)
+    with pytest.raises(SurepathError, match=words):
+        import_past(study, tmp_path / "past.csv")
+    assert len(study) == 0
+
+
+cells = st.sampled_from(
+    ["", "1", "2", "small", "large", "short", "0.5", "failed", "nan", "-", '"', "#", "é", "\n", "9" * 30]
+)
+tables = st.lists(st.lists(cells | st.text(max_size=3), min_size=1, max_size=6), max_size=5)
+
+
+@given(
+    tables, st.sampled_from([HEAD, "", "number;score.model;score.prompt\n", "score.model,score.prompt,model,prompt\n"])
+)
+def test_any_text_is_read_or_refused_in_words(table: list[list[str]], head: str) -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1)
+    text = head + "\n".join(",".join(row) for row in table)
+    for read in (read_sheet, read_past):
+        words = ""
+        try:
+            read(mdp, text, "plate.csv")
+        except SurepathError as error:
+            words = str(error)
+        assert not words or words.startswith("plate.csv")

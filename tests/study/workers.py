@@ -1,0 +1,160 @@
+"""Processes that work on a study as users' workers do, for tests that kill them, crowd them or stop their server."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surepath import MDP
+from surepath.errors import StoppedError
+from surepath.study import Study
+from surepath.study.storage import statements as sql
+from surepath.study.storage.sql import SqlStorage
+from surepath.study.storage.sql_log import SqlWriting
+
+FORK = multiprocessing.get_context("fork")
+SCORES = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.1, "equal to c": 0.5}
+STEPS = {"first": ["a", "b"], "second": ["c", "d"], "third": ["a", "c"]}
+ENDLESS = {**STEPS, "second": ["c", "equal to c"]}  # two best plans: with a small epsilon it takes for ever
+
+
+def new_study(storage: Any, steps: dict[str, list[str]] = STEPS, **settings: Any) -> Study:
+    """Create a study of eight plans."""
+    given = {"epsilon": 0.02, "delta": 0.1, "sigma": 0.3, "lease": 60, **settings}
+    return Study.create(MDP.from_steps(steps), storage, "work", **given)
+
+
+def rewards_of(trial: Any, seed: int = 0) -> list[float]:
+    """Draw a trial's scores; the same trial scores the same whoever runs it."""
+    noise = np.random.default_rng([seed, trial.number]).normal(scale=0.3, size=len(trial.plan))
+    return [SCORES[option] + float(x) for option, x in zip(trial.plan.values(), noise)]
+
+
+def work(place: str | Study, notes: str, trials: int | None = None) -> None:
+    """Run trials until the study is done or `trials` were run; note what was handed out and what was acknowledged.
+
+    Args:
+        place: An address, or a study that this process inherits from its parent.
+        notes: A file to append to.
+        trials: How many.
+    """
+    file = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        study = place if isinstance(place, Study) else Study.load(place)
+        count = 0
+        while trials is None or count < trials:
+            try:
+                trial = study.ask()
+            except StoppedError:
+                return
+            os.write(file, (json.dumps(["asked", trial.number]) + "\n").encode())
+            rewards = rewards_of(trial)
+            study.tell(trial, rewards)
+            os.write(file, (json.dumps(["told", trial.number, rewards]) + "\n").encode())
+            count += 1
+    except BaseException:
+        os.write(file, (json.dumps(["error", traceback.format_exc()]) + "\n").encode())
+        os._exit(1)
+
+
+def start(place: str | Study, notes: Path, trials: int | None = None) -> Any:
+    """Start a worker."""
+    process = FORK.Process(target=work, args=(place, str(notes), trials), daemon=True)
+    process.start()
+    return process
+
+
+def kill(process: Any) -> bool:
+    """End a worker as a power failure would; False when it had ended already."""
+    process.kill()
+    process.join()
+    return bool(process.exitcode == -signal.SIGKILL)
+
+
+def read_notes(notes: Path) -> dict[str, list[Any]]:
+    """Read what the workers noted, by kind."""
+    found: dict[str, list[Any]] = {"asked": [], "told": [], "error": []}
+    for line in notes.read_text().splitlines():
+        entry = json.loads(line)
+        found[entry[0]].append(entry[1:])
+    return found
+
+
+def check_nothing_lost(url: str, notes: dict[str, list[Any]]) -> None:
+    """Compare the log with what was acknowledged and with a fold of its own; a replay must give the same."""
+    study = Study.load(url)
+    study.sync()
+    with study.storage.reading(study.name) as log:
+        rows = log.trials(1, 10**9)
+        last = log.last_number()
+    assert [row.number for row in rows] == list(range(1, last + 1))
+    by_number = {row.number: row for row in rows}
+    late = {row.of: row for row in rows if row.source == "late"}
+    assert len(late) == sum(row.source == "late" for row in rows)  # none counted twice
+    for number, rewards in notes["told"]:
+        row = by_number[number]
+        told = row if row.state == "complete" else late[number]
+        assert list(told.rewards) == rewards, number
+    prefix = rows[: study._fold.prefix]
+    assert all(row.settled for row in prefix)
+    visits, sums = np.zeros(study.mdp.n_arcs, dtype=int), np.zeros(study.mdp.n_arcs)
+    for row in prefix:
+        for arc, reward in zip(row.path, row.rewards):
+            visits[arc] += 1
+            sums[arc] += reward
+    assert study.learner.visits.tolist() == visits.tolist()
+    np.testing.assert_allclose(study.learner.sums, sums, rtol=1e-9)
+    forget_snapshots(url)
+    replay = Study.load(url)
+    replay.sync()
+    assert replay._fold.digest == study._fold.digest
+    assert replay.learner.sums.tolist() == study.learner.sums.tolist()
+    assert replay.learner.active.tolist() == study.learner.active.tolist()
+    assert replay.best_plan == study.best_plan
+    if not study.done:
+        assert replay._fold.choose(3).tolist() == study._fold.choose(3).tolist()
+    assert replay.done == study.done
+    study.close()
+    replay.close()
+
+
+def forget_snapshots(url: str) -> None:
+    """Delete the cache."""
+    storage = SqlStorage(url)
+    with storage.writing("work") as log:
+        assert isinstance(log, SqlWriting)
+        log.run(sql.DROP_SNAPSHOTS, the_format=1)
+    storage.close()
+
+
+def states_of(url: str) -> Counter[str]:
+    """Count the trials of a log by state."""
+    study = Study.load(url)
+    with study.storage.reading(study.name) as log:
+        return Counter(row.state for row in log.trials(1, 10**9))
+
+
+def in_child(do: Callable[[], Any]) -> Any:
+    """Run a function in a process of its own; return what it returns, or the name and words of what it raised."""
+    parent, child = FORK.Pipe()
+
+    def run() -> None:
+        try:
+            child.send(do())
+        except BaseException as error:
+            child.send((type(error).__name__, str(error)))
+
+    process = FORK.Process(target=run)
+    process.start()
+    answer = parent.recv() if parent.poll(60) else None
+    process.join()
+    return answer
