@@ -133,7 +133,7 @@ def panels(frames: Frames) -> list[Panel]:
     states, actions, horizon, epsilon, _ = CROSSING
     title = f"S = {states}, A = {actions}, H = {horizon}, epsilon = {epsilon:g}"
     series = limits_of(frames["crossing"].sort("delta"), "delta")
-    return [*found, Panel(title, DELTA_AXIS, "episodes", series, x_falls=True)]
+    return [*found, Panel(title, DELTA_AXIS, "episodes", series, y_log=False, x_falls=True)]
 
 
 def limits_of(one: polars.DataFrame, x: str) -> list[Series]:
