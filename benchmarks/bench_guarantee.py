@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from tests.learners.challenger.test_guarantee import CASES, QUICK, wrong
+from typing import Any
+
+from tests.learners.challenger.test_guarantee import BY_EXCURSIONS, BY_TIES, CASES, QUICK, ties_alone, wrong
 
 from surepath import Challenger
 
+DELTAS = (0.1, 0.5, 0.9)
+
 
 def main() -> None:
-    """Print wrong answers case by case, and in all, at two deltas."""
-    print(f"{'H':>3} {'arcs':>5} {'epsilon':>8} {'runs':>6} {'wrong, 0.1':>11} {'wrong, 0.5':>11}  settings")
-    total, failed = 0, {0.1: 0, 0.5: 0}
-    for instance, epsilon, runs, settings in CASES:
+    """Print wrong answers case by case, and in all, at three deltas."""
+    heads = "".join(f" {f'wrong, {delta}':>11}" for delta in DELTAS)
+    print(f"{'H':>3} {'arcs':>5} {'epsilon':>8} {'runs':>6}{heads}  settings")
+    total, failed = 0, dict.fromkeys(DELTAS, 0)
+    cases: list[tuple[Any, float, int, dict[str, Any]]] = [
+        *CASES,
+        *((instance, 0.0, runs, {}) for instance, runs in BY_EXCURSIONS),
+        *((instance, epsilon, runs, {"bound": "ties alone"}) for instance, epsilon, runs in BY_TIES),
+    ]
+    for instance, epsilon, runs, settings in cases:
         found = {}
         for delta in failed:
-            learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, **{**QUICK, **settings})
+            own = {"bound": ties_alone(instance, epsilon, delta)} if "bound" in settings else settings
+            learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, **{**QUICK, **own})
             found[delta] = wrong(learner, instance, runs)
             failed[delta] += found[delta]
         total += runs
         mdp, words = instance.mdp, ", ".join(map(str, settings.values())) or "defaults"
-        counts = f"{found[0.1]:>11} {found[0.5]:>11}"
-        print(f"{mdp.horizon:>3} {mdp.n_arcs:>5} {epsilon:>8g} {runs:>6,} {counts}  {words}")
-    share = {delta: count / total for delta, count in failed.items()}
-    print(f"all {total:,} runs at each delta: {share[0.1]:.2%} wrong at 0.1, {share[0.5]:.2%} at 0.5")
+        counts = "".join(f" {count:>11}" for count in found.values())
+        print(f"{mdp.horizon:>3} {mdp.n_arcs:>5} {epsilon:>8g} {runs:>6,}{counts}  {words}", flush=True)
+    shares = ", ".join(f"{count / total:.2%} wrong at {delta}" for delta, count in failed.items())
+    print(f"all {total:,} runs at each delta: {shares}")
 
 
 if __name__ == "__main__":

@@ -74,6 +74,17 @@ def test_two_runs_share_a_study(here: Path) -> None:
     assert len({row.worker for row in rows(study)}) == 2
 
 
+def test_a_budget_ends_with_a_forecast(here: Path) -> None:
+    create(here, "--epsilon", "0.001")
+    done = run(here, "--trials", "6", "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("6 trials run now; best plan so far: chunk=")
+    assert "50 more trials would" in done.stdout.splitlines()[-1]
+    facts = json.loads(run(here, "--trials", "2", "--json").stdout)
+    assert facts["forecast"]["more"] == 50
+    assert not facts["done"]
+
+
 def test_failures_are_kept_with_their_reason(here: Path) -> None:
     study = create(here, "--epsilon", "0.001")
     (here / "trial.py").write_text(

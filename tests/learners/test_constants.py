@@ -50,7 +50,18 @@ def test_a_bare_capital_means_one_number() -> None:
 def test_places_in_arrays_are_read_from_the_table() -> None:
     """No file imports a row or a place by its bare name; what is no index may be."""
     values = {"BIG", "HALF_BIG", "NO_PERIODS", "PERIODS", "PERIODS_AFTER_DROP"}  # per_arc
-    values |= {"HALF_NORMAL", "NORMAL", "INTERVAL", "UNIFORM_PRIOR", "DETOUR", "NO_PRIOR", "RIVAL", "OWN"}  # challenger
+    values |= {
+        "HALF_NORMAL",
+        "NORMAL",
+        "INTERVAL",
+        "SHIFTED",
+        "UNIFORM_PRIOR",
+        "DETOUR",
+        "NO_PRIOR",
+        "EXCURSION",
+        "RIVAL",
+        "OWN",
+    }  # challenger
     assert len(TABLES) == 3
     for file in FILES:
         for name, module in bare_capitals(file.read_text(encoding="utf-8")).items():

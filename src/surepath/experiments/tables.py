@@ -44,10 +44,10 @@ def overview(comparison: polars.DataFrame, form: str = "markdown") -> str:
     body = []
     for learner in comparison["learner"].unique(maintain_order=True).to_list():
         own = comparison.filter(comparison["learner"] == learner)
-        cut = ">=" if own["censored"].max() > 0 else ""
-        wrong = own["wrong"].drop_nulls()
+        cut = ">=" if (own["censored"] > 0).any() else ""
+        wrong = own["wrong"].drop_nulls().to_list()
         cells = [shown(learner), f"{own.height:,}", f"{own['runs'].sum():,}", f"{cut}{_geometric(own['mean']):,.0f}"]
-        cells.append(f"{wrong.max():.2%}" if len(wrong) else "")
+        cells.append(f"{max(wrong):.2%}" if wrong else "")
         if against:
             ratios = own["ratio"].drop_nulls()
             cells.append(f"{_geometric(ratios):.3g}" if len(ratios) else "")

@@ -54,9 +54,10 @@ def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
         raise PathError(f"a plan is a mapping {{step: option}}, not {plan!r}")
     first = _parts(mdp, 0)
     if first is not None and WHOLE not in plan:
-        if set(map(str, plan)) != set(first):
+        given = {str(step): str(option) for step, option in plan.items()}
+        if given.keys() != first.keys():
             raise PathError(f"a plan here has the steps {', '.join(map(repr, first))}, not {plan!r}")
-        plan = {WHOLE: whole_label({str(step): str({str(k): v for k, v in plan.items()}[step]) for step in first})}
+        plan = {WHOLE: whole_label({step: given[step] for step in map(str, first)})}
     taken: dict[int, Any] = {}
     for key, option in plan.items():
         stage = step_number(mdp, key, PathError)

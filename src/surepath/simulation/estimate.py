@@ -179,7 +179,8 @@ def curve_epsilons(drawn: Worlds, epsilon: float) -> list[float]:
     least = epsilon / 2 if epsilon > 0 else wide / 64
     if not wide > least > 0:
         return [epsilon] if epsilon > 0 else []
-    return np.unique([*np.geomspace(least, wide, CURVE_POINTS - 1), *([epsilon] if epsilon > 0 else [])])[::-1].tolist()
+    aims = {float(aim) for aim in np.geomspace(least, wide, CURVE_POINTS - 1)} | ({epsilon} if epsilon > 0 else set())
+    return sorted(aims, reverse=True)
 
 
 def values_of(mdp: MDP, weight: FloatArray) -> float:

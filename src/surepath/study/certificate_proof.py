@@ -17,7 +17,7 @@ import numpy as np
 from surepath._types import BoolArray, IntArray
 from surepath.model.paths import on_open_paths
 from surepath.study.fold import Fold
-from surepath.study.plain_bound import Sums
+from surepath.study.plain_bound_entries import Sums
 from surepath.study.plain_bound_of import NO_GUARANTEE, Checker, checker_of
 from surepath.study.replay import moments
 from surepath.study.storage.records import ActionRow, TrialRow

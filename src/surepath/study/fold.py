@@ -84,6 +84,7 @@ class Fold:
                 self._take(rows)
         else:
             self._take(log.trials_changed_after(self.change, _ALL))
+        self._advance()  # there may be decisions and no trial
         self.change = last
         self.seconds += time.perf_counter() - begun
 

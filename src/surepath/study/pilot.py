@@ -66,7 +66,7 @@ def pilot_paths(mdp: MDP, plays: int) -> IntArray:
     """Choose paths that play every option to be learned at least `plays` times, int [n, H]; few, and evenly spread."""
     count = whole("plays", plays, low=1, high=MOST_PLAYS)
     visits = np.zeros(mdp.n_arcs, dtype=np.int64)
-    paths = []
+    paths: list[IntArray] = []
     while True:
         need = np.where(mdp.is_known, 0, np.maximum(count - visits, 0)).astype(np.float64)
         if not need.any():
@@ -80,15 +80,16 @@ def pilot_paths(mdp: MDP, plays: int) -> IntArray:
 
 def read_pilot(mdp: MDP, trials: Sequence[tuple[ArrayLike, ArrayLike]]) -> Pilot:
     """Estimate the noise from trials, (path, rewards) each in the order they were played; rewards may be a prefix."""
-    stage, arc, value, order = [], [], [], []
+    scores: list[tuple[int, int, int, float]] = []  # stage, arc, trial, reward
     for i, (path, rewards) in enumerate(trials):
         arcs, seen = mdp.check_path(path), np.asarray(rewards, dtype=np.float64)
         for h, reward in enumerate(seen.tolist()):
             if not mdp.is_known[arcs[h]]:
-                stage.append(h), arc.append(int(arcs[h])), value.append(reward), order.append(i)
-    if not arc:
+                scores.append((h, int(arcs[h]), i, reward))
+    if not scores:
         raise StudyError("the pilot holds no scores yet")
-    stages, arcs_, values, orders = np.array(stage), np.array(arc), np.array(value), np.array(order)
+    stages, arcs_, orders = np.array([score[:3] for score in scores], dtype=np.int64).T
+    values = np.array([score[3] for score in scores])
     counts = np.bincount(arcs_, minlength=mdp.n_arcs)
     means = np.bincount(arcs_, values, mdp.n_arcs) / np.maximum(counts, 1)
     rest = values - means[arcs_]

@@ -8,6 +8,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from surepath.study.states import FAILED
+
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
@@ -15,7 +17,7 @@ EVERY = 0.2  # seconds
 
 
 def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
-    """Guess how many more trials the proof needs: the gap falls with the root of the trials.
+    """Guess how many more trials the proof needs at most: the gap falls at least with the root of the trials.
 
     Example:
         >>> rough_trials_left(100, 0.2, 0.1), rough_trials_left(100, 0.05, 0.1), rough_trials_left(3, math.inf, 0.1)
@@ -61,8 +63,10 @@ class Progress:
         study = self._study
         gap, epsilon, trials = study.certified_gap, study.epsilon, study.evidence_trials
         left = rough_trials_left(trials, gap, epsilon)
-        more = ", done" if study.done else "" if left is None else f", about {left:,} more"
-        return f"{trials:,} trials, {running} running: {gap_in_words(gap, epsilon)}{more}"
+        more = ", done" if study.done else "" if left is None else f", up to about {left:,} more"
+        failed = study._fold.tally.states[FAILED]
+        lost = f", {failed:,} failed" if failed else ""
+        return f"{trials:,} trials{lost}, {running} running: {gap_in_words(gap, epsilon)}{more}"
 
     def close(self) -> None:
         """End the line."""

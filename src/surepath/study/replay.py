@@ -13,7 +13,7 @@ from surepath.learners.base import Learner
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.study.fold import EXCLUDE, Fold
-from surepath.study.plain_bound import Sums
+from surepath.study.plain_bound_entries import Sums
 from surepath.study.plain_bound_of import Checker
 from surepath.study.states import FAILED, PARTIAL, WORST
 from surepath.study.storage.records import ActionRow, TrialRow

@@ -212,7 +212,6 @@ class Runner:
         self._abandoned.set()
         if self._abandon is not None:
             self._abandon()
-        self._study._start_over()
         try:
             for request in list(self._running):
                 for number in self._study._numbers_of(request):

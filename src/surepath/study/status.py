@@ -79,7 +79,7 @@ def read_status(study: Study) -> Status:
             for row in after
             if row.state == RUNNING
         )
-        learner = fold.learner
+        learner = fold.view  # looking must not change what the log decides
         gap, epsilon = float(learner.certified_gap()), float(learner.epsilon)
         left = 0 if learner.stopped else rough_trials_left(study.evidence_trials, gap, epsilon)
         return Status(

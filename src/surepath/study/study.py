@@ -38,6 +38,7 @@ from surepath.study.trial import Trial
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
+    from surepath.study.forecast import Forecast
     from surepath.study.status import Status
 
 T = TypeVar("T")
@@ -187,11 +188,6 @@ class Study:
                     return
                 self._read(self._catch_up)
 
-    def _start_over(self) -> None:
-        """Fold the log anew when next asked: an interrupt may have come in the middle of a fold."""
-        with self._lock:
-            self._fold._reset()
-
     def _numbers_of(self, request: str) -> list[int]:
         return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
 
@@ -219,6 +215,7 @@ class Study:
                 self.sync()
             attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
             while (rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0))) is None:
+                self._write(expire)
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
@@ -491,7 +488,13 @@ class Study:
     def _repr_html_(self) -> str:
         from surepath.study.render import html_page
 
-        return html_page(self.status())
+        return html_page(self.status(), self.learner)
+
+    def watch(self, every: float = 1.0) -> None:
+        """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
+        from surepath.study.watching import watch
+
+        watch(self, every)
 
     @property
     def digest(self) -> str:
@@ -505,6 +508,18 @@ class Study:
         from surepath.study.certificate import make
 
         return make(self)
+
+    def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
+        """Guess by simulation how many trials are left, and what `more` further ones would prove; two seconds long."""
+        from surepath.study.forecast import forecast
+
+        return forecast(self, more, draws, seed)
+
+    def explain(self) -> str:
+        """Say in words what is known: the plan, what is proven, what stands against it, what to look at."""
+        from surepath.study.explain import explain
+
+        return explain(self)
 
     def __len__(self) -> int:
         """Number of trials handed out, imported or told late."""

@@ -10,7 +10,7 @@ import numpy as np
 from surepath._types import BoolArray
 from surepath.study.certificate_proof import LOG, MOMENTS, NOTHING, REPLAY, SUMS
 from surepath.study.fold import Fold
-from surepath.study.plain_bound import Sums
+from surepath.study.plain_bound_entries import Sums
 from surepath.study.plain_bound_of import UNCHECKED, Checker, checker_of
 from surepath.study.replay import PlainLog, moments, walk
 from surepath.study.tally import LEFT_OUT, MARKED

@@ -67,7 +67,56 @@ CASES: list[tuple[Instance, float, int, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("delta", [0.1, 0.5])
+def ties_alone(instance: Instance, epsilon: float, delta: float) -> dict[str, Any]:
+    """A bound of one entry, the one for ties, with all of delta."""
+    bound = Challenger(instance.mdp, epsilon, delta, instance.sigma).bound
+    return {**bound, "entries": [{**bound["entries"][-1], "weight": 1.0}]}
+
+
+# Instance, epsilon, runs: the best itself by single excursions, where every wrong path is one or more of them away; and
+# the entry for ties by itself, on small gaps.
+BY_EXCURSIONS = [
+    (options(1, 2, 0.5), 2000),
+    (options(1, 4, 0.8), 1000),
+    (options(3, 2, 0.7), 1500),
+    (options(6, 2, 1.0), 700),
+    (two_roads(4, 1.0), 700),
+]
+BY_TIES = [(options(1, 2, 0.31), 0.3, 2500), (options(3, 2, 0.51), 0.5, 1500), (two_roads(6, 1.02), 1.0, 1000)]
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.5, 0.9])
+def test_single_excursions_keep_the_guarantee(delta: float) -> None:
+    failed = runs = 0
+    for instance, count in BY_EXCURSIONS:
+        learner = Challenger(instance.mdp, 0.0, delta, instance.sigma, **QUICK)  # type: ignore[arg-type]
+        own = wrong(learner, instance, count)
+        assert not is_above(own, count, delta), instance.mdp
+        failed, runs = failed + own, runs + count
+    assert binomtest(failed, runs, delta, alternative="less").pvalue < 1e-6
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.5, 0.9])
+def test_the_entry_for_ties_keeps_the_guarantee_alone(delta: float) -> None:
+    for instance, epsilon, count in BY_TIES:
+        bound = ties_alone(instance, epsilon, delta)
+        learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, bound=bound, **QUICK)  # type: ignore[arg-type]
+        own = wrong(learner, instance, count)
+        assert not is_above(own, count, delta), instance.mdp
+        assert binomtest(own, count, delta, alternative="less").pvalue < 1e-6
+
+
+def test_without_the_constant_of_an_excursion_it_fails() -> None:
+    """Sixty stages, each decided by itself: what each pays must allow for all of them."""
+    instance, delta, runs = options(60, 2, 1.0), 0.5, 120
+    learner = Challenger(instance.mdp, 0.0, delta, 1.0, repeat=0.1, patience=0.1)
+    assert not is_above(wrong(learner, instance, runs), runs, delta)
+    learner.pairs.c[OWN] = learner.pairs.c[RIVAL]
+    learner.pairs = learner.pairs._replace(toll=np.zeros_like(learner.pairs.toll))
+    assert is_above(wrong(learner, instance, runs), runs, delta)
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.5, 0.9])
 def test_the_failure_rate_stays_below_delta(delta: float) -> None:
     failed = runs = 0
     for instance, epsilon, count, settings in CASES:
@@ -132,7 +181,7 @@ def test_without_the_union_over_paths_it_fails() -> None:
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     entries = np.ones_like(learner.pairs.cost)
     bare = learner.pairs._replace(
-        prior=np.full_like(learner.pairs.prior, UNIFORM_PRIOR), log_paths=0.0, cost=entries * np.log(1 / delta)
+        prior=np.full_like(learner.pairs.prior, UNIFORM_PRIOR), toll=0 * entries, cost=entries * np.log(1 / delta)
     )
     learner.pairs = bare
     assert is_above(wrong(learner, instance, runs), runs, delta)

@@ -30,8 +30,19 @@ def other_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipe, "EXACT", (9000.0, 300.0, 20.0, 2.0))
     monkeypatch.setattr(recipe, "EXACT_WEIGHTS", (0.1, 0.2, 0.3, 0.4))
     monkeypatch.setattr(recipe, "RHO", 0.2)
+    monkeypatch.setattr(recipe, "TIES_WEIGHT", 0.2)
+    monkeypatch.setattr(recipe, "STEADINESS", 3.0)
     monkeypatch.setattr(recipe, "RATIO", 1.5)
     monkeypatch.setattr(recipe, "LEAST", 3.0)
+
+
+def assert_same(mine: Any, theirs: Any) -> None:
+    """Equal bit by bit, tuples of arrays part by part."""
+    if isinstance(mine, tuple):
+        for one, other in zip(mine, theirs, strict=True):
+            assert_same(one, other)
+    else:
+        assert np.array_equal(np.asarray(mine), np.asarray(theirs))
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -45,8 +56,7 @@ def test_old_settings_decide_as_before_under_new_defaults(
     other_defaults(monkeypatch)
     again = build(settings, instance.mdp)
     assert isinstance(again, Challenger)
-    for mine, theirs in zip(learner.pairs, again.pairs):
-        assert np.array_equal(np.asarray(mine), np.asarray(theirs)) if isinstance(mine, np.ndarray) else mine == theirs
+    assert_same(learner.pairs, again.pairs)
     after = simulate(again, instance, runs=4, seed=5, budget=4000)
     for what in ("tau", "path", "gap", "reason", "eliminated"):
         assert getattr(before, what).tolist() == getattr(after, what).tolist()
@@ -81,12 +91,17 @@ def _set(bound: dict[str, Any], place: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("entries.0.weight", 0.9, "the weights of a bound must sum to at most 1, not 1.1"),
+        ("entries.0.weight", 0.9, "the weights of a bound must sum to at most 1, not 1.14"),
         ("entries.1.weight", -0.1, "the weight of an entry must be above 0, not -0.1"),
         ("entries.0.scale", -4.0, "the scale of an entry must be above 0, not -4"),
         ("entries.0.kind", "halfnormal", "kind of entry 'halfnormal' is not known (did you mean \"half-normal\"?)"),
         ("entries.0.kind", "normal", 'an entry of kind "normal" does not belong to widths "one-sided"'),
         ("entries.0.prior", "none", 'an entry of kind "half-normal" cannot have the prior "none"'),
+        ("entries.0.prior", "excursion", 'either all entries of a bound have the prior "excursion" or none has'),
+        ("entries.3.trials", -4.0, "the trials of an entry must be above 0, not -4"),
+        ("entries.3.slope", 0.0, "the slope of an entry must be above 0, not 0"),
+        ("entries.3.steadiness", -1, "the steadiness of an entry must be above 0, not -1"),
+        ("entries.3.flow", "designed", "flow of an entry 'designed' is not known (did you mean \"design\"?)"),
         ("entries", [], "the entries of a bound are a list of at least one"),
         ("entries.0.c", 3.0, "entry of the bound must have exactly the keys"),
         ("rival.factor", 0.0, "the factor of the rival must be above 0, not 0"),

@@ -13,9 +13,18 @@ from surepath import MDP, Challenger
 from surepath.learners import tasks
 from surepath.learners.challenger.conjugate import LEAST_Y, MOST_Y, conjugate, conjugate_table
 from surepath.learners.challenger.pair_bound import pair_bound
-from surepath.learners.challenger.state import DETOUR
 from tests.learners.worlds import with_known
-from tests.naive.challenger import Entry, Twin, detour_prior, h_star, uniform_prior
+from tests.naive.challenger import (
+    Entry,
+    Twin,
+    choices,
+    detour_prior,
+    excursion_prior,
+    excursions,
+    h_star,
+    most_choices,
+    uniform_prior,
+)
 from tests.naive.paths import all_paths
 from tests.strategies import arc_values, mdps
 
@@ -32,7 +41,7 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
         mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < 0.4, arc_values(mdp, seed, kind), np.nan))
     options: dict[str, Any] = {
         "widths": str(rng.choice(["one-sided", "one-sided", "two-sided", "per-arc"])),
-        "prior": str(rng.choice(["detour", "uniform", "both"])),
+        "prior": str(rng.choice(["auto", "detour", "excursion", "uniform", "both"])),
         "epsilon": float(rng.choice([0.0, 0.2, 1.0])),
         "delta": float(rng.choice([0.01, 0.5])),
         "sigma": rng.choice([0.0, 0.05, 0.3, 1.0], size=mdp.n_arcs),
@@ -41,6 +50,9 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
     learner = Challenger(mdp, **options)
     seen = learner._seen
     seen.visits[:] = np.exp(rng.uniform(0, rng.choice([3, 8]), mdp.n_arcs)).astype(int)
+    if rng.random() < 0.3 and np.isfinite(learner.pairs.planned):  # as planned for ties, more or less
+        planned = learner.pairs.planned * learner.pairs.flow * rng.uniform(0.7, 2.0, mdp.n_arcs)
+        seen.visits[:] = 1 + np.minimum(planned, 1e9).astype(int)
     seen.sums[:] = seen.visits * (arc_values(mdp, seed, kind) + rng.choice([0, 0.1]) * rng.standard_normal(mdp.n_arcs))
     for path in all_paths(mdp):
         learner._work.path[:] = path
@@ -51,13 +63,13 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
 def twin_of(learner: Challenger) -> Twin:
     pairs, seen = learner.pairs, learner._seen
     entries = [
-        Entry(c, float(cost), "detour" if prior == DETOUR else "uniform")
-        for c, cost, prior in zip(np.swapaxes(pairs.c, 0, 1), pairs.cost, pairs.prior)
+        Entry(c, float(cost), entry["prior"], entry["kind"], tilt)
+        for c, cost, entry, tilt in zip(np.swapaxes(pairs.c, 0, 1), pairs.cost, learner.bound["entries"], pairs.tilt)
     ]
     mdp = learner.mdp
     mean = np.where(mdp.is_known, learner.known_gain, seen.sums / seen.visits)
     alive = seen.alive.copy()
-    return Twin(mdp, learner.sigma, seen.visits.copy(), mean, alive, entries, learner.widths, pairs.rho)
+    return Twin(mdp, learner.sigma, seen.visits.copy(), mean, alive, entries, pairs.rho)
 
 
 def scales(learner: Challenger) -> np.ndarray:
@@ -87,12 +99,14 @@ def incumbent_of(learner: Challenger, twin: Twin) -> tuple[int, ...]:
 @settings(max_examples=100)
 @given(graphs, st.floats(0.01, 0.99))
 def test_priors_are_probabilities(mdp: MDP, rho: float) -> None:
-    paths = all_paths(mdp)
+    paths, most = all_paths(mdp), most_choices(mdp)
     for q in paths:
-        total = sum(detour_prior(mdp, p, q, rho) for p in paths)
-        # A state with two actions or more spends all of its probability, so walks sum to one.
-        assert total == pytest.approx(1.0, rel=1e-9)
-    assert uniform_prior(mdp) * len(paths) == pytest.approx(1.0)
+        total = sum(detour_prior(mdp, p, q, rho, most) for p in paths if p != q)
+        own = 1 - (1 - rho) ** choices(mdp, q)  # of all walks, those that leave q
+        assert total == pytest.approx(own / (1 - (1 - rho) ** most) if most else 0.0, rel=1e-9, abs=1e-12)
+        off = {(stage, arcs) for p in paths for stage, arcs, _ in excursions(mdp, q, p)}
+        assert sum(excursion_prior(mdp, arcs, most) for _, arcs in off) == pytest.approx(choices(mdp, q) / max(1, most))
+    assert uniform_prior(mdp) * (len(paths) - 1) <= 1 + 1e-12
 
 
 @settings(max_examples=60)
@@ -118,23 +132,27 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
     twin = twin_of(learner)
     p = incumbent_of(learner, twin)
     entry = twin.entries[j]
-    found = twin.bounds(entry, np.array([k]), p)
-    toll = 0.0 if learner.widths == "per-arc" else 1.0
+    found = twin.bounds(entry, np.array([k]), p, exact=False)
     y = learner._work.a[:, j].max(axis=0) / k
     safe_side = k * np.log(2) * (y > MOST_Y) + 0.01 * k * (
         (y > 0) & (y < LEAST_Y)
     )  # what the table may add beyond its ends
     wide = max(float(twin.arc_widths(entry, np.array([k]), side).sum()) for side in (0, 1))
     table = float(1e-5 * (k * mdp.n_arcs + 2 * wide) + 2 * safe_side.sum())
-    for e in set(range(mdp.n_arcs)) - set(p):
-        expected = -np.inf
-        for q, g in found.items():
-            if e in q:
-                quiet = not any(learner._work.a[0, j, x] > 0 for x in set(p) ^ set(q))
-                chance = detour_prior(mdp, p, q, twin.rho) if entry.prior == "detour" else uniform_prior(mdp)
-                expected = max(expected, g[0] + (toll * k * (entry.cost - np.log(chance)) if quiet else 0.0))
-        if expected == -np.inf:
+    through = {e: [float(g[0]) for q, g in found.items() if e in q] for e in set(range(mdp.n_arcs)) - set(p)}
+    compare(learner, through, constant, table)
+    constant = learner._act(tasks.ROW, limit=1)
+    single = twin.single_bounds(entry, np.array([k]), p, exact=False)
+    compare(learner, {e: [float(g[0]) for x, g in single.items() if e in x[1]] for e in through}, constant, table)
+
+
+def compare(learner: Challenger, through: dict[int, list[float]], constant: float, table: float) -> None:
+    """The largest of the enumerated bounds through each arc beside what the passes found."""
+    mdp, work = learner.mdp, learner._work
+    for e, bounds in through.items():
+        if not bounds:
             continue  # no remaining path uses it
+        expected = max(bounds)
         z = work.behind[mdp.source[e]] + work.weight[e] + work.ahead[mdp.target[e]] + constant
         rounding = 1e-9 * (1 + abs(expected))
         assert expected - rounding <= z <= expected + rounding + table
@@ -148,19 +166,22 @@ def test_the_check_never_passes_while_a_challenger_may_be_better(mdp: MDP, seed:
     passed = learner._act(tasks.CHECK) == 1.0
     twin = twin_of(learner)
     p = incumbent_of(learner, twin)
-    gap = max(twin.best_bounds(p, slopes_of(learner)).values(), default=0.0)
+    gap = twin.gap(p, slopes_of(learner))
     if passed:
         assert gap <= epsilon + 1e-9
     certified = learner._act(tasks.CERTIFY)
-    gap = max(twin.best_bounds(p, slopes_of(learner)).values(), default=0.0)
+    gap = twin.gap(p, slopes_of(learner))
     assert certified >= gap - 1e-9
-    learner._epsilon = certified * (1 + 1e-9) + 1e-12
+    if certified > 0:
+        learner._epsilon = certified * (1 + 1e-9) + 1e-12
+    else:
+        learner._epsilon = 0.0  # single excursions prove 0 and nothing above it
     assert learner._act(tasks.CHECK) == 1.0
 
 
 @settings(max_examples=100)
 @given(graphs, seeds)
-def test_every_path_through_an_eliminated_arc_had_a_bound_below_zero(mdp: MDP, seed: int) -> None:
+def test_every_excursion_through_an_eliminated_arc_had_a_bound_below_zero(mdp: MDP, seed: int) -> None:
     learner = learner_on(mdp, seed)
     before = twin_of(learner)
     learner._planned = False
@@ -168,8 +189,8 @@ def test_every_path_through_an_eliminated_arc_had_a_bound_below_zero(mdp: MDP, s
     p = incumbent_of(learner, before)
     gone = set(np.flatnonzero(~learner.active).tolist())
     assert not gone & set(p)
-    for q, g in before.best_bounds(p, slopes_of(learner)).items():
-        if gone & set(q):
+    for (_, arcs, _), g in before.best_single_bounds(p, slopes_of(learner)).items():
+        if gone & set(arcs):
             assert g < 0
 
 
@@ -190,10 +211,32 @@ def test_the_bound_shown_for_a_pair_is_the_enumerated_one(mdp: MDP, seed: int) -
     twin = twin_of(learner)
     learner._act(tasks.CERTIFY)
     p = incumbent_of(learner, twin)
+    by_excursion = twin.entries[0].prior == "excursion"
+    single = twin.best_single_bounds(p, slopes_of(learner)) if by_excursion else {}
     for q, g in list(twin.best_bounds(p, slopes_of(learner)).items())[:4]:
+        if by_excursion:
+            g = sum(single[stretch] for stretch in excursions(twin.mdp, p, q))
         shown = pair_bound(learner, np.array(q), np.array(p))
         margin = g - (twin.value(q) - twin.value(p))
         assert shown == pytest.approx(g, abs=1e-9 + 0.005 * margin)
+
+
+def test_the_shifted_mixture_has_the_width_of_its_closed_form() -> None:
+    """Integrate the tilt numerically, then take the conjugate on a fine grid of sums."""
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        n, c, mu = float(rng.integers(1, 60)), float(rng.uniform(5, 400)), float(rng.uniform(0.05, 1.5))
+        y = mu * float(rng.uniform(0.3, 2.0))
+        tilts = np.linspace(min(mu, y) - 9 / np.sqrt(c), max(mu, y) + 9 / np.sqrt(c), 8001)
+        law = np.exp(-c * (tilts - mu) ** 2 / 2)
+        law /= law.sum()
+        at_best = (n + c) * y - c * mu  # where the derivative of y s - log M(s) is 0
+        sums = at_best + np.linspace(-5, 5, 201) * np.sqrt(n + c)
+        exponents = tilts * sums[:, None] - tilts**2 * n / 2
+        top = exponents.max(axis=1)
+        log_m = top + np.log((law * np.exp(exponents - top[:, None])).sum(axis=1))
+        closed = n * y**2 / 2 + c * (mu - y) ** 2 / 2 + np.log(1 + n / c) / 2
+        assert (y * sums - log_m).max() == pytest.approx(closed, rel=1e-6, abs=1e-6)
 
 
 def test_the_table_never_lies_below_the_conjugate() -> None:

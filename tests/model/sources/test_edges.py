@@ -149,7 +149,7 @@ def test_frames_are_edge_tables() -> None:
     assert plain.sigma is not None
     frame = pandas.DataFrame(rows, columns=columns)
     assert MDP.from_edges(frame, sigma=3.0) == plain
-    assert MDP.from_edges(polars.DataFrame(rows, schema=columns, orient="row"), sigma=3.0) == plain
+    assert MDP.from_edges(polars.DataFrame(rows, schema=columns, orient="row"), sigma=3.0) == plain  # type: ignore[arg-type]
     numbered = pandas.DataFrame(
         {"stage": [0, 0, 1], "state": [0, 0, 1], "action": [0, 1, 0], "next_state": [1, 1, None]}
     )

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from surepath.cli._output import AsJson
+from surepath._text import shown
+from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Force, Name, Storage
+from surepath.cli.study._open import DEFAULT_STORAGE, Force, Name, Storage, load, refuse_existing
 
 
 @study.command("certificate")

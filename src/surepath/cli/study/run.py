@@ -51,10 +51,10 @@ def run(
     except KeyboardInterrupt:
         note(words)
         raise typer.Exit(INTERRUPTED) from None
-    _report(found, runner.recorded, trials, as_json)
+    _report(found, runner.recorded, as_json)
 
 
-def _report(found: Any, recorded: int, budget: int | None, as_json: bool) -> None:
+def _report(found: Any, recorded: int, as_json: bool) -> None:
     now = found.status()
     facts = {
         "recorded": recorded,
@@ -64,7 +64,9 @@ def _report(found: Any, recorded: int, budget: int | None, as_json: bool) -> Non
         "epsilon": now.epsilon,
         "states": now.states,
     }
+    forecast = None if now.done else found.forecast(MORE)
     if as_json:
+        facts["forecast"] = None if forecast is None else forecast.to_dict()
         print_json(facts)
         return
     typer.echo(f"{recorded:,} trials run now; best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}")
@@ -73,5 +75,7 @@ def _report(found: Any, recorded: int, budget: int | None, as_json: bool) -> Non
     else:
         sure = f"proven within {now.certified_gap:.3g} of the best, wrong with probability {now.delta:g} at most"
         typer.echo(sure if now.done else f"{sure}; wanted: {now.epsilon:g}")
+    if forecast is not None:
+        typer.echo(f"{forecast}")
     for finding in now.findings:
         note(f"finding: {finding}")

@@ -13,6 +13,7 @@ from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, plan_in_words
 
+MORE = 50  # trials that the forecast looks ahead
 MOST_SHOWN = 10  # running trials
 
 
@@ -20,21 +21,34 @@ MOST_SHOWN = 10  # running trials
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Go on until the answer is proven; Ctrl-C ends it.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    forecast: Annotated[
+        bool, typer.Option("--forecast", help="Also guess by simulation what further trials would bring.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Also say what stands against the best plan.")] = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """Say how a study stands: trials, the best plan so far, what is proven, who works on it."""
     found = load(storage, name)
+    _look(found, watch, every, as_json, forecast, explain)
+
+
+def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
     before = None
     while True:
         now = found.status()
         if (now.trials, now.states, now.epsilon) != before:
             before = (now.trials, now.states, now.epsilon)
+            guess = found.forecast(MORE) if forecast else None
             if as_json:
-                print_json(now.as_dict())
+                more = {} if guess is None else {"forecast": guess.to_dict()}
+                print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
             else:
-                typer.echo(text(now, brief=watch and not now.done))
+                lines = [text(now, brief=watch and not now.done)]
+                lines += [found.explain()] if explain else []
+                lines += [f"forecast: {guess}"] if guess is not None else []
+                typer.echo("\n".join(lines))
         if not watch or now.done:
             return
         time.sleep(every)
@@ -47,7 +61,7 @@ def text(now: Any, *, brief: bool = False) -> str:
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
-    left = "" if now.rough_trials_left is None or now.done else f", about {now.rough_trials_left:,} trials to go"
+    left = "" if now.rough_trials_left is None or now.done else f", up to about {now.rough_trials_left:,} more"
     if brief:
         return f"trials: {counts}; {gap}{left}"
     proven = math.isfinite(now.certified_gap)

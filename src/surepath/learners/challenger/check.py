@@ -6,8 +6,12 @@ incumbent; when z_e <= epsilon the arc is cleared and leaves the graph for the r
 first off-incumbent arc of q is cleared, the whole of q is still in the graph, so its G was <= epsilon. When no arc off
 the incumbent is left, stop. Any subset of rows keeps the guarantee, so a quick check may look at three of them.
 
-Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). It is judged only while
-nothing has been cleared: later the best path itself may have left the graph.
+Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). The same holds where z_e is
+the largest G of a single excursion through e: no excursion of the best path is a loss. It is judged only while nothing
+has left the graph: later the best path itself may have.
+
+With epsilon = 0 and the excursion prior, z_e is that of single excursions for the stop as well: each excursion of the
+best path is cleared for itself, so each is no gain, and neither is their sum.
 
 Guarantee: both hold at all times at once, with probability 1 - delta, under any sampling rule (the theorem).
 """
@@ -17,15 +21,47 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, inner_kernel
+from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge
-from surepath.learners.challenger.state import INTERVAL, RIVAL, Evidence, Pairs, Scratch
+from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
+from surepath.learners.processes.gaussian_size import HIDDEN
+from surepath.learners.processes.learned import BERNSTEIN
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
 NO_ROW, PASSED = -1, -2
 
+# What `judge` does with a row: eliminate by single excursions; eliminate, and mark what is cleared; or drop what is.
+ELIMINATE, MARK, TAKE_OUT = range(3)
+
+REACH, MOST_ROWS = 4, 24  # slopes of a SHIFTED entry beyond that of the mean visits; and in all
+
 SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
+
+
+@inner_kernel
+def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int) -> int:
+    """Rows of a SHIFTED entry: the planned slope over the part of the planned visits that has been made.
+
+    From the least such part of an arc, where every pair is sure to be covered, to the mean one and somewhat beyond.
+    Twice the planned slope is the most that can prove epsilon, so while visits are few there is no row at all.
+    """
+    visits, precision, least = 0.0, 0.0, np.inf
+    for e in range(len(seen.visits)):
+        if seen.alive[e] and work.a[RIVAL, j, e] > 0.0:
+            visits += seen.visits[e]
+            precision += pairs.c[RIVAL, j, e]
+            least = min(least, seen.visits[e] / pairs.c[RIVAL, j, e])
+    mean = visits / precision
+    k = min(2.0, 1.0 / (pairs.plan[j, 1] * least)) * pairs.plan[j, 0]
+    low = pairs.plan[j, 0] / (pairs.plan[j, 1] * mean * pairs.ratio**REACH)
+    for _ in range(MOST_ROWS):
+        if k < low:
+            break
+        work.grid[rows, 0], work.grid[rows, 1] = j, k
+        rows += 1
+        k /= pairs.ratio
+    return rows
 
 
 @inner_kernel
@@ -52,6 +88,9 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
             rows += 1
         if high == -np.inf:
             break
+        if pairs.kind[j] == SHIFTED:
+            rows = shifted_rows(pairs, seen, work, j, rows)
+            continue
         if pairs.kind[j] == INTERVAL:
             work.grid[rows, 0], work.grid[rows, 1] = j, 1.0
             rows += 1
@@ -79,16 +118,21 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     return rows
 
 
+@hot_kernel
+def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
+    """Whether entry j clears by single excursions: if each is no gain, neither is their sum; but for epsilon 0 only."""
+    return bool(pairs.prior[j] == EXCURSION and epsilon == 0.0)
+
+
 @inner_kernel
-def judge(
-    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, dropping: Whole
-) -> float:
-    """One row: eliminate (when not dropping) or drop what is cleared; returns the largest z, -inf if none is left.
+def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole) -> float:
+    """One row: eliminate, mark or drop; returns the largest z, -inf if none is left.
 
     work.path[0] is set to the arc where the largest z is reached, or -1.
     """
     first, target = graph.first, graph.target
-    constant = challenge(graph, pairs, seen, work, row)
+    single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
+    constant = challenge(graph, pairs, seen, work, row, single)
     top, where = -np.inf, -1
     value = 0.0
     for h in range(len(work.incumbent)):
@@ -111,12 +155,12 @@ def judge(
                     z = np.inf  # through a wall; or no number, which proves nothing
             if z > top:
                 top, where = z, e
-            if z < -rounding and dropping == 0:
+            if z < -rounding and what != TAKE_OUT:
                 seen.alive[e] = False
                 work.live[e] = False
-            elif z <= limit:
+            elif z <= limit and what != ELIMINATE:
                 work.cleared[e] = True
-                if dropping == 1:
+                if what == TAKE_OUT:
                     work.live[e] = False
     work.path[0] = where
     return top
@@ -133,19 +177,39 @@ def left(work: Scratch) -> int:
 
 
 @inner_kernel
-def planning_scale(pairs: Pairs, seen: Evidence) -> float:
-    """The scale of the entry to plan with: the largest not above eight times the mean visits so far.
-
-    An entry of small c bounds best while visits are few; what it would have played separates the plans that are
-    closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
-    """
+def beside_scale(pairs: Pairs, seen: Evidence) -> float:
+    """The scale, below 0, of the entry with a declared sigma to plan with beside entries that learn the noise; or 0."""
     total, count, chosen = 0.0, 0, np.inf
     for e in range(len(seen.visits)):
         if seen.alive[e] and not pairs.is_known[e]:
             total += seen.visits[e]
             count += 1
     for j in range(len(pairs.scale)):
-        chosen = min(chosen, pairs.scale[j])
+        if pairs.scale[j] < 0.0:
+            chosen = min(chosen, -pairs.scale[j])
+    for j in range(len(pairs.scale)):
+        if -pairs.scale[j] * count <= 8.0 * total and chosen < np.inf:
+            chosen = max(chosen, -pairs.scale[j])
+    return -chosen if chosen < np.inf else 0.0
+
+
+@inner_kernel
+def planning_scale(pairs: Pairs, seen: Evidence) -> float:
+    """The scale of the entry to plan with: the largest not above eight times the mean visits so far.
+
+    An entry of small c bounds best while visits are few; what it would have played separates the plans that are
+    closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
+    """
+    total, count, chosen, learning = 0.0, 0, np.inf, False
+    for j in range(len(pairs.scale)):
+        learning = learning or pairs.kind[j] >= BERNSTEIN
+    for e in range(len(seen.visits)):
+        if seen.alive[e] and not pairs.is_known[e]:
+            total += seen.squares[e] if learning else seen.visits[e]
+            count += 1
+    for j in range(len(pairs.scale)):
+        if pairs.scale[j] > 0.0:
+            chosen = min(chosen, pairs.scale[j])
     for j in range(len(pairs.scale)):
         if pairs.scale[j] * count <= 8.0 * total:
             chosen = max(chosen, pairs.scale[j])
@@ -160,6 +224,7 @@ def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, rows: int, e
     NO_ROW when no row is of that scale.
     """
     own = scale if scale > 0.0 else planning_scale(pairs, seen)
+    other = beside_scale(pairs, seen)
     count, before, best = left(work), -1, NO_ROW
     for row in range(rows - 1, -1, -1):
         if pairs.scale[int(work.grid[row, 0])] == own and work.grid[row, 1] > 0.0:
@@ -167,9 +232,10 @@ def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, rows: int, e
     while count > 0 and count != before:
         before, least = count, np.inf
         for row in range(rows):
-            planned = pairs.scale[int(work.grid[row, 0])] == own and work.grid[row, 1] > 0.0
+            entry_scale = pairs.scale[int(work.grid[row, 0])]
+            planned = entry_scale in (own, other) and work.grid[row, 1] > 0.0
             if scale == 0.0 or planned:
-                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(1))
+                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(TAKE_OUT))
                 if planned and top < least:
                     best, least = row, top
         count = left(work)
@@ -181,9 +247,10 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     """The full check of the incumbent, which must be set: PASSED when everything is cleared, else the row to plan with.
 
     NO_ROW when there is none, because no arc that is left has noise.
-    A routine check, made between trials, also eliminates, and saves passes where they could hardly matter: every second
-    row judges all remaining paths for good; then the rows of the planning scale clear what they can; the other rows
-    follow only when at most a quarter of the arcs is left. A check that is not routine sweeps all rows.
+    A routine check, made between trials, also eliminates, and saves passes where they could hardly matter: every fourth
+    row judges single excursions for good, every second row all remaining paths; then the rows of the planning scale
+    clear what they can; the other rows follow only when at most a quarter of the arcs is left. A check that is not
+    routine sweeps all rows.
     """
     for e in range(len(seen.alive)):
         work.live[e] = seen.alive[e]
@@ -191,8 +258,12 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     rows = fill_grid(pairs, seen, work)
     best = NO_ROW
     if routine == 1:
-        for row in range(0, rows, 2):
-            judge(graph, pairs, seen, work, row, epsilon, np.int64(0))
+        if not singly(pairs, 0, epsilon):
+            for row in range(0, rows, 4):
+                judge(graph, pairs, seen, work, row, epsilon, np.int64(ELIMINATE))
+        for row in range(rows):
+            if row % 2 == 0 or pairs.kind[int(work.grid[row, 0])] == SHIFTED:
+                judge(graph, pairs, seen, work, row, epsilon, np.int64(MARK))
         alive = 0
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e] and not work.cleared[e]
@@ -216,10 +287,12 @@ def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> float:
             return np.inf
         work.live[e] = seen.alive[e]
         work.cleared[e] = False
+    if work.unit[0] >= HIDDEN:
+        return np.inf
     rows = fill_grid(pairs, seen, work)
     high = np.inf
     for row in range(rows):
-        high = min(high, judge(graph, pairs, seen, work, row, -np.inf, np.int64(1)))
+        high = min(high, judge(graph, pairs, seen, work, row, -np.inf, np.int64(TAKE_OUT)))
     low = 0.0
     if check(graph, pairs, seen, work, 0.0, np.int64(0)) == PASSED:
         return 0.0

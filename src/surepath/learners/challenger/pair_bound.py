@@ -6,16 +6,39 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surepath._types import IntArray
+from surepath._types import FloatArray, IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
-from surepath.learners.challenger.state import DETOUR, HALF_NORMAL, INTERVAL, OWN, RIVAL
+from surepath.learners.challenger.state import DETOUR, EXCURSION, INTERVAL, NO_PRIOR, NORMAL, OWN, RIVAL, SHIFTED
+from surepath.learners.processes.learned import BERNSTEIN, learned_values
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
 
 
 def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """The least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited."""
+    """The least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited.
+
+    Under the excursion prior every excursion has a bound of its own, and the bound of the pair is their sum.
+    """
+    if learner.pairs.prior[0] != EXCURSION:
+        return stretch_bound(learner, challenger, incumbent)
+    return sum(stretch_bound(learner, challenger[x], incumbent[x]) for x in stretches(learner, challenger, incumbent))
+
+
+def stretches(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> list[slice]:
+    """The stages of each excursion: from where the two part to where they meet again."""
+    source, found, start = learner.mdp.source, [], -1
+    for h, (q, p) in enumerate(zip(challenger, incumbent)):
+        if start >= 0 and source[q] == source[p]:
+            found.append(slice(start, h))
+            start = -1
+        if start < 0 and q != p:
+            start = h
+    return [*found, slice(start, len(incumbent))] if start >= 0 else found
+
+
+def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
+    """The least bound on the difference of two paths, or of one excursion and the incumbent's arcs beside it."""
     work, pairs = learner._work, learner.pairs
     apart = challenger != incumbent
     arcs = np.concatenate([challenger[apart], incumbent[apart]])
@@ -24,39 +47,66 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
     difference += float((work.top[arcs] - work.mean[arcs]).sum())  # what rounding may have taken
     if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
         return float("inf")
-    best = float("inf")
+    best, unit = float("inf"), float(work.unit[0])
     for j in range(len(pairs.cost)):
-        a, extra = work.a[side, j, arcs], work.extra[side, j, arcs]
-        a, extra = a[a > 0], extra[a > 0]
+        noisy = work.a[side, j, arcs] > 0
+        own, of = side[noisy], arcs[noisy]
+        a, extra = work.a[own, j, of], work.extra[own, j, of]
         if not a.size:
             return difference
         if pairs.kind[j] == INTERVAL:
-            best = min(best, difference + float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
+            best = min(best, difference + unit * float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
             continue
-        fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, int(pairs.prior[j]))
-        middle = np.sqrt((a**2).sum() / (2 * (fixed + extra.sum())))
-        slopes = middle * np.geomspace(1 / 8, 8, 97)
-        y = a / slopes[:, None]
-        tail = table_conjugate(y) if pairs.kind[j] == HALF_NORMAL else y**2 / 2
-        best = min(best, difference + float((slopes * (tail.sum(axis=1) + extra.sum() + fixed)).min()))
+        fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, j)
+        slopes = _middle(learner, j, of, a, fixed + float(extra.sum())) * np.geomspace(1 / 8, 8, 97)
+        total = slopes * fixed
+        for arc, whose in zip(arcs.tolist(), side.tolist()):
+            total = total + arc_widths(learner, whose, j, slopes, arc)
+        best = min(best, difference + unit * float(total.min()))
     return best
 
 
-def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, kind: int) -> float:
-    """-log prior(incumbent | challenger)."""
-    mdp = learner.mdp
-    if kind != DETOUR:
-        return float(learner.pairs.log_paths)
-    rho, total = learner.pairs.rho, 0.0
+def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: int) -> FloatArray:
+    """w of one arc for entry j at each slope: what `bound.width` computes, in NumPy."""
+    work, pairs, kind = learner._work, learner.pairs, int(learner.pairs.kind[j])
+    a, extra = work.a[side, j, arc], work.extra[side, j, arc]
+    if a == 0:
+        return np.zeros_like(slopes)
+    if kind >= BERNSTEIN and pairs.learned.learns[arc]:
+        return learned_values(pairs.learned, work.course, kind, side, j, slopes, arc)
+    y = a / slopes
+    if kind == SHIFTED:
+        tail = learner.visits[arc] * y**2 / 2 + pairs.c[side, j, arc] * (pairs.tilt[j, arc] - y) ** 2 / 2
+    else:
+        tail = y**2 / 2 if kind == NORMAL else table_conjugate(y)
+    return np.asarray(slopes * (tail + extra))
+
+
+def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: float) -> float:
+    """A slope near the best one."""
+    pairs = learner.pairs
+    if pairs.kind[j] != SHIFTED:
+        return float(np.sqrt((a**2).sum() / (2 * fixed)))
+    slope, steadiness = pairs.plan[j]
+    return float(slope * pairs.c[RIVAL, j, arcs].sum() / (steadiness * learner.visits[arcs].sum()))
+
+
+def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j: int) -> float:
+    """-log prior(incumbent | challenger) of entry j; for the excursion prior, of one stretch."""
+    mdp, pairs = learner.mdp, learner.pairs
+    kind, total = pairs.prior[j], float(pairs.toll[j])
+    if kind not in (DETOUR, EXCURSION):
+        return 0.0 if kind == NO_PRIOR else total
+    stay, leave_by = (-np.log1p(-pairs.rho), pairs.rho) if kind == DETOUR else (0.0, 1.0)
     for q, p in zip(challenger, incumbent):
         home = mdp.source[p]
         degree = int(mdp.first[home + 1] - mdp.first[home])
         if degree == 1:
             continue
         if q == p:
-            total += -np.log1p(-rho)
+            total += stay
         elif mdp.source[q] == home:
-            total += np.log((degree - 1) / rho)
+            total += np.log((degree - 1) / leave_by)
         else:
             total += np.log(degree)
     return float(total)

@@ -26,7 +26,13 @@ from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.state import Pairs
+from surepath.learners.challenger.ties import planned_shares
+from surepath.learners.processes.gaussian_size import size_of
+from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded
+from surepath.learners.processes.ranges import ranges_of
 from surepath.model.mdp import MDP
+
+VISITS_PER_SQUARE = 25.0  # where c counts squares of rewards in [0, 1], an arc with a declared sigma counts visits
 
 
 def even_shares(mdp: MDP) -> FloatArray:
@@ -44,9 +50,9 @@ def even_shares(mdp: MDP) -> FloatArray:
 
 
 def precisions(mdp: MDP, bound: Mapping[str, Any]) -> FloatArray:
-    """c of every arc on either side of a pair, [2, entries, N]."""
+    """c of every arc on either side of a pair, [2, entries, N], but for entries of the shifted kind."""
     shares = even_shares(mdp)
-    scales = [entry["scale"] for entry in bound["entries"]]
+    scales = [entry.get("scale", 1.0) for entry in bound["entries"]]
     sides = [bound["rival"], bound["incumbent"]]
     c = np.stack([side["factor"] * np.outer(scales, _power(shares, side["power"])) for side in sides])
     return np.asarray(np.clip(c, bound["least"], bound["most"]))
@@ -56,26 +62,90 @@ def _power(shares: FloatArray, power: float) -> FloatArray:
     return np.asarray(np.sqrt(shares) if power == 0.5 else shares**power)
 
 
+def choices(mdp: MDP) -> tuple[FloatArray, FloatArray]:
+    """The most nodes with a choice on a way to each node, it not counted, and from it on, it counted; [n_nodes + 1]."""
+    counts = np.append(np.diff(mdp.first) > 1, False).astype(np.float64)
+    before, after = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_nodes + 1)
+    stages = [slice(mdp.stage_arc[h], mdp.stage_arc[h + 1]) for h in range(mdp.horizon)]
+    for arcs in stages:
+        source = mdp.source[arcs]
+        np.maximum.at(before, mdp.target[arcs], before[source] + counts[source])
+    for arcs in reversed(stages):
+        source = mdp.source[arcs]
+        np.maximum.at(after, source, counts[source] + after[mdp.target[arcs]])
+    return before, after
+
+
+def tolls(mdp: MDP, prior: str, rho: float, most_choices: float) -> float:
+    """The part of -log prior that every pair pays.
+
+    Only wrong answers are drawn. There are P - 1 of them; the detour walk ends at the right one itself with probability
+    (1 - rho)^b, b its choices, so dividing by 1 - (1 - rho)^(most choices) leaves at most 1 for the others; and an
+    excursion starts at one of b choices.
+    """
+    if most_choices == 0 or prior == "none":
+        return 0.0
+    if prior == "detour":
+        return float(np.log(-np.expm1(most_choices * np.log1p(-rho))))
+    if prior == "excursion":
+        return float(np.log(most_choices))
+    return float(mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths)))
+
+
 def pairs_of(
-    mdp: MDP, sigma: FloatArray, delta: float, bound: Mapping[str, Any], sampling: int, repeat: float, patience: float
+    mdp: MDP,
+    sigma: FloatArray,
+    delta: float,
+    bound: Mapping[str, Any],
+    noise: str,
+    unknown: bool,
+    sampling: int,
+    repeat: float,
+    patience: float,
 ) -> Pairs:
-    """The settings as the kernels read them."""
+    """The settings as the kernels read them; the part of delta that the entries leave bounds an unknown sigma."""
     c, entries = precisions(mdp, bound), bound["entries"]
+    ranges = ranges_of(mdp, noise)
+    spare = 1.0 - sum(entry["weight"] for entry in entries)
     cost = np.log(1 / delta) + np.log(1 / np.array([entry["weight"] for entry in entries]))
     kind = np.array([KINDS[entry["kind"]] for entry in entries], dtype=np.int64)
+    learning = kind >= BERNSTEIN
+    scale = c[at.RIVAL].mean(axis=1)
+    if learning.any():
+        scale[~learning] *= -1.0  # held beside the others
+        c[:, learning] = np.where(ranges.learns, rounded(c[:, learning]), VISITS_PER_SQUARE * c[:, learning])
+    before, after = choices(mdp)
+    flow, planned = np.zeros(mdp.n_arcs), np.inf
+    tilt, plan = np.zeros(c.shape[1:]), np.ones((len(entries), 2))
+    for j in np.flatnonzero(kind == at.SHIFTED):
+        entry = entries[j]
+        visits = entry["trials"] * planned_shares(mdp, sigma, entry["flow"])
+        c[:, j] = entry["steadiness"] * visits
+        tilt[j] = sigma / (entry["slope"] * visits)
+        scale[j], plan[j] = np.inf, (entry["slope"], entry["steadiness"])
+        flow, planned = visits / entry["trials"], entry["trials"]
     arcs = max(1, int((~mdp.is_known).sum()))
     return Pairs(
         sigma=sigma.copy(),
         is_known=mdp.is_known.copy(),
         kind=kind,
         c=np.ascontiguousarray(c),
-        scale=c[at.RIVAL].mean(axis=1),
+        tilt=tilt,
+        plan=plan,
+        scale=scale,
         prior=np.array([ENTRY_PRIORS[entry["prior"]] for entry in entries], dtype=np.int64),
         cost=np.where(kind == at.INTERVAL, cost + np.log(arcs), cost),
+        toll=np.array([tolls(mdp, entry["prior"], bound["rho"], float(after[0])) for entry in entries]),
         log_paths=mdp.log_paths,
+        choices_before=before,
+        choices_after=after,
         rho=bound["rho"],
         ratio=bound["ratio"],
         conjugate=conjugate_table(),
+        learned=learned_of(ranges, kind, c),
+        size=size_of(spare * delta if unknown else None),
+        flow=flow,
+        planned=planned,
         sampling=sampling,
         repeat=repeat,
         patience=patience,

@@ -16,7 +16,21 @@ from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
-from surepath.learners.challenger.sampling import BY_DIAMETER, BY_SEPARATION, cover, marked, separate, weigh
+from surepath.learners.challenger.sampling import (
+    BY_COVERAGE,
+    BY_DIAMETER,
+    BY_GUARD,
+    BY_SEPARATION,
+    FLOW,
+    FREE,
+    cover,
+    follow_flow,
+    is_open,
+    marked,
+    separate,
+    turn,
+    weigh,
+)
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
@@ -28,7 +42,7 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
     """Check, and choose the next path into work.path; True when the check has passed."""
     if cover(graph, pairs, seen, work):
         return False
-    set_incumbent(graph, seen, work)
+    set_incumbent(graph, pairs, seen, work)
     memo, row = seen.memo, 0
     t = memo[at.EPISODES]
     if t >= memo[at.NEXT_FULL] or memo[at.READY] == 0.0:
@@ -45,13 +59,21 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
             work.cleared[e] = False
-    if pairs.sampling == BY_SEPARATION and row != NO_ROW:
+    whose = turn(pairs, t)
+    if whose != FREE:
+        weigh(graph, pairs, seen, work, np.int64(BY_GUARD))
+        if whose == FLOW:
+            follow_flow(graph, pairs, seen, work)
+            if is_open(seen, work):
+                return False
+    elif (pairs.sampling == BY_SEPARATION or pairs.sampling == BY_GUARD) and row != NO_ROW:
         if separate(graph, pairs, seen, work, row, epsilon):
             return True
         if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
             weigh(graph, pairs, seen, work, np.int64(BY_DIAMETER))
     else:
-        weigh(graph, pairs, seen, work, np.int64(max(pairs.sampling, BY_DIAMETER)))
+        rule = pairs.sampling if pairs.sampling == BY_COVERAGE else BY_DIAMETER
+        weigh(graph, pairs, seen, work, np.int64(rule))
     heaviest(graph, seen, work.mark, work.ahead, work.path)
     return False
 
@@ -95,26 +117,35 @@ def act(
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
-    same plan. TELL takes in visits and sums already added for the arcs in work.path, WAKE those of all arcs. RUN plays
+    same plan. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and refreshes all of them;
+    WAKE refreshes all arcs. RUN plays
     until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
     INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY, CHECK and ROW, which are about that
     path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
-    ROW makes the passes of the row that work.grid[0] holds over all arcs that are left and returns the constant of
-    `challenge`.
+    ROW makes the passes of the row that work.grid[0] holds over all arcs that are left, by single excursions if
+    `limit` is 1, and returns the constant of `challenge`.
     """
     if task == tasks.AGAIN:
         again(graph, seen, work)
         return 0.0
     if task == tasks.TELL:
+        guarding = turn(pairs, seen.memo[at.EPISODES]) == FLOW
+        for h in range(limit):
+            e = work.path[h]
+            if pairs.is_known[e]:
+                seen.visits[e] += 1
+            else:
+                take_in(pairs, seen, e, work.gain[h])
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
+            seen.guarded[work.path[h]] += 1 if guarding else 0
         return 0.0
     if task == tasks.WAKE:
         for e in range(len(seen.visits)):
             refresh(pairs, seen, work, e)
         return 0.0
     if task not in (tasks.PLAN, tasks.RUN):
-        set_incumbent(graph, seen, work)
+        set_incumbent(graph, pairs, seen, work)
     if task == tasks.INCUMBENT:
         return 0.0
     if task == tasks.CERTIFY:
@@ -124,19 +155,22 @@ def act(
     if task == tasks.ROW:
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
-        return float(challenge(graph, pairs, seen, work, np.int64(0)))
+        return float(challenge(graph, pairs, seen, work, np.int64(0), np.int64(limit)))
     memo = seen.memo
     while task == tasks.PLAN or memo[at.EPISODES] < pause:
         if plan(graph, pairs, seen, work, epsilon):  # the one place that plans: the compiler copies it into each
             return DONE
         if task == tasks.PLAN or memo[at.EPISODES] >= limit:
             return CUT
-        count = min(plays(pairs, seen, work, pairs.repeat), limit - int(memo[at.EPISODES]))
+        guarding = turn(pairs, memo[at.EPISODES]) == FLOW
+        many = 1 if guarding else plays(pairs, seen, work, pairs.repeat)
+        count = min(many, limit - int(memo[at.EPISODES]))
         for _ in range(count):
             for h in range(len(work.path)):
                 e = work.path[h]
-                take_in(seen, e, draw(reality, e, rng))
+                take_in(pairs, seen, e, draw(reality, e, rng))
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
+            seen.guarded[work.path[h]] += 1 if guarding else 0
         memo[at.EPISODES] += count
     return PAUSED

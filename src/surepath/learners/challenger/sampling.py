@@ -7,6 +7,11 @@ separating    Weigh the arcs that tell the incumbent from its strongest challeng
               those of the next: near the optimum many tie, and the plays should not swing between them.
 max-diameter  EPRL's: the path of largest total width over the arcs that are left.
 coverage      The path through most arcs that have the fewest visits.
+guarded       Separating, with a guard: once half of the trials planned for ties have been made, every second trial
+              evens out what is known (the path of largest sum of sigma^2 / n over the arcs that are left, which leads
+              to the optimal design), and from twice those trials on it follows the flow of that design, whatever is
+              seen. That bounds the number of trials (docs, "Challenger: the theorem"). Where plans differ clearly the
+              learner has stopped before the guard begins.
 
 Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
 """
@@ -16,13 +21,15 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, inner_kernel
+from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import heaviest, trace
-from surepath.learners.challenger.check import judge, left
+from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
-SAMPLING = ("separating", "max-diameter", "coverage")
-BY_SEPARATION, BY_DIAMETER, BY_COVERAGE = range(3)
+SAMPLING = ("separating", "max-diameter", "coverage", "guarded")
+BY_SEPARATION, BY_DIAMETER, BY_COVERAGE, BY_GUARD = range(4)
+FREE, EVEN, FLOW = range(3)  # whose turn it is
+BEGIN, END = 0.5, 2.0  # of the planned trials: where the guard begins, and where it begins to follow the flow
 MEMORY = 0.5  # what a challenger counts for in the next plan
 FORGOTTEN = 1e-3  # below this it no longer counts
 
@@ -53,13 +60,13 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
         seen.recent[e] = MEMORY * seen.recent[e] if seen.recent[e] > FORGOTTEN else 0.0
     for step in range(3):
         work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
-        judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(1))
+        judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(TAKE_OUT))
         through = work.path[0]
         if through < 0:
             break
         if not work.live[through]:
             continue  # the strongest challenger of this row was cleared by it, and so were all others
-        trace(graph, work, through)
+        trace(graph, work, through, np.int64(1 if singly(pairs, int(j), epsilon) else 0))
         for h in range(len(work.path)):
             if work.path[h] != work.incumbent[h]:
                 seen.recent[work.path[h]] += 1.0
@@ -67,9 +74,43 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     work.grid[0, 0], work.grid[0, 1] = j, k
     for e in range(len(work.mark)):
         if seen.recent[e] > 0.0 and seen.alive[e] and not pairs.is_known[e]:
-            s = pairs.sigma[e]
-            work.mark[e] = seen.recent[e] * s * s / (seen.visits[e] + seen.pending[e])
+            work.mark[e] = seen.recent[e] * work.variance[e] / (seen.visits[e] + seen.pending[e])
     return left(work) == 0
+
+
+@hot_kernel
+def turn(pairs: Pairs, episodes: float) -> int:
+    """Whose turn the next trial is."""
+    if pairs.sampling != BY_GUARD or episodes < BEGIN * pairs.planned or int(episodes) % 2 == 0:
+        return FREE
+    return EVEN if episodes < END * pairs.planned else FLOW
+
+
+@inner_kernel
+def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
+    """At each node take the arc that lags most behind its part of the flow by the guard's own plays, into work.path."""
+    first, node = graph.first, 0
+    for h in range(len(work.path)):
+        plays, flow = 1.0, 0.0
+        for e in range(first[node], first[node + 1]):
+            plays += seen.guarded[e]
+            flow += pairs.flow[e]
+        most, chosen = -np.inf, -1
+        for e in range(first[node], first[node + 1]):
+            behind = plays * pairs.flow[e] / flow - seen.guarded[e]
+            if behind > most:
+                most, chosen = behind, e
+        work.path[h] = chosen
+        node = graph.target[chosen]
+
+
+@inner_kernel
+def is_open(seen: Evidence, work: Scratch) -> bool:
+    """Whether work.path avoids every excluded arc."""
+    closed = 0
+    for h in range(len(work.path)):
+        closed += 0 if seen.open[work.path[h]] else 1
+    return closed == 0
 
 
 @inner_kernel
@@ -94,5 +135,7 @@ def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, sampling: W
             n = seen.visits[e] + seen.pending[e]
             if sampling == BY_COVERAGE:
                 work.mark[e] = 1.0 if n <= least else 0.0
+            elif sampling == BY_GUARD:
+                work.mark[e] = pairs.sigma[e] ** 2 / n
             else:
-                work.mark[e] = pairs.sigma[e] * np.sqrt(np.log(4.0 * n * n * len(seen.alive)) / n)
+                work.mark[e] = np.sqrt(work.variance[e] * np.log(4.0 * n * n * len(seen.alive)) / n)

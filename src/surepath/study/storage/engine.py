@@ -29,7 +29,7 @@ def read_url(text: str) -> URL:
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise StorageError(f'storage {text!r} is no URL; write "sqlite:///study.db" or "postgresql://..."') from None
     if url.get_backend_name() == "postgresql":
         need("psycopg", "postgres")
@@ -82,9 +82,14 @@ def open_engine(url: URL) -> Engine:
     return engine
 
 
+def shown(url: URL) -> str:
+    """Write an address as it may be shown: without a password."""
+    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+
+
 def in_words(error: Exception, url: URL) -> StorageError:
     """Turn a database error into one of ours."""
-    place = str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    place = str(url.database) if url.get_backend_name() == "sqlite" else shown(url)
     origin = getattr(error, "orig", None) or error
     cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
     low = cause.lower()

@@ -20,7 +20,7 @@ from surepath._checks import suggest
 from surepath.errors import StorageError, StudyError
 from surepath.study.storage import statements as sql
 from surepath.study.storage.contract import Reading, Storage, Writing
-from surepath.study.storage.engine import PENDING_WRITE, in_words, open_engine, read_url
+from surepath.study.storage.engine import PENDING_WRITE, in_words, open_engine, read_url, shown
 from surepath.study.storage.records import StudyRecord
 from surepath.study.storage.schema import check_schema, upgrade
 from surepath.study.storage.sql_log import SqlReading, SqlWriting
@@ -49,7 +49,7 @@ class SqlStorage(Storage):
 
     @property
     def shown(self) -> str:
-        return self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=True)
+        return shown(self._url)
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[Connection]:

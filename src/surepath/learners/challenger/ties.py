@@ -1,0 +1,102 @@
+"""The entry for problems in which many plans are about equal: it expects every arc to have its planned visits.
+
+When all plans tie, every pair of them must be measured to epsilon, and nothing can be eliminated. Then the number of
+visits each arc will have at the stop is known in advance: those of the optimal design (`kernels/flow/design.py`), whose
+flow w makes the sum of sigma^2 / w equal for all paths. Mix the tilt of an arc over a normal law that is not centred at
+0 but at mu, the tilt that suits the planned visits n0, with precision c = steadiness * n0. The width has a closed form,
+
+    w = k [ n y^2 / 2 + c (mu - y)^2 / 2 + 1/2 log(1 + n / c) ],      y = sigma / (k n),
+
+the first term that of a test of fixed size, the second the price of visits other than planned, the third small. With L
+what a pair pays in all, log(P - 1) + log(1/delta) + log(1/weight) + H log(1 + 1/steadiness), the best slope is
+k = epsilon / (2 L) and T = 4 (sum of sigma^2) L / epsilon^2 trials are planned, n0 = T w and mu = sigma / (k n0).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from surepath._types import FloatArray
+from surepath.kernels.arrays import graph_of
+from surepath.kernels.flow.design import design_flow
+from surepath.model.mdp import MDP
+
+OF_TIES = ("trials", "slope", "steadiness", "flow")
+FLOWS = ("design", "even")
+MOST_DESIGNED = 5000  # arcs; on larger graphs the optimal flow takes too long, and evenly picked actions must do
+FLOOR = 1e-6  # of the largest variance: what an arc without noise counts for in the design
+DIGITS = 9  # of the flow: what two machines agree on
+
+
+def ties_entry(
+    mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, weight: float, steadiness: float
+) -> dict[str, Any]:
+    """Plan the entry for an epsilon above 0."""
+    wrong = mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths))
+    need = wrong + np.log(1 / delta) + np.log(1 / weight) + mdp.horizon * np.log1p(1 / steadiness)
+    ratio = float(np.clip(sigma.max() / epsilon, 1e-9, 1e9))
+    return {
+        "kind": "shifted",
+        "prior": "uniform",
+        "weight": weight,
+        "trials": float(max(1.0, 4 * _variances(sigma).sum() * need * ratio**2)),
+        "slope": float(epsilon / (2 * need)),
+        "steadiness": steadiness,
+        "flow": "design" if mdp.n_arcs <= MOST_DESIGNED else "even",
+    }
+
+
+def planned_shares(mdp: MDP, sigma: FloatArray, flow: str) -> FloatArray:
+    """The part of the trials that goes through each arc, float [N]."""
+    return _shares(mdp, _variances(sigma).tobytes(), flow)
+
+
+@lru_cache(maxsize=16)
+def _shares(mdp: MDP, variances: bytes, flow: str) -> FloatArray:
+    if flow == "design":
+        shares = design_flow(graph_of(mdp), np.frombuffer(variances).copy())
+    else:
+        shares = _even_flow(mdp)
+    scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(shares)))
+    return np.asarray(np.round(shares * scale) / scale)
+
+
+def _variances(sigma: FloatArray) -> FloatArray:
+    """sigma^2 as parts of the largest, never 0."""
+    return np.asarray(np.maximum((sigma / sigma.max()) ** 2, FLOOR))
+
+
+def _even_flow(mdp: MDP) -> FloatArray:
+    """The flow when every state picks its actions evenly."""
+    at_node, share, degree = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_arcs), np.diff(mdp.first)
+    at_node[0] = 1.0
+    for h in range(mdp.horizon):
+        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+        source = mdp.source[arcs]
+        share[arcs] = at_node[source] / degree[source]
+        np.add.at(at_node, mdp.target[arcs], share[arcs])
+    return share
+
+
+def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 1.01) -> float:
+    """Bound the trials that "guarded" sampling takes on a problem with one sigma (docs, "Challenger: the theorem").
+
+    Args:
+        mdp: The problem; every arc is to be learned, and all have the same sigma.
+        entry: Its entry for ties, as in the settings.
+        delta: Allowed probability of a wrong answer.
+        sampled: By which factor the trials grow between two full checks.
+    """
+    horizon, arcs, steady, planned = mdp.horizon, mdp.n_arcs, entry["steadiness"], entry["trials"]
+    wrong = mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths))
+    need = wrong + np.log(1 / delta) + np.log(1 / entry["weight"]) + horizon * np.log1p(1 / steady)
+    least = float(planned_shares(mdp, np.ones(arcs), entry["flow"]).min())
+    trials = 2.0 * planned
+    for _ in range(200):
+        logs = horizon * np.log1p(trials / planned * arcs / (steady * horizon))
+        part = (steady + 1) / 2 + logs / need
+        trials = 2 * (1 + part) * planned + 2 * arcs / least + 3
+    return float(sampled * trials + 1)

@@ -1,0 +1,180 @@
+"""What further trials would bring: a guess by simulation from what is known, never a promise.
+
+Worlds are drawn from the evidence: the mean of an arc that was seen n times is normal around its empirical mean with
+variance sigma^2 / n; means of arcs that were never seen are drawn widely around those that were. In every world a copy
+of the learner goes on with simulated scores. Nothing of it touches the proof.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surepath._checks import whole
+from surepath._types import FloatArray
+from surepath.learners.base import Learner
+from surepath.model.instance import Instance
+from surepath.model.mdp import MDP
+from surepath.model.rewards import Bounded, Gaussian
+from surepath.study.forecast_run import Run, new_run
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+SECONDS = 2.0
+GROUP = 8  # worlds that are played to their end side by side
+LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What may come; `str()` gives it in words.
+
+    Attributes:
+        done: Whether the study is done already.
+        trials: Trials so far, those that count.
+        certified_gap: What is proven now.
+        more: The further trials that `gaps` are about.
+        left: In each world played to its end, trials until done; infinite where time ran out before.
+        played: In each of them, how many trials were simulated.
+        gaps: In each world, the certified gap after `more` trials, or at the stop if that comes first.
+        cut: Whether time ran out before all worlds were done.
+        wanted: How many worlds were asked for.
+    """
+
+    done: bool
+    trials: int
+    certified_gap: float
+    more: int
+    left: tuple[float, ...]
+    played: tuple[int, ...]
+    gaps: tuple[float, ...]
+    cut: bool
+    wanted: int
+
+    def trials_left(self, share: float = MIDDLE) -> float:
+        """Trials until done that this share of the worlds needs at most; infinite where they were cut short."""
+        return _quantile(self.left, share)
+
+    def gap_after(self, share: float = MIDDLE) -> float:
+        """Certified gap after `more` trials that this share of the worlds has at most."""
+        return _quantile(self.gaps, share)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        shares = (("low", LOW), ("median", MIDDLE), ("high", HIGH))
+        return {
+            "done": self.done,
+            "trials": self.trials,
+            "certified_gap": self.certified_gap,
+            "trials_left": {name: self.trials_left(share) for name, share in shares},
+            "more": self.more,
+            "gap_after_more": {name: self.gap_after(share) for name, share in shares},
+            "worlds": len(self.left),
+            "cut": self.cut,
+        }
+
+    def __str__(self) -> str:
+        if self.done:
+            return f"the study is done after {self.trials} trials: nothing more is needed"
+        if not self.left:
+            return "no forecast: there was no time to simulate a single world"
+        words = [self._trials_in_words(), self._gap_in_words()]
+        said = f"simulated from what is known now, in {len(self.gaps)} worlds"
+        return "; ".join(words) + f"; {said}" + (", some cut short for time" if self.cut else "")
+
+    def _trials_in_words(self) -> str:
+        low, middle, high = (self.trials_left(share) for share in (LOW, MIDDLE, HIGH))
+        least = min((n for n, left in zip(self.played, self.left) if np.isinf(left)), default=0)
+        if np.isinf(middle):
+            return f"more than {least:,} further trials until done in most worlds"
+        most = f"{high:,.0f}" if np.isfinite(high) else f"over {least:,}"
+        return f"about {middle:,.0f} more trials until done (in 8 worlds of 10: {low:,.0f} to {most})"
+
+    def _gap_in_words(self) -> str:
+        low, middle, high = (self.gap_after(share) for share in (LOW, MIDDLE, HIGH))
+        if np.isinf(middle):
+            return f"{self.more} more trials would prove nothing yet in most worlds"
+        before = f"from {self.certified_gap:.3g}" if np.isfinite(self.certified_gap) else "from nothing"
+        most = f"{high:.3g}" if np.isfinite(high) else "nothing"
+        spread = f"{low:.3g} to {most}"
+        return f"{self.more} more trials would bring the certified gap {before} to about {middle:.3g} ({spread})"
+
+
+def _quantile(values: tuple[float, ...], share: float) -> float:
+    if not values:
+        return float("inf")
+    return float(np.sort(values)[min(len(values) - 1, int(share * len(values)))])
+
+
+def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, seconds: float = SECONDS) -> Forecast:
+    """Simulate how a study may go on; at most about `seconds` long."""
+    more, draws = whole("more", more, low=1), whole("draws", draws, low=1)
+    learner = study.learner
+    gap = float(learner.certified_gap())
+    trials = int(learner.episodes)
+    if learner.stopped:
+        return Forecast(True, trials, gap, more, (), (), (), False, draws)
+    end = time.monotonic() + seconds
+    children = np.random.SeedSequence([seed, trials]).spawn(draws)
+    runs: list[Run] = []
+    gaps: list[float] = []
+    for child in children:
+        rng = np.random.default_rng(child)
+        run = new_run(learner, _world(study.mdp, learner, rng), rng)
+        run.go(more, end)
+        if runs and time.monotonic() > end and run.played < more and not run.done:
+            break  # the last world has not come far enough to count
+        runs.append(run)
+        gaps.append(run.gap())
+        if time.monotonic() > end:
+            break
+    left, played = _to_the_end(runs, more, end)
+    cut = len(runs) < draws or len(left) < len(runs) or bool(np.isinf(left).any())
+    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws)
+
+
+def _to_the_end(runs: list[Run], more: int, end: float) -> tuple[list[float], list[int]]:
+    """Play worlds until they are done, a few side by side, and the next few when those are done and time is left."""
+    left: list[float] = []
+    played: list[int] = []
+    for first in range(0, len(runs), GROUP):
+        group, goal = runs[first : first + GROUP], 2 * more
+        if first > 0 and time.monotonic() > end:
+            break
+        while time.monotonic() < end and not all(run.done for run in group):
+            for run in group:
+                run.go(goal, end)
+            goal *= 2
+        left += [float(run.played) if run.done else float("inf") for run in group]
+        played += [run.played for run in group]
+    return left, played
+
+
+def _world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance:
+    """Draw a world: means of all arcs, in the user's direction, and noise as declared."""
+    visits, sigma = learner.visits, learner.sigma
+    mean = np.where(np.isnan(learner.means), 0.0, learner.means)
+    seen = (visits > 0) & ~mdp.is_known
+    drawn = mean + np.where(seen, sigma / np.sqrt(np.maximum(visits, 1)), 0.0) * rng.standard_normal(mdp.n_arcs)
+    unseen = ~seen & ~mdp.is_known
+    if unseen.any():
+        drawn[unseen] = _unseen(mdp, mean[seen], sigma, unseen, rng)
+    if mdp.reward_range is None:
+        return Instance(mdp, Gaussian(drawn, np.where(mdp.is_known, 1.0, sigma)))
+    low, high = mdp.reward_range
+    inside = np.where(mdp.is_known, mean, np.clip(drawn, low, high))
+    return Instance(mdp, Bounded(low, high, inside))
+
+
+def _unseen(mdp: MDP, known: FloatArray, sigma: FloatArray, unseen: Any, rng: np.random.Generator) -> FloatArray:
+    """Draw means for arcs without any score: over the declared range, or widely around the others."""
+    size = int(unseen.sum())
+    if mdp.reward_range is not None:
+        low, high = (bound[unseen] for bound in mdp.reward_range)
+        return np.asarray(low + (high - low) * rng.random(size))
+    centre, spread = (float(known.mean()), float(known.std())) if known.size else (0.0, 0.0)
+    return np.asarray(centre + (2.0 * spread + float(sigma.max()) or 1.0) * rng.standard_normal(size))

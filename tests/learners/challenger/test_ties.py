@@ -1,0 +1,135 @@
+"""Where many plans are about equal: the planned entry, the guard, and the bound on the number of trials."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate
+from surepath.kernels.arrays import graph_of
+from surepath.kernels.flow.design import design_flow
+from surepath.learners.challenger.sampling import EVEN, FLOW, FREE, turn
+from surepath.learners.challenger.ties import most_trials, planned_shares
+
+
+def some_mdp(rng: np.random.Generator) -> MDP:
+    """A small layered graph with a choice everywhere."""
+    states, actions, horizon = (int(rng.integers(low, 4)) for low in (1, 2, 1))
+    return MDP.from_arrays(rng.integers(states, size=(horizon, states, actions)))
+
+
+def flat(stages: int, actions: int, sigma: float = 1.0) -> Instance:
+    """Every plan is as good as every other."""
+    mdp = MDP.from_arrays(np.zeros((stages, 1, actions), dtype=int))
+    return Instance(mdp, Gaussian(np.zeros(mdp.n_arcs), sigma))
+
+
+@pytest.mark.parametrize(
+    ("instance", "epsilon"),
+    [
+        (families.minimax_hard(2, 2, 9), 1.0),
+        (families.minimax_hard(2, 2, 18), np.sqrt(18) / 3),
+        (flat(12, 3), 2.0),
+        (flat(30, 2), 3.0),
+    ],
+)
+def test_ties_take_no_more_trials_than_the_design(instance: Instance, epsilon: float) -> None:
+    design = Design(instance.mdp, epsilon, 0.1, 1.0).schedule.episodes
+    result = simulate({"name": "Challenger", "delta": 0.1}, instance, 6, seed=1, epsilons=[epsilon], budget=20_000)
+    assert not result.censored.any()
+    assert result.mean_tau() < 1.2 * design
+    without = Challenger(instance.mdp, epsilon, 0.1, 1.0).settings()
+    without["bound"]["entries"].pop()
+    plain = simulate({**without, "sampling": "separating"}, instance, 6, seed=1, budget=20_000)
+    assert result.mean_tau() < plain.mean_tau()
+
+
+def test_the_plan_is_that_of_the_optimal_design() -> None:
+    instance = families.minimax_hard(2, 2, 9)
+    mdp, learner = instance.mdp, Challenger(instance.mdp, 1.0, 0.1, 2.0)
+    entry = learner.bound["entries"][-1]
+    assert entry["kind"] == "shifted"
+    assert learner.pairs.flow == pytest.approx(design_flow(graph_of(mdp), np.ones(mdp.n_arcs)), rel=1e-7)
+    wrong = np.log(np.expm1(mdp.log_paths))
+    need = wrong + np.log(1 / 0.1) + np.log(1 / entry["weight"]) + 9 * np.log(1 + 1 / entry["steadiness"])
+    assert entry["trials"] == pytest.approx(4 * mdp.n_arcs * 2.0**2 * need / 1.0**2)
+    visits = entry["trials"] * learner.pairs.flow
+    assert learner.pairs.tilt[-1] == pytest.approx(2.0 / (1.0 / (2 * need) * visits))
+    assert learner.pairs.c[:, -1] == pytest.approx(np.stack([entry["steadiness"] * visits] * 2))
+    for absent in (Challenger(mdp, 0.0, 0.1, 1.0), Challenger(mdp, 0.5, 0.1, 1.0, widths="per-arc")):
+        assert absent.pairs.planned == np.inf
+        assert all(entry["kind"] != "shifted" for entry in absent.bound["entries"])
+
+
+def test_noise_that_differs_shifts_the_plan() -> None:
+    mdp = flat(2, 2).mdp
+    shares = planned_shares(mdp, np.array([1.0, 3.0, 0.0, 0.0]), "design")
+    assert shares[:2] == pytest.approx([0.1, 0.9])
+    assert shares[2:] == pytest.approx([0.5, 0.5])
+    assert planned_shares(mdp, np.ones(4), "even") == pytest.approx([0.5] * 4)
+
+
+def test_the_guard_takes_every_second_trial_and_follows_the_flow_at_last() -> None:
+    learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0)
+    planned = learner.pairs.planned
+    of = getattr(turn, "py_func", turn)
+    even = 2 * int(0.4 * planned)
+    odd = even + 1
+    assert of(learner.pairs, 3.0) == FREE
+    assert of(learner.pairs, float(even)) == FREE
+    assert of(learner.pairs, float(odd)) == EVEN
+    assert of(learner.pairs, float(2 * int(planned) + 3)) == FLOW
+    free = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, sampling="separating")
+    assert of(free.pairs, float(odd)) == FREE
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int) -> None:
+    """On its own turns the guard plays; on all others somebody plays one and the same path for ever."""
+    rng = np.random.default_rng(seed)
+    mdp = some_mdp(rng) if seed else flat(3, 2).mdp
+    sigma, epsilon = 0.5, 2.0 * np.sqrt(mdp.horizon)
+    bound = Challenger(mdp, epsilon, 0.1, sigma).bound
+    shifted = {**bound["entries"][-1], "weight": 1.0}
+    learner = Challenger(mdp, epsilon, 0.1, sigma, bound={**bound, "entries": [shifted]}, patience=0.0)
+    most = most_trials(mdp, shifted, 0.1, sampled=1.0)
+    stubborn, means = learner.ask(), rng.random(mdp.n_arcs)
+    of = getattr(turn, "py_func", turn)
+    flowing = 0
+    while not learner.stopped and learner.episodes <= most:
+        whose = of(learner.pairs, float(learner.episodes))
+        path = learner.ask() if whose == FLOW or (learner.visits == 0).any() else stubborn
+        flowing += whose == FLOW
+        learner.tell(path, means[path] + sigma * rng.standard_normal(len(path)))
+    assert learner.stopped
+    assert flowing > 0
+    guarded, plays = learner._seen.guarded, learner._seen.guarded[: int(mdp.first[1])].sum()
+    assert (guarded >= plays * learner.pairs.flow - mdp.n_arcs).all()
+    assert np.abs(guarded - plays * learner.pairs.flow).max() < 1 + mdp.horizon
+
+
+def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
+    rng, runs = np.random.default_rng(5), 0
+    for _ in range(15):
+        mdp = some_mdp(rng)
+        instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
+        learner = Challenger(mdp, 1.5, 0.1, 1.0, repeat=0.05, patience=0.05)
+        result = simulate(learner, instance, 20, seed=3, budget=100_000, workers=1)
+        assert (result.tau <= most_trials(mdp, learner.bound["entries"][-1], 0.1, sampled=1.05)).all()
+        runs += len(result)
+    assert runs >= 200
+
+
+def test_excluded_options_are_never_played_by_the_guard() -> None:
+    mdp = flat(2, 3).mdp
+    bound = Challenger(mdp, 4.0, 0.1, 0.5).bound
+    learner = Challenger(mdp, 4.0, 0.1, 0.5, bound={**bound, "entries": [{**bound["entries"][-1], "weight": 0.001}]})
+    learner.exclude(0)
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        if learner.stopped:
+            break
+        path = learner.ask()
+        assert path[0] != 0
+        learner.tell(path, rng.standard_normal(2))
+    assert learner.episodes > 2 * learner.pairs.planned

@@ -1,0 +1,185 @@
+"""Places that cannot hold a study: a full disk, no permission, no database. A clear error, and nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surepath.errors import SettingError, StorageError
+from surepath.study import Study
+from tests.study.workers import ENDLESS, check_nothing_lost, in_child, new_study, rewards_of
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def run(study: Study, trials: int, told: list[Any]) -> None:
+    for _ in range(trials):
+        trial = study.ask()
+        rewards = rewards_of(trial)
+        study.tell(trial, rewards)
+        told.append([trial.number, rewards])
+
+
+@pytest.mark.parametrize("spare", [0, 6_000, 30_000, 100_000])
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path, spare: int) -> None:
+    file = tmp_path / "study.db"
+    new_study(str(file), ENDLESS, epsilon=0.001).close()
+
+    def until_full() -> Any:
+        told: list[Any] = []
+        study = Study.load(str(file))
+        run(study, 5, told)
+        biggest = max(path.stat().st_size for path in tmp_path.iterdir())
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (biggest + spare, limit[1]))
+        words = ""
+        try:
+            run(study, 500, told)
+        except StorageError as error:
+            words = str(error)
+        trials = len(study)  # what is known can still be read
+        assert study.best_plan["first"] in ("a", "b")
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        run(study, 5, told)  # and it goes on when there is room again
+        return words, trials, told
+
+    words, trials, told = in_child(until_full)
+    assert "cannot be written: the disk is full or fails" in words
+    assert "nothing was half-written" in words
+    assert trials - 1 <= len(told) - 5 <= trials
+    check_nothing_lost(f"sqlite:///{file}", {"told": told})
+    with sqlite3.connect(file) as plain:
+        assert plain.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def as_nobody(do: Callable[[], Any]) -> Any:
+    """Run a function in a process without the rights of root."""
+
+    def run_it() -> Any:
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        return do()
+
+    return in_child(run_it)
+
+
+def test_a_read_only_file_is_said(open_folder: Path) -> None:
+    file = open_folder / "study.db"
+    study = new_study(str(file))
+    run(study, 3, [])
+    study.close()
+    before = file.read_bytes()
+    file.chmod(0o444)
+    open_folder.chmod(0o555)
+    kind, words = as_nobody(lambda: Study.load(str(file)).ask())
+    assert kind == "StorageError"
+    assert "read-only" in words or "no permission" in words
+    kind, words = as_nobody(lambda: new_study(str(open_folder / "other.db")))
+    assert kind == "StorageError"
+    assert "cannot be opened: no permission, or it is a folder" in words
+    open_folder.chmod(0o755)
+    assert file.read_bytes() == before
+    assert sorted(path.name for path in open_folder.iterdir()) == ["study.db"]
+
+
+def test_a_read_only_file_beside_a_writable_log_can_be_read(open_folder: Path) -> None:
+    file = open_folder / "study.db"
+    study = new_study(str(file), lease=0.001)
+    study.ask()
+    open_folder.chmod(0o777)
+    for path in open_folder.iterdir():
+        path.chmod(0o444)
+    answer = as_nobody(lambda: (Study.load(str(file)).done, len(Study.load(str(file)))))
+    assert answer == (False, 1)  # the lease has run out; that it cannot be marked hinders no reader
+    kind, words = as_nobody(lambda: Study.load(str(file)).ask())
+    assert kind == "StorageError"
+    assert "read-only" in words
+
+
+def test_what_is_no_database_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("these are my notes, " * 200)
+    before = file.read_bytes()
+    for do in (new_study, Study.load):
+        with pytest.raises(StorageError, match=r"notes\.txt is not a SQLite database, or it is damaged"):
+            do(str(file))
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_damaged_database_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "study.db"
+    study = new_study(str(file))
+    run(study, 50, [])
+    study.close()
+    content = bytearray(file.read_bytes())
+    content[4096:] = b"\xaa" * (len(content) - 4096)
+    file.write_bytes(content)
+    for path in tmp_path.glob("study.db-*"):
+        path.unlink()
+    with pytest.raises(StorageError, match="damaged"):
+        Study.load(str(file)).sync()
+
+
+def test_an_empty_file_and_a_missing_one(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    with pytest.raises(StorageError, match="holds no studies"):
+        Study.load(str(empty))
+    with pytest.raises(StorageError, match="there is no file"):
+        Study.load(str(tmp_path / "none.db"))
+    assert not (tmp_path / "none.db").exists()
+    assert new_study(str(empty)).ask().number == 1  # an empty file is an empty database
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    for do in (new_study, Study.load):
+        with pytest.raises(StorageError, match="cannot be opened: no permission, or it is a folder"):
+            do(str(tmp_path))
+    with pytest.raises(StorageError, match="does not exist"):
+        new_study(str(tmp_path / "no" / "study.db"))
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("mysql://localhost/x", "SQLite or PostgreSQL"),
+        ("sqlite://", "needs a file"),
+        ("sqlite:///:memory:", "needs a file"),
+        ("postgresql://host:port/x", "is no URL"),
+    ],
+)
+def test_other_addresses_are_refused(url: str, words: str) -> None:
+    with pytest.raises((StorageError, SettingError), match=words):
+        new_study(url)
+
+
+def test_a_server_that_refuses_us_is_not_waited_for(postgres: str) -> None:
+    with pytest.raises(StorageError, match="does not exist"):
+        Study.load(postgres + "_none")
+
+
+def test_no_password_is_shown(postgres: str) -> None:
+    url = postgres.replace("surepath@", "surepath:secret@")
+    study = new_study(url)
+    assert "secret" not in repr(study)
+    Study.create(study.mdp, url, "second", epsilon=1, delta=0.1, sigma=1)
+    with pytest.raises(Exception, match="name the study") as caught:
+        Study.load(url)
+    assert "secret" not in str(caught.value)
+    study.close()
