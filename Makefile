@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # SUREPATH_STRICT=1 (set by .ci/run) turns every skipped test into a failure.
 export SUREPATH_STRICT ?= 0
 
-.PHONY: demo test lint types bench docs clean lock system postgres
+.PHONY: demo test lint types bench docs clean lock system postgres chromium
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -18,9 +18,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # The only target that installs system packages; the others call it when something is missing, and say so.
-# Debian ships venv apart from python3. The tests of studies run against a PostgreSQL server of their own.
-SYSTEM := python3-venv postgresql
+# Debian ships venv apart from python3. The tests of studies run against a PostgreSQL server of their own,
+# those of the page in a browser.
+SYSTEM := python3-venv postgresql chromium
 POSTGRES := /usr/lib/postgresql/*/bin/initdb
+INITDB := initdb
 system:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  || { echo "system packages need root and apt-get; install these yourself: $(SYSTEM)"; exit 1; }
@@ -40,15 +42,19 @@ $(VENV)/.dev: pyproject.toml requirements/dev.txt | $(BIN)/python
 # Nothing is imported from the folder one stands in.
 demo: export PYTHONSAFEPATH = 1
 demo: $(VENV)/.core
-	$(BIN)/surepath demo
+	$(BIN)/surepath demo --study surepath-demo.db
 
-test: $(VENV)/.dev lint types postgres
+test: $(VENV)/.dev lint types postgres chromium
 	$(BIN)/python tests/run.py
 
 postgres:
-	@ls $(POSTGRES) >/dev/null 2>&1 || command -v initdb >/dev/null \
+	@ls $(POSTGRES) >/dev/null 2>&1 || command -v $(INITDB) >/dev/null \
 	  || { echo "PostgreSQL is missing, a system package: calling make system"; \
 	       $(MAKE) --no-print-directory system SYSTEM=postgresql; }
+
+chromium:
+	@command -v chromium >/dev/null || { echo "Chromium is missing, a system package: calling make system"; \
+	  $(MAKE) --no-print-directory system SYSTEM=chromium; }
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks examples docs

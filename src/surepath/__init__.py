@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from surepath.simulation.check_rule import check_rule as check_rule
     from surepath.simulation.simulate import simulate as simulate
     from surepath.study.study import Study as Study
+    from surepath.web.client import connect as connect
 
 _HOMES = {
     "MDP": "surepath.model.mdp",
@@ -51,6 +52,7 @@ _HOMES = {
     "simulate": "surepath.simulation.simulate",
     "check_rule": "surepath.simulation.check_rule",
     "Study": "surepath.study.study",
+    "connect": "surepath.web.client",
 }
 
 __all__ = ["__version__", *_HOMES]

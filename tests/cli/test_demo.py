@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from surepath import Challenger, families
+from surepath import Challenger, Study, families
 from surepath.cli import _demo_costs
 from surepath.cli._demo_view import View
 from surepath.cli.main import app
@@ -58,6 +58,20 @@ def test_text_tells_the_story_in_plain_lines() -> None:
     ):
         assert part in flowing
     assert "\x1b" not in text
+
+
+def test_it_leaves_a_study_behind(tmp_path: Path) -> None:
+    file = tmp_path / "demo.db"
+    text = call("--fast", "--study", str(file))
+    assert f"surepath serve {file}" in " ".join(text.split())
+    assert "surepath demo --serve" in text
+    facts = json.loads(call("--json", "--study", str(file)))
+    assert facts["study"] == {"file": str(file), "name": "support tickets 2"}
+    study = Study.load(f"sqlite:///{file}", "support tickets 2")
+    assert study.done
+    assert len(study) == facts["trials"]["challenger"]
+    assert list(study.best_plan.values()) == [step["action"] for step in facts["answer"]["plan"]]
+    assert list(study.best_plan)[:2] == ["clean the ticket", "find the intent"]
 
 
 def test_the_live_view_shows_plan_gap_and_goal() -> None:

@@ -72,6 +72,7 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "sampling": "separating",
             "repeat": 0.0,
             "patience": 0.01,
+            "noise": "sigma",
         },
     ),
 ]

@@ -51,7 +51,7 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path, spare: int) -> No
         except StorageError as error:
             words = str(error)
         trials = len(study)  # what is known can still be read
-        assert study.best_plan["first"] in "ab"
+        assert study.best_plan["first"] in ("a", "b")
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         run(study, 5, told)  # and it goes on when there is room again
         return words, trials, told
@@ -115,9 +115,9 @@ def test_what_is_no_database_is_said(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("these are my notes, " * 200)
     before = file.read_bytes()
-    for do in (lambda: new_study(str(file)), lambda: Study.load(str(file))):
+    for do in (new_study, Study.load):
         with pytest.raises(StorageError, match=r"notes\.txt is not a SQLite database, or it is damaged"):
-            do()
+            do(str(file))
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
@@ -148,9 +148,9 @@ def test_an_empty_file_and_a_missing_one(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    for do in (lambda: new_study(str(tmp_path)), lambda: Study.load(str(tmp_path))):
+    for do in (new_study, Study.load):
         with pytest.raises(StorageError, match="cannot be opened: no permission, or it is a folder"):
-            do()
+            do(str(tmp_path))
     with pytest.raises(StorageError, match="does not exist"):
         new_study(str(tmp_path / "no" / "study.db"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +12,21 @@ import pytest
 
 from surepath import Study
 from surepath.errors import FileError, SettingError, StudyError
+from surepath.study.storage.contract import Storage
 from surepath.study.storage.memory import MemoryStorage
-from surepath.study.storage.sql import SqlStorage
+from tests.study.conftest import Clock
 from tests.study.worlds import bounded, new_study, scores
 
 
-class Clock:
-    """A clock that tests turn."""
-
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def eventful(**options: Any) -> Study:
+def eventful(clock: Clock | None = None, **options: Any) -> Study:
     """A study with everything a log can hold: failures, expiry, a late result, decisions, a queue, running trials."""
-    clock = Clock()
+    clock = clock or Clock()
     study = new_study(MemoryStorage(clock), epsilon=1e-3, **options)
     study.optimize(scores, n_trials=4) if study.options.on_failure == "leave-out" else None
     dead, partial, failed = study.ask(3)
     study.fail(partial, [0.123456789012345678], note='a "quoted"\nnote')
     study.fail(failed)
-    clock.now += 10_000.0
+    clock.time += 10_000.0
     study.sync()
     study.tell(dead, [0.5, 0.1])
     study.exclude({"model": "small"})
@@ -47,14 +40,13 @@ def eventful(**options: Any) -> Study:
     return study
 
 
-@pytest.mark.parametrize("where", ["memory", "sqlite"])
-@pytest.mark.parametrize("kind", ["leave-out", "worst"])
-def test_an_export_makes_the_same_study(tmp_path: Path, where: str, kind: str) -> None:
-    study = eventful(mdp=bounded(), on_failure=kind)
+@pytest.mark.parametrize("policy", ["leave-out", "worst"])
+def test_an_export_makes_the_same_study(
+    tmp_path: Path, opening: Callable[[], Storage], clock: Clock, policy: str
+) -> None:
+    study = eventful(clock, mdp=bounded(), on_failure=policy)
     assert study.export(tmp_path / "log.jsonl") == len(study)
-    clock = study.storage._clock  # type: ignore[attr-defined]
-    place = MemoryStorage(clock) if where == "memory" else SqlStorage(str(tmp_path / "s.db"), clock)
-    made = Study.from_export(tmp_path / "log.jsonl", place)
+    made = Study.from_export(tmp_path / "log.jsonl", opening())
     assert made.record == study.record
     assert made._fold.prefix == 0  # nothing but the log decides
     assert made.digest == study.digest

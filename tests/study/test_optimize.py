@@ -8,7 +8,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from surepath.study import running
 from surepath.study.optimize import yields
 from surepath.study.progress import rough_trials_left
 from surepath.study.running import Outcome
+from surepath.study.storage.contract import Storage
 from tests.study.worlds import BEST, SCORE, bounded, new_study, scores
 
 NEVER = 1e-6  # an epsilon that no test proves
@@ -288,6 +289,14 @@ def test_jobs_run_at_the_same_time() -> None:
 
     study.optimize(together, n_jobs=4, n_trials=8)
     assert states(study) == {"complete": 8}
+
+
+def test_every_storage_serves_threads(opening: Callable[[], Storage]) -> None:
+    study = new_study(opening(), epsilon=0.2)
+    study.optimize(scores, n_jobs=3)
+    assert study.best_plan == BEST
+    replay = Study.load(opening(), study.name)
+    assert (replay.digest, replay.done, replay.certified_gap) == (study.digest, True, study.certified_gap)
 
 
 def test_leases_are_renewed_while_a_trial_runs(tmp_path: Path) -> None:

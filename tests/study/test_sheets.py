@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, StudyError, SurepathError
 from surepath.study.past import import_past
 from surepath.study.sheets import read_past, read_sheet, sheet_text
+from surepath.study.storage.contract import Storage
 from surepath.study.telling import Result
 from tests.study.worlds import STEPS, new_study
 
@@ -83,6 +85,16 @@ def test_a_wrong_row_is_named_and_nothing_is_taken(rows: str, words: str) -> Non
     with pytest.raises((StudyError, RewardError), match=f"plate.csv, {words}"):
         tell(study, HEAD + rows)
     assert set(states(study)) == {"running"}
+
+
+def test_every_storage_takes_all_of_a_sheet_or_nothing(opening: Callable[[], Storage]) -> None:
+    study, text = asked(4, storage=opening())
+    wrong = text.replace(",,", ",0.5,0.5").replace("4,large", "9,large")
+    with pytest.raises(StudyError, match="line 5: there is no trial 9"):
+        tell(study, wrong)
+    assert states(Study.load(opening())) == ["running"] * 4
+    tell(study, text.replace(",,", ",0.5,0.5"))
+    assert states(Study.load(opening())) == ["complete"] * 4
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class Machine(RuleBasedStateMachine):
         self.url = f"sqlite:///{Path(self.folder.name) / 'study.db'}"
         self.storage: Any = SqlStorage(self.url, self.clock) if self.on_disk else MemoryStorage(self.clock)
         self.mdp = MDP.from_steps(STEPS)
-        given = {"epsilon": 1.2, "delta": 0.3, "sigma": 0.3, "lease": LEASE}
+        given: dict[str, Any] = {"epsilon": 1.2, "delta": 0.3, "sigma": 0.3, "lease": LEASE}
         self.studies = [Study.create(self.mdp, self.storage, "work", **given), self.open()]
         self.rows: list[dict[str, Any]] = []
         self.queue: list[tuple[tuple[int, ...], str, int | None]] = []
@@ -281,9 +281,9 @@ def _many_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(surepath.study.study, "SAVE_EVERY", 2)
 
 
-class TestInMemory(Machine.TestCase):  # type: ignore[name-defined]
+class TestInMemory(Machine.TestCase):  # type: ignore
     settings = settings(max_examples=25, stateful_step_count=30)
 
 
-class TestOnDisk(OnDisk.TestCase):  # type: ignore[name-defined]
+class TestOnDisk(OnDisk.TestCase):  # type: ignore
     settings = settings(max_examples=4, stateful_step_count=20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from surepath.learners.challenger import Challenger
     from surepath.model.instance import Instance
+    from surepath.study.study import Study
 
 
 @app.command()
@@ -25,6 +27,11 @@ def demo(
     draw: Annotated[
         Path | None, typer.Option("--draw", help="Write a picture of the graph: .png, .svg or .pdf.")
     ] = None,
+    study: Annotated[
+        Path | None, typer.Option("--study", help="Leave the study behind in this file; --serve leaves one anyway.")
+    ] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Play it slowly on the live page, in the browser.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 8700,
     as_json: AsJson = False,
 ) -> None:
     """Solve the embedded example, an LLM workflow that answers support tickets, and show what it cost."""
@@ -32,42 +39,53 @@ def demo(
 
     from surepath._checks import seed_number
     from surepath.cli._demo_costs import DELTA, EPSILON, kept
-    from surepath.learners.challenger import Challenger
+    from surepath.cli._demo_study import FILE, PACE, new_study, serve_demo
     from surepath.model.families import support_tickets
 
     seed_number(seed)
     instance = support_tickets()
+    if serve:
+        file = study or Path(FILE)
+        settings = (EPSILON, DELTA)
+        pause = 0.0 if fast else PACE
+        serve_demo(instance, file, port, seed, pause, settings, partial(_served, instance, file, as_json))
+        return
     if draw is not None:
         from surepath.plots.graph import draw_graph
 
         draw_graph(instance.mdp, draw, best=instance.best_path())
     console = Console(highlight=False, quiet=as_json)
     console.print(_opening(instance))
-    learner = Challenger(instance.mdp, EPSILON, DELTA)
-    gaps = _solve(learner, instance, seed, console, pause=not fast)
+    kept_in = new_study(instance, study, EPSILON, DELTA)
+    gaps = _solve(kept_in, instance, seed, console, pause=not fast)
+    learner = kept_in.learner
     others = kept()
     cost = {**{name: figure["trials"] for name, figure in others.items()}, "challenger": learner.episodes}
     facts = {**_facts(learner, instance, cost, gaps, seed), "compared_with": others}
+    facts["study"] = None if study is None else {"file": str(study), "name": kept_in.name}
     if as_json:
         print_json(facts)
         return
     _closing(console, facts, cost)
+    _what_next(console, study)
     if draw is not None:
         console.print(f"drawn in {shown(draw)}", markup=False)
 
 
-def _solve(learner: Challenger, instance: Instance, seed: int, console: Console, *, pause: bool) -> list[float]:
-    """Ask, draw scores, tell, until the learner stops; returns the certified gap after each trial."""
+def _solve(study: Study, instance: Instance, seed: int, console: Console, *, pause: bool) -> list[float]:
+    """Ask, draw scores, tell, until the answer is proven; returns the certified gap after each trial."""
     import numpy as np
 
     from surepath.cli._demo_view import View
 
     rng, gaps = np.random.default_rng(seed), []
-    with View(console, learner, pause=pause) as view:
-        while not learner.stopped:
-            plan = learner.ask()
-            learner.tell(plan, instance.means[plan] + instance.sigma[plan] * rng.standard_normal(len(plan)))
-            gaps.append(learner.certified_gap())
+    with View(console, study.learner, pause=pause) as view:
+        while not view.learner.stopped:
+            trial = study.ask(worker="demo")
+            plan = trial.path
+            study.tell(trial, instance.means[plan] + instance.sigma[plan] * rng.standard_normal(len(plan)))
+            view.learner = study.learner
+            gaps.append(view.learner.certified_gap())
             view.show(gaps[-1])
     return gaps
 
@@ -154,6 +172,31 @@ def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> N
     ]
     console.print("[bold]What this guarantee costs[/bold] (others simulated beforehand; bars on a logarithmic scale)")
     console.print(cost_table(rows, float(trials)))
+
+
+def _served(instance: Instance, file: Path, as_json: bool, address: str, access: Any, name: str) -> None:
+    """Say where the page is."""
+    from urllib.parse import quote
+
+    from surepath.cli.serve import lines
+
+    if as_json:
+        tokens = {"read_token": access.read_token, "write_token": access.write_token}
+        print_json({"address": address, **tokens, "study": {"file": str(file), "name": name}, "simulated": True})
+        return
+    typer.echo("An LLM workflow that answers support tickets; scores are simulated, no model was run.")
+    typer.echo("Open the page: the first trial begins when you look.\n")
+    typer.echo("\n".join(lines(address, access, f"&study={quote(name)}")))
+    typer.echo(f"the study stays in {shown(file)}")
+
+
+def _what_next(console: Console, study: Path | None) -> None:
+    """Name the commands that lead on."""
+    console.print("\n[bold]Watch it live, in the browser:[/bold]")
+    console.print("  surepath demo --serve           plays this, slowly, on the live page")
+    if study is not None:
+        command = f"surepath serve {shown(study)}"
+        console.print(f"  {command:<30}  shows the study that this run left behind", markup=False, soft_wrap=True)
     console.print("\n[bold]Your own problem:[/bold]")
     console.print("  surepath new problem.json       writes a file to fill in")
     console.print("  surepath estimate problem.json  says how many trials to expect")

@@ -114,6 +114,7 @@ COMMANDS = (
     "experiment",
     "reproduce",
     "verify",
+    "serve",
 )
 for _command in COMMANDS:
     importlib.import_module(f"surepath.cli.{_command}")

@@ -81,6 +81,8 @@ class Learner(Hooks):
         self.mdp = mdp
         self._epsilon = self._first_epsilon = check_epsilon(epsilon)
         self.delta = check_delta(delta)
+        if isinstance(sigma, str) and sigma == "unknown":
+            raise SettingError(f'{self.name} needs a number for sigma; only Challenger takes sigma="unknown"')
         if sigma is None:
             sigma = declared_sigma(mdp, self.name)
         self.sigma = check_sigma(sigma, mdp.n_arcs)

@@ -316,6 +316,11 @@ class MDP:
         node = int(self.source[arc])
         return f"arc {arc} (stage {stage}, state {self.state_label(node)!r}, action {self.action_label(arc)!r})"
 
+    def _repr_html_(self) -> str:
+        from surepath.model.sketch import graph_html
+
+        return graph_html(self)
+
     @property
     def sign(self) -> float:
         """+1 when returns are maximised, -1 when minimised; inside, everything maximises sign * reward."""

@@ -16,8 +16,9 @@ from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
 from surepath.kernels.streams import Children
 from surepath.learners.base import Learner
+from surepath.learners.processes.ranges import choose_noise, ranges_of
 from surepath.learners.record import RunRecord, joined
-from surepath.learners.registry import build
+from surepath.learners.registry import LEARNERS, build, setting_names
 from surepath.model.instance import Instance
 from surepath.model.rewards import CALLABLE
 from surepath.simulation.results import Results
@@ -44,7 +45,8 @@ def simulate(
     Args:
         learner_spec: A learner on the instance's MDP (its settings are used, the object is not touched), or a spec
             such as {"name": "EPRL", "epsilon": 0.1, "delta": 0.1, "sampling": "max-diameter"}. A spec without sigma
-            gets the factor that the instance's laws declare; without epsilon, the smallest of `epsilons`.
+            gets the factor that the instance's laws declare, or noise="bernstein" where the problem declares ranges and
+            no sigma, which `results.settings` says; without epsilon, the smallest of `epsilons`.
         instance: The world to play in.
         runs: How many runs.
         seed: Run i draws from the child i of SeedSequence(seed), whatever the number of runs and workers.
@@ -98,6 +100,7 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     if isinstance(spec, Learner):
         if spec.mdp != instance.mdp:
             raise SettingError(f"the learner was built on another MDP ({spec.mdp!r}) than the instance's")
+        _check_ranges(spec, instance)
         if grid is None or grid.min() == spec.epsilon:
             return spec
         return spec.fresh(float(grid.min()))
@@ -106,8 +109,34 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     settings = dict(spec)
     if grid is not None:
         settings["epsilon"] = float(grid.min())
+    if "sigma" not in settings and "noise" not in settings and "noise" in _names(settings):
+        chosen = choose_noise(instance.mdp, None, declared=False)
+        settings["noise"] = "bernstein" if chosen == "betting" else chosen  # the cheap one
     settings.setdefault("sigma", instance.sigma)
-    return build(settings, instance.mdp)
+    learner = build(settings, instance.mdp)
+    _check_ranges(learner, instance)
+    return learner
+
+
+def _names(settings: Mapping[str, Any]) -> list[str]:
+    """List what the learner of a spec takes; nothing where it has no name that is known, which `build` refuses."""
+    name = settings.get("name")
+    return setting_names(name) if isinstance(name, str) and name in LEARNERS else []
+
+
+def _check_ranges(learner: Learner, instance: Instance) -> None:
+    """Refuse a world whose rewards leave the ranges from which the learner takes their noise."""
+    noise, declared = getattr(learner, "noise", "sigma"), instance.mdp.reward_range
+    if noise == "sigma" or declared is None:
+        return
+    learned, law = ranges_of(instance.mdp, noise).learns, instance.law
+    outside = np.flatnonzero(learned & ((law.low < declared[0]) | (law.high > declared[1])))
+    if outside.size:
+        arc = int(outside[0])
+        raise SettingError(
+            f'noise="{noise}" needs rewards inside the declared range; {instance.mdp.describe_arc(arc)} has rewards '
+            f"in [{law.low[arc]:g}, {law.high[arc]:g}], not in [{declared[0][arc]:g}, {declared[1][arc]:g}]"
+        )
 
 
 def _in_python(learner: Learner, instance: Instance) -> bool:

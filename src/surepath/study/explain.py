@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._text import shown
-from surepath.learners.watch import headline
 from surepath.study.certificate_words import ADVICE
 from surepath.study.states import CANCELLED, EXPIRED, FAILED
 
@@ -29,9 +28,8 @@ def explain(study: Study) -> str:
     findings = learner.findings()
     if findings:
         first = min(findings, key=lambda found: found.p_value)
-        said = headline(findings)
-        if said not in lines:
-            lines.append(said or "")
+        if first.message not in lines:
+            lines.append(first.message)
         lines.append(f"what to do: {ADVICE[first.kind]}")
     return "\n".join(shown(line) for line in lines)
 

@@ -100,7 +100,8 @@ class Forecast:
             return f"{self.more} more trials would prove nothing yet in most worlds"
         before = f"from {self.certified_gap:.3g}" if np.isfinite(self.certified_gap) else "from nothing"
         most = f"{high:.3g}" if np.isfinite(high) else "nothing"
-        return f"{self.more} more trials would bring the certified gap {before} to about {middle:.3g} ({low:.3g} to {most})"
+        spread = f"{low:.3g} to {most}"
+        return f"{self.more} more trials would bring the certified gap {before} to about {middle:.3g} ({spread})"
 
 
 def _quantile(values: tuple[float, ...], share: float) -> float:

@@ -18,135 +18,40 @@ Nothing here is shared with the compiled code but the problem itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound_conjugate import upper_conjugate
-from surepath.study.plain_bound_passes import Passes, log_number_of_paths
+from surepath.study.plain_bound_entries import OWN, RIVAL, Entries, Sums
+from surepath.study.plain_bound_passes import Ends
 
-KINDS = ("half-normal", "normal", "interval")
-PRIORS = ("detour", "uniform", "none")
-RIVAL, OWN = "rival", "incumbent"
-FINER = 4  # slopes between two of the learner's own: any slope is valid
 UNIT = 2.0**-50  # what rounding may do to one mean or one term of a sum, relative to its size
 BLOCK = 4_000_000  # numbers of one block of rows
 
 
-@dataclass(frozen=True)
-class Sums:
-    """What was seen, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first."""
+class Rows(NamedTuple):
+    """Some rows side by side."""
 
-    visits: IntArray
-    origin: FloatArray
-    sums: FloatArray
-
-
-def unknown_kinds(bound: Mapping[str, Any]) -> list[str]:
-    """List the kinds of entries and priors that this file does not know how to check."""
-    kinds = {str(entry.get("kind")) for entry in bound["entries"]} - set(KINDS)
-    priors = {f"prior {entry.get('prior')}" for entry in bound["entries"]} - {f"prior {name}" for name in PRIORS}
-    return sorted(kinds) + sorted(priors)
-
-
-def invalid_numbers(bound: Mapping[str, Any]) -> list[str]:
-    """List what makes the numbers of a bound no bound at all."""
-    wrong, entries = [], bound["entries"]
-    if not sum(float(entry["weight"]) for entry in entries) <= 1 + 1e-12:
-        wrong.append("the weights of the entries sum to more than 1")
-    positive = [entry[key] for entry in entries for key in ("weight", "scale")]
-    positive += [bound[side]["factor"] for side in (RIVAL, OWN)] + [bound["least"], bound["most"]]
-    if not all(0 < float(number) < np.inf for number in positive):
-        wrong.append("weights, scales, factors and limits of c must be above 0")
-    if not (0 < float(bound["rho"]) < 1 and 1 < float(bound["ratio"]) < np.inf):
-        wrong.append("rho must lie between 0 and 1, and the ratio of slopes above 1")
-    if any((entry["kind"] == "interval") != (entry["prior"] == "none") for entry in entries):
-        wrong.append("entries of kind interval, and only those, have no prior over plans")
-    if any(entry["kind"] == "interval" for entry in entries) and bound[RIVAL] != bound[OWN]:
-        wrong.append("intervals of single options know no sides")
-    return wrong
+    weight: FloatArray  # [N, rows]; -inf on arcs that do not count
+    constant: FloatArray  # [rows] turns weights of paths into G
+    wall: float  # of rows for arcs without noise, else 0
+    ends: Ends | None  # for single excursions: what they pay where they leave the path and where they meet it again
 
 
 class PlainBound:
     """The bound of one study: settings are those that were frozen when it was created."""
 
     def __init__(self, mdp: MDP, settings: Mapping[str, Any]) -> None:
-        self.mdp, self.passes = mdp, Passes(mdp)
-        self.bound = settings["bound"]
-        self.delta = float(settings["delta"])
-        sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
-        self.sigma = np.where(mdp.is_known, 0.0, sigma)
-        self.log_paths = log_number_of_paths(mdp)
-        self.shares = self.passes.even_shares()
-
-    # What the rows are made of -----------------------------------------------------------------------------------
-
-    def precision(self, entry: Mapping[str, Any], side: str) -> FloatArray:
-        """Return c of every arc: scale * factor * share ** power, between least and most."""
-        numbers = self.bound[side]
-        c = float(entry["scale"]) * float(numbers["factor"]) * self.shares ** float(numbers["power"])
-        return np.asarray(np.clip(c, float(self.bound["least"]), float(self.bound["most"])))
-
-    def cost(self, entry: Mapping[str, Any]) -> float:
-        """Return log(1 / (delta weight)), and for intervals of single arcs the union over them."""
-        cost = -np.log(self.delta) - np.log(float(entry["weight"]))
-        if entry["kind"] == "interval":
-            cost += np.log(max(1, int((~self.mdp.is_known).sum())))
-        return float(cost)
-
-    def slopes(self, entry: Mapping[str, Any], seen: Sums, alive: BoolArray) -> FloatArray:
-        """Choose slopes that cover what any pair may need; a choice that may depend on the data."""
-        noisy = alive & (self.sigma > 0)
-        if not noisy.any() or entry["kind"] == "interval":
-            return np.ones(int(noisy.any()))
-        n, c = seen.visits[noisy], self.precision(entry, RIVAL)[noisy]
-        a, extra = self.sigma[noisy] * np.sqrt(n + c) / n, float((np.log1p(n / c) / 2).max())
-        low, high = np.log(a.min()), np.log(a.max())
-        horizon, cost, step = self.mdp.horizon, self.cost(entry), np.log(float(self.bound["ratio"])) / FINER
-        start = low - 0.5 * np.log(2 * (cost + self.log_paths + 2 * horizon * (extra + high - low)))
-        end = high + 0.5 * np.log(horizon / cost) + 4 * FINER * step
-        return np.asarray(np.exp(start + step * np.arange(1 + max(0, int((end - start) / step)))))
-
-    def width(self, entry: Mapping[str, Any], side: str, seen: Sums, slopes: FloatArray, arcs: IntArray) -> FloatArray:
-        """Return w of each arc for each slope, float [arcs, rows]; 0 where there is no noise."""
-        wide = np.zeros((len(arcs), len(slopes)))
-        noisy = np.flatnonzero(self.sigma[arcs] > 0)
-        n, c = seen.visits[arcs[noisy]].astype(np.float64), self.precision(entry, side)[arcs[noisy]]
-        a, extra = self.sigma[arcs[noisy]] * np.sqrt(n + c) / n, np.log1p(n / c) / 2
-        if entry["kind"] == "half-normal":
-            wide[noisy] = slopes * (upper_conjugate(a[:, None] / slopes) + extra[:, None])
-        elif entry["kind"] == "normal":
-            wide[noisy] = a[:, None] ** 2 / (2 * slopes) + slopes * extra[:, None]
-        else:
-            wide[noisy] = (a * np.sqrt(2 * (extra + self.cost(entry))))[:, None]
-        return wide
-
-    def tolls(self, entry: Mapping[str, Any], path: IntArray) -> tuple[FloatArray, float]:
-        """Return the price of each arc of q in -log prior(path | q), float [N], and what every q pays."""
-        mdp, rho = self.mdp, float(self.bound["rho"])
-        price = np.zeros(mdp.n_arcs)
-        if entry["prior"] == "none":
-            return price, 0.0
-        if entry["prior"] == "uniform":
-            return price, self.cost(entry) + self.log_paths
-        for h, own in enumerate(path.tolist()):
-            home = int(mdp.source[own])
-            degree = int(mdp.first[home + 1] - mdp.first[home])
-            if degree > 1:  # a walk beside q: it stays with 1 - rho, leaves with rho, and is even where q is not
-                stage = slice(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))
-                here = mdp.source[stage] == home
-                price[stage] = np.where(here, np.log((degree - 1) / rho), np.log(degree))
-                price[own] = -np.log1p(-rho)
-        return price, self.cost(entry)
+        self.mdp, self.entries = mdp, Entries(mdp, settings)
+        self.passes, self.sigma = self.entries.passes, self.entries.sigma
 
     # Rows over all arcs ------------------------------------------------------------------------------------------
 
-    def rows(self, seen: Sums, path: IntArray, alive: BoolArray) -> Iterator[tuple[FloatArray, FloatArray, float]]:
-        """Give weights [N, rows], the constant [rows] that makes G of them, and the wall of rows without noise or 0."""
-        mdp = self.mdp
+    def rows(self, seen: Sums, path: IntArray, alive: BoolArray, single: bool) -> Iterator[Rows]:
+        """Give all rows, of whole paths or of single excursions off the path."""
+        mdp, entries = self.mdp, self.entries
         on = np.zeros(mdp.n_arcs, dtype=bool)
         on[path] = True
         mean, blur = self.means(seen)
@@ -158,16 +63,20 @@ class PlainBound:
             wall = 16.0 * mdp.horizon * float(np.abs(mean[alive | on]).max()) + 1.0
             weight = np.full((mdp.n_arcs, 1), -np.inf)
             weight[arcs, 0], weight[path, 0] = np.where(quiet, mean[arcs] - mean[own], wall), 0.0
-            yield weight, np.zeros(1), wall
-        for entry in self.bound["entries"]:
-            price, fixed = self.tolls(entry, path)
-            slopes = self.slopes(entry, seen, alive | on)
+            free = np.zeros((mdp.horizon + 1, 1))
+            yield Rows(weight, np.zeros(1), wall, Ends(path, free[:-1], free) if single else None)
+        for entry in entries.bound["entries"]:
+            price = entries.price(entry, path, single)
+            slopes = entries.slopes(entry, seen, alive | on)
             for k in np.array_split(slopes, 1 + len(slopes) * mdp.n_arcs // BLOCK):
                 weight = np.full((mdp.n_arcs, len(k)), -np.inf)
-                mine = self.width(entry, OWN, seen, k, path)[mdp.arcs.stage[arcs]]
-                weight[arcs] = gain[:, None] + (mine + self.width(entry, RIVAL, seen, k, arcs)) + price[arcs, None] * k
-                weight[path] = price[path, None] * k
-                yield np.where(np.isnan(weight), np.inf, weight), fixed * k, 0.0
+                width = entries.width(entry, OWN, seen, k, path)[mdp.arcs.stage[arcs]]
+                width += entries.width(entry, RIVAL, seen, k, arcs)
+                weight[arcs] = gain[:, None] + width + price.arc[arcs, None] * k
+                weight[path] = price.arc[path, None] * k
+                weight[np.isnan(weight)] = np.inf
+                ends = Ends(path, price.leaving[:, None] * k, price.meeting[:, None] * k) if single else None
+                yield Rows(weight, price.fixed * k, 0.0, ends)
 
     def means(self, seen: Sums) -> tuple[FloatArray, FloatArray]:
         """Return the empirical mean of each arc and what rounding may have done to it."""
@@ -196,24 +105,26 @@ class PlainBound:
         return not bool((needed & (seen.visits == 0) & ~self.mdp.is_known).any())
 
     def proves(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float) -> bool:
-        """Tell whether every path over `alive` is proven to be at most `gap` better than `path`."""
+        """Tell whether every path over `alive` is proven to be at most `gap` better than `path`.
+
+        With gap 0 single excursions may do: if each of those of the best path is no gain, neither is their sum.
+        """
         if not self.all_seen(seen, path, alive):
             return False
+        if gap == 0 and self._clears(seen, path, alive, gap, single=True):
+            return True
+        return self._clears(seen, path, alive, gap, single=False)
+
+    def _clears(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float, single: bool) -> bool:
         slack = self.slack(seen, path, alive) + 5e-13 * gap
-        live = alive.copy()
-        live[path] = True
-        left = alive.copy()
-        left[path] = False
-        before = -1
+        live, left, before = alive.copy(), alive.copy(), -1
+        live[path], left[path] = True, False
         while left.any() and int(left.sum()) != before:
             before = int(left.sum())
             cleared = np.zeros(len(left), dtype=bool)
-            for weight, constant, wall in self.rows(seen, path, live):
-                through = self.passes.through(weight) + constant
-                if wall:
-                    cleared |= (through <= min(gap + slack, wall / 2)).any(axis=1)
-                else:
-                    cleared |= (through <= gap - slack).any(axis=1)
+            for rows in self.rows(seen, path, live, single):
+                most = min(gap + slack, rows.wall / 2) if rows.wall else gap - slack
+                cleared |= (self.passes.through(rows.weight, rows.ends) + rows.constant <= most).any(axis=1)
             live &= ~(cleared & left)
             left &= ~cleared
         return not left.any()
@@ -238,19 +149,20 @@ class PlainBound:
         return high
 
     def ruled_out(self, seen: Sums, path: IntArray, alive: BoolArray) -> BoolArray:
-        """Find the arcs that are not on the best path: all paths over `alive` through them have G < 0 for some row."""
-        alive = alive.copy()
-        gone = np.zeros(len(alive), dtype=bool)
+        """Find the arcs that are not on the best path, which lies within `alive`.
+
+        All paths through such an arc, or all single excursions off `path` through it, have G < 0 for some row.
+        """
+        alive, gone, on = alive.copy(), np.zeros(len(alive), dtype=bool), np.zeros(len(alive), dtype=bool)
         if not self.all_seen(seen, path, alive):
             return gone
-        on = np.zeros(len(alive), dtype=bool)
         on[path] = True
-        slack = self.slack(seen, path, alive)
-        count = -1
+        slack, count = self.slack(seen, path, alive), -1
         while int(gone.sum()) != count:
             count = int(gone.sum())
-            for weight, constant, _ in self.rows(seen, path, alive | on):
-                through = self.passes.through(weight) + constant
-                gone |= alive & ~on & (through < -slack).any(axis=1)
-            alive &= ~gone
+            for single in (True, False):
+                for rows in self.rows(seen, path, alive | on, single):
+                    through = self.passes.through(rows.weight, rows.ends) + rows.constant
+                    gone |= alive & ~on & (through < -slack).any(axis=1)
+                alive &= ~gone
         return gone

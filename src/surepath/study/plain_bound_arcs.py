@@ -19,7 +19,8 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound import UNIT, Sums
+from surepath.study.plain_bound import UNIT
+from surepath.study.plain_bound_entries import Sums
 from surepath.study.plain_bound_passes import Passes
 
 WIDTHS = ("paper", "mixture")

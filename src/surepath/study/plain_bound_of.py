@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from surepath._types import BoolArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound import PlainBound, Sums, invalid_numbers, unknown_kinds
+from surepath.study.plain_bound import PlainBound
 from surepath.study.plain_bound_arcs import WIDTHS, PlainIntervals
+from surepath.study.plain_bound_entries import Sums, invalid_numbers, unknown_kinds
 
 UNCHECKED = "no proof"  # begins the reason why something is never taken as proven
 NO_GUARANTEE = "carries no guarantee at all"
@@ -31,6 +32,8 @@ class Checker(Protocol):
 def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tuple[Checker | None, str]:
     """Return the plain implementation for these settings, or None and the reason."""
     name = settings.get("name")
+    if name == "Challenger" and (settings.get("noise", "sigma") != "sigma" or settings.get("sigma") == "unknown"):
+        return None, "learned noise does not follow from sums per option; only a replay of the log can check it"
     if name == "Challenger":
         unknown = unknown_kinds(settings["bound"])
         if unknown:

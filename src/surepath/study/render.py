@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from html import escape
+from typing import Any
 
+from surepath.model.sketch import graph_svg
 from surepath.study.status import Status
 
 
-def html_page(status: Status) -> str:
-    """Write how a study stands as HTML."""
+def html_page(status: Status, learner: Any = None) -> str:
+    """Write how a study stands as HTML, with a drawing of what its learner knows."""
+    picture = "" if learner is None else graph_svg(learner.mdp, learner.recommend(), learner.visits, learner.active)
     gap = f"{status.certified_gap:.4g}" if math.isfinite(status.certified_gap) else "nothing yet"
     counts = ", ".join(f"{count:,} {state}" for state, count in status.states.items() if count) or "none"
     facts = [
@@ -24,7 +27,7 @@ def html_page(status: Status) -> str:
     plan = "".join(_row("td", str(step), str(option)) for step, option in status.best_plan.items())
     return (
         f"<div><p><b>{escape(status.name)}</b> in {escape(status.storage)}</p>"
-        f"<table>{rows}</table>"
+        f"<table>{rows}</table>{picture}"
         f"<table><thead><tr><th>step</th><th>best plan so far</th></tr></thead><tbody>{plan}</tbody></table></div>"
     )
 

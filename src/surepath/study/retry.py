@@ -13,8 +13,10 @@ from surepath.study.storage.contract import TransientError
 T = TypeVar("T")
 PATIENCE = 120.0  # seconds
 LONGEST_PAUSE = 2.0
+SAID_FROM = 0.3  # shorter pauses are not worth a warning
 
 log = logging.getLogger("surepath.study")
+log.addHandler(logging.NullHandler())
 
 
 def retrying(do: Callable[[], T], patience: float = PATIENCE) -> T:
@@ -26,6 +28,6 @@ def retrying(do: Callable[[], T], patience: float = PATIENCE) -> T:
         except TransientError as error:
             if time.monotonic() + pause > end:
                 raise
-            log.warning("%s; trying again", error)
+            log.log(logging.WARNING if pause >= SAID_FROM else logging.DEBUG, "%s; trying again", error)
             time.sleep(pause * (0.5 + random.random()))
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -488,7 +488,13 @@ class Study:
     def _repr_html_(self) -> str:
         from surepath.study.render import html_page
 
-        return html_page(self.status())
+        return html_page(self.status(), self.learner)
+
+    def watch(self, every: float = 1.0) -> None:
+        """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
+        from surepath.study.watching import watch
+
+        watch(self, every)
 
     @property
     def digest(self) -> str:

@@ -24,6 +24,7 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
+from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate
 from surepath.learners.challenger.state import (
     DETOUR,
@@ -39,6 +40,16 @@ from surepath.learners.challenger.state import (
     Scratch,
 )
 from surepath.learners.noise import ROUNDING
+from surepath.learners.processes.betting import halve
+from surepath.learners.processes.gaussian_size import largest_sigma
+from surepath.learners.processes.learned import (
+    BERNSTEIN,
+    follow,
+    follow_bernstein,
+    follow_bets,
+    learn,
+    learned_width,
+)
 
 
 @inner_kernel
@@ -53,17 +64,51 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     s = pairs.sigma[e]
     if s > 0.0:
         work.top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(seen.origin[e]) + 0.5 * abs(seen.sums[e]))
+        learns = pairs.learned.learns[e]
+        if learns:
+            follow(pairs.learned, work.course, e, n)
+            work.variance[e] = pairs.learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
         for side in range(2):
+            if learns and len(seen.product) > 0:
+                halve(seen.product, work.course.bets, e, np.int64(side))
             for j in range(pairs.c.shape[1]):
                 c = pairs.c[side, j, e]
+                if learns and pairs.kind[j] >= BERNSTEIN:
+                    refresh_learned(pairs, seen, work, np.int64(side), np.int64(j), e)
+                    continue
                 work.a[side, j, e] = s / n if pairs.kind[j] == SHIFTED else s * np.sqrt(n + c) / n
                 work.log_a[side, j, e] = np.log(work.a[side, j, e])
                 work.extra[side, j, e] = 0.5 * np.log1p(n / c)
 
 
+@inner_kernel
+def refresh_learned(pairs: Pairs, seen: Evidence, work: Scratch, side: Whole, j: Whole, e: int) -> None:
+    """Recompute what the width of arc e, whose noise is learned, depends on in entry j.
+
+    a and extra only say which slopes to look at: the best one is about (sqrt(V / 2B) + 1) span / n.
+    """
+    n, c = seen.visits[e], pairs.c[side, j, e]
+    w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
+    if pairs.kind[j] == BERNSTEIN:
+        follow_bernstein(pairs.learned, work.course, side, j, e, w)
+    else:
+        follow_bets(pairs.learned, seen.product, work.course, side, j, e, work.mean[e])
+    work.a[side, j, e] = pairs.learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
+    work.log_a[side, j, e] = np.log(work.a[side, j, e])
+    work.extra[side, j, e] = 0.5 * np.log(w / c)
+
+
 @hot_kernel
-def take_in(seen: Evidence, e: int, gain: float) -> None:
+def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
+    if pairs.size.unknown and seen.visits[e] > 0:
+        off = gain - (seen.origin[e] + seen.sums[e] / seen.visits[e])
+        seen.memo[at.RSS] += off * off
+        seen.memo[at.SQUARES] += 1.0
+    if pairs.learned.learns[e]:
+        n = seen.visits[e]
+        mean = seen.origin[e] + seen.sums[e] / n if n > 0 else 0.0
+        learn(pairs.learned, seen.squares, seen.product, n, mean, e, gain)
     if seen.visits[e] == 0:
         seen.origin[e] = gain
     seen.visits[e] += 1
@@ -78,7 +123,9 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
         return 0.0
     if k < 0.0:
         return -k
-    if pairs.kind[j] == HALF_NORMAL:
+    if pairs.kind[j] >= BERNSTEIN and pairs.learned.learns[e]:
+        return learned_width(pairs.learned, work.course, pairs.kind[j], side, j, k, log_k, e)
+    if pairs.kind[j] == HALF_NORMAL or pairs.kind[j] >= BERNSTEIN:
         return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))
     if pairs.kind[j] == NORMAL:
         return float(0.5 * a * a / k + k * work.extra[side, j, e])
@@ -118,7 +165,7 @@ def heaviest(graph: Graph, seen: Evidence, weight: FloatArray, ahead: FloatArray
 
 
 @inner_kernel
-def set_incumbent(graph: Graph, seen: Evidence, work: Scratch) -> None:
+def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """The incumbent is the empirically best path over the arcs that are left.
 
     Means count from the largest of their stage: every path has one arc of each stage, and sums of small differences
@@ -126,6 +173,7 @@ def set_incumbent(graph: Graph, seen: Evidence, work: Scratch) -> None:
     difference of means plus widths. Where G is to be at most epsilon the widths add up to no more than epsilon and the
     differences, so the differences set the scale.
     """
+    work.unit[0] = largest_sigma(pairs.size, seen.memo[at.RSS], seen.memo[at.SQUARES])
     horizon, total = len(work.incumbent), 0.0
     for h in range(horizon):
         work.on[work.incumbent[h]] = False
@@ -198,12 +246,14 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
     j, k = int(work.grid[row, 0]), work.grid[row, 1]
     quiet = k < 0.0
     log_k = 0.0 if quiet else np.log(k)
+    unit = 1.0 if quiet else work.unit[0]
+    toll_k = unit * k
     walk = not quiet and (pairs.prior[j] == DETOUR or pairs.prior[j] == EXCURSION)
     constant, stay, leave_by, each = 0.0, 0.0, 1.0, 0.0
     if pairs.prior[j] != NO_PRIOR and not quiet:
-        constant = k * (pairs.cost[j] + pairs.toll[j])
+        constant = toll_k * (pairs.cost[j] + pairs.toll[j])
         if pairs.prior[j] == DETOUR:
-            stay, leave_by = -k * np.log1p(-pairs.rho), pairs.rho
+            stay, leave_by = -toll_k * np.log1p(-pairs.rho), pairs.rho
         elif pairs.prior[j] == EXCURSION and single == 0:
             constant, each = 0.0, constant
     for h in range(len(work.incumbent)):
@@ -212,16 +262,16 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
         leave = elsewhere = 0.0
         degree = first[home + 1] - first[home]
         if walk and degree > 1:
-            leave = each + k * np.log((degree - 1) / leave_by)
-            elsewhere = k * np.log(degree)
+            leave = each + toll_k * np.log((degree - 1) / leave_by)
+            elsewhere = toll_k * np.log(degree)
         work.leaving[h] = stay * pairs.choices_before[home]
         work.meeting[h] = stay * pairs.choices_after[home]
-        margin = width(pairs, work, np.int64(OWN), j, k, log_k, np.uint64(own))
+        margin = unit * width(pairs, work, np.int64(OWN), j, k, log_k, np.uint64(own))
         low = work.mean[own] - (work.top[own] - work.mean[own])
         for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
             if work.live[e]:
                 toll = leave if graph.source[e] == home else elsewhere
-                x = (work.top[e] - low) + (margin + width(pairs, work, np.int64(RIVAL), j, k, log_k, e)) + toll
+                x = (work.top[e] - low) + (margin + unit * width(pairs, work, np.int64(RIVAL), j, k, log_k, e)) + toll
                 work.weight[e] = x if x == x else np.inf  # what is no number proves nothing
             else:
                 work.weight[e] = -np.inf

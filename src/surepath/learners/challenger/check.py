@@ -24,6 +24,8 @@ from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge
 from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
+from surepath.learners.processes.gaussian_size import HIDDEN
+from surepath.learners.processes.learned import BERNSTEIN
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -175,19 +177,39 @@ def left(work: Scratch) -> int:
 
 
 @inner_kernel
-def planning_scale(pairs: Pairs, seen: Evidence) -> float:
-    """The scale of the entry to plan with: the largest not above eight times the mean visits so far.
-
-    An entry of small c bounds best while visits are few; what it would have played separates the plans that are
-    closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
-    """
+def beside_scale(pairs: Pairs, seen: Evidence) -> float:
+    """The scale, below 0, of the entry with a declared sigma to plan with beside entries that learn the noise; or 0."""
     total, count, chosen = 0.0, 0, np.inf
     for e in range(len(seen.visits)):
         if seen.alive[e] and not pairs.is_known[e]:
             total += seen.visits[e]
             count += 1
     for j in range(len(pairs.scale)):
-        chosen = min(chosen, pairs.scale[j])
+        if pairs.scale[j] < 0.0:
+            chosen = min(chosen, -pairs.scale[j])
+    for j in range(len(pairs.scale)):
+        if -pairs.scale[j] * count <= 8.0 * total and chosen < np.inf:
+            chosen = max(chosen, -pairs.scale[j])
+    return -chosen if chosen < np.inf else 0.0
+
+
+@inner_kernel
+def planning_scale(pairs: Pairs, seen: Evidence) -> float:
+    """The scale of the entry to plan with: the largest not above eight times the mean visits so far.
+
+    An entry of small c bounds best while visits are few; what it would have played separates the plans that are
+    closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
+    """
+    total, count, chosen, learning = 0.0, 0, np.inf, False
+    for j in range(len(pairs.scale)):
+        learning = learning or pairs.kind[j] >= BERNSTEIN
+    for e in range(len(seen.visits)):
+        if seen.alive[e] and not pairs.is_known[e]:
+            total += seen.squares[e] if learning else seen.visits[e]
+            count += 1
+    for j in range(len(pairs.scale)):
+        if pairs.scale[j] > 0.0:
+            chosen = min(chosen, pairs.scale[j])
     for j in range(len(pairs.scale)):
         if pairs.scale[j] * count <= 8.0 * total:
             chosen = max(chosen, pairs.scale[j])
@@ -202,6 +224,7 @@ def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, rows: int, e
     NO_ROW when no row is of that scale.
     """
     own = scale if scale > 0.0 else planning_scale(pairs, seen)
+    other = beside_scale(pairs, seen)
     count, before, best = left(work), -1, NO_ROW
     for row in range(rows - 1, -1, -1):
         if pairs.scale[int(work.grid[row, 0])] == own and work.grid[row, 1] > 0.0:
@@ -209,7 +232,8 @@ def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, rows: int, e
     while count > 0 and count != before:
         before, least = count, np.inf
         for row in range(rows):
-            planned = pairs.scale[int(work.grid[row, 0])] == own and work.grid[row, 1] > 0.0
+            entry_scale = pairs.scale[int(work.grid[row, 0])]
+            planned = entry_scale in (own, other) and work.grid[row, 1] > 0.0
             if scale == 0.0 or planned:
                 top = judge(graph, pairs, seen, work, row, epsilon, np.int64(TAKE_OUT))
                 if planned and top < least:
@@ -261,6 +285,8 @@ def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> float:
             return np.inf
         work.live[e] = seen.alive[e]
         work.cleared[e] = False
+    if work.unit[0] >= HIDDEN:
+        return np.inf
     rows = fill_grid(pairs, seen, work)
     high = np.inf
     for row in range(rows):

@@ -28,8 +28,11 @@ from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act
 from surepath.learners.challenger.sampling import SAMPLING
-from surepath.learners.challenger.state import Scratch, new_evidence, new_scratch
+from surepath.learners.challenger.state import Evidence, Scratch, new_evidence, new_scratch
+from surepath.learners.processes.gaussian_size import HIDDEN
+from surepath.learners.processes.ranges import choose_noise
 from surepath.learners.record import BUDGET, CLEARED, STOP_REASONS, RunRecord
+from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
@@ -46,6 +49,8 @@ class Challenger(Learner):
         epsilon: How far from the best the answer may be; 0 asks for the best itself, which must then be unique.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
+            "unknown": the noise is Gaussian with one standard deviation on all arcs, which the rewards bound. Only for
+            Gaussian noise: other laws can hide their variance, and nothing is then proven.
         widths: "one-sided" (the default), "two-sided" (simpler, more trials), or "per-arc" (a confidence interval
             for each arc and the difference of paths, as CLUCB stops; for comparison).
         prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two plans differ),
@@ -58,6 +63,9 @@ class Challenger(Learner):
             follow a plan gone stale, and on long horizons that can cost many times the trials.
         bound: Every number that the bound is made of (see `recipe.py`), as `settings()` gives it; by default it is
             chosen for the problem, epsilon and delta.
+        noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
+            a declared range: betting takes the fewest trials, Bernstein is the cheap form for large graphs and
+            simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
 
     Example:
         >>> import numpy as np
@@ -79,7 +87,7 @@ class Challenger(Learner):
         mdp: MDP,
         epsilon: float,
         delta: float,
-        sigma: ArrayLike | None = None,
+        sigma: ArrayLike | str | None = None,
         *,
         widths: str = "one-sided",
         prior: str = "auto",
@@ -87,8 +95,12 @@ class Challenger(Learner):
         repeat: float = 0.0,
         patience: float = 0.01,
         bound: Mapping[str, Any] | None = None,
+        noise: str | None = None,
     ) -> None:
-        super().__init__(mdp, epsilon, delta, sigma)
+        self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
+        super().__init__(mdp, epsilon, delta, 1.0 if self._unknown else sigma)
+        if self._unknown:  # the watch has nothing to compare with
+            self._watch = Watch(mdp, np.where(self.sigma > 0, HIDDEN, 0.0))
         self.widths = one_of("widths", widths, WIDTHS)
         self.prior = one_of("prior", prior, PRIORS)
         self.sampling = one_of("sampling", sampling, SAMPLING)
@@ -97,12 +109,18 @@ class Challenger(Learner):
         for what, value in (("repeat", self.repeat), ("patience", self.patience)):
             if not 0 <= value <= 1:
                 raise SettingError(f"{what} must lie between 0 and 1, not {value:g}")
-        chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior)
+        self.noise = self._chosen_noise(noise, sigma is not None)
+        chosen = default_bound(
+            mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior, self.noise, self._unknown
+        )
         self.bound: dict[str, Any] = chosen if bound is None else checked_bound(bound, self.widths)
+        for entry in self.bound["entries"]:
+            if entry["kind"] in ("bernstein", "betting") and entry["kind"] != self.noise:
+                raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')
         self._is_default = self.bound == chosen
         how = SAMPLING.index(self.sampling), self.repeat, self.patience
-        self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, *how)
-        self._seen = new_evidence(mdp.n_arcs)
+        self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, self._unknown, *how)
+        self._seen = self._new_evidence()
         self._work = self._new_scratch()
         self._connect()
         self._planned = False
@@ -112,6 +130,19 @@ class Challenger(Learner):
 
     def _connect(self) -> None:
         self._visits, self._origin, self._sums = self._seen.visits, self._seen.origin, self._seen.sums
+
+    def _chosen_noise(self, given: str | None, declared: bool) -> str:
+        """Check the noise that is wanted, or find what suits the problem."""
+        if self._unknown and given not in (None, "sigma"):
+            raise SettingError(f'sigma="unknown" is about Gaussian noise, noise="{given}" about rewards in a range')
+        if self.widths != "one-sided":
+            if given is not None and given != "sigma":
+                raise SettingError(f'noise="{given}" needs widths="one-sided", not "{self.widths}"')
+            return "sigma"
+        return choose_noise(self.mdp, given, declared)
+
+    def _new_evidence(self) -> Evidence:
+        return new_evidence(self.mdp.n_arcs, self.pairs.learned.which.shape[2])
 
     def _new_scratch(self) -> Scratch:
         return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
@@ -125,8 +156,10 @@ class Challenger(Learner):
         self._settle()
         return explain(self, challengers)
 
-    def sigma_setting(self) -> list[float]:
-        """List sigma arc by arc."""
+    def sigma_setting(self) -> list[float] | str:  # type: ignore[override]
+        """List sigma arc by arc, or say that it is unknown."""
+        if self._unknown:
+            return "unknown"
         return cast(list[float], self.sigma.tolist())
 
     def settings(self) -> dict[str, Any]:
@@ -186,17 +219,11 @@ class Challenger(Learner):
         self._work.path[:], self._work.mark[:], self._planned = kept[1:]
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        seen, played = self._seen, path[: len(gains)]
-        learned = ~self.pairs.is_known[played]
-        arcs, news = played[learned], gains[learned]
-        new = seen.visits[arcs] == 0
-        seen.origin[arcs[new]] = news[new]
-        seen.visits[played] += 1
-        seen.sums[arcs] += news - seen.origin[arcs]
         self._work.path[:] = path
-        self._act(tasks.TELL)
+        self._work.gain[: len(gains)] = gains
+        self._act(tasks.TELL, len(gains))
         self.episodes += 1
-        seen.memo[at.EPISODES] = self.episodes
+        self._seen.memo[at.EPISODES] = self.episodes
         self._planned = False
         self._settle()
 
@@ -265,7 +292,7 @@ class Challenger(Learner):
             rng.bit_generator.state = start
             own = self if epsilon == self._first_epsilon else self.fresh(epsilon)
             assert isinstance(own, Challenger)
-            seen, work = new_evidence(self.mdp.n_arcs), own._new_scratch()
+            seen, work = own._new_evidence(), own._new_scratch()
             graph, pairs = self.graph, own.pairs
             answer = PAUSED
             while answer == PAUSED:
@@ -289,14 +316,22 @@ def certify(mdp: MDP, settings: Mapping[str, Any], evidence: Mapping[str, Any]) 
     Args:
         mdp: The problem.
         settings: What `Challenger.settings()` gives.
-        evidence: visits, origin and sums of each arc, and alive or excluded arcs if any, as in a snapshot.
+        evidence: visits, origin and sums of each arc, squares and product where noise is learned, memo where sigma is
+            unknown, and alive or excluded arcs if any, as in a snapshot.
     """
     from surepath.learners.registry import build
 
     learner = build(settings, mdp)
     assert isinstance(learner, Challenger)
     empty = learner._evidence()
-    given = {name: evidence[name] for name in ("visits", "origin", "sums", "alive") if name in evidence}
+    names = ["visits", "origin", "sums", "alive"]
+    if learner.noise != "sigma":
+        names += ["squares", "product"]
+        if "squares" not in evidence:
+            raise SettingError(f'the evidence of a learner with noise="{learner.noise}" needs squares')
+    if learner.settings()["sigma"] == "unknown":
+        names.append("memo")
+    given = {name: evidence[name] for name in names if name in evidence}
     if "excluded" in evidence:
         left = on_open_paths(mdp, ~np.asarray(evidence["excluded"], dtype=np.bool_))
         given["alive"] = left & np.asarray(given.get("alive", True), dtype=np.bool_)

@@ -8,7 +8,8 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
-from surepath.learners.challenger.state import DETOUR, EXCURSION, HALF_NORMAL, INTERVAL, NO_PRIOR, OWN, RIVAL, SHIFTED
+from surepath.learners.challenger.state import DETOUR, EXCURSION, INTERVAL, NO_PRIOR, NORMAL, OWN, RIVAL, SHIFTED
+from surepath.learners.processes.learned import BERNSTEIN, learned_values
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
@@ -46,7 +47,7 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
     difference += float((work.top[arcs] - work.mean[arcs]).sum())  # what rounding may have taken
     if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
         return float("inf")
-    best = float("inf")
+    best, unit = float("inf"), float(work.unit[0])
     for j in range(len(pairs.cost)):
         noisy = work.a[side, j, arcs] > 0
         own, of = side[noisy], arcs[noisy]
@@ -54,19 +55,31 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
         if not a.size:
             return difference
         if pairs.kind[j] == INTERVAL:
-            best = min(best, difference + float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
+            best = min(best, difference + unit * float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
             continue
         fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, j)
         slopes = _middle(learner, j, of, a, fixed + float(extra.sum())) * np.geomspace(1 / 8, 8, 97)
-        y = a / slopes[:, None]
-        if pairs.kind[j] == HALF_NORMAL:
-            tail = table_conjugate(y)
-        elif pairs.kind[j] == SHIFTED:
-            tail = learner.visits[of] * y**2 / 2 + pairs.c[own, j, of] * (pairs.tilt[j, of] - y) ** 2 / 2
-        else:
-            tail = y**2 / 2
-        best = min(best, difference + float((slopes * (tail.sum(axis=1) + extra.sum() + fixed)).min()))
+        total = slopes * fixed
+        for arc, whose in zip(arcs.tolist(), side.tolist()):
+            total = total + arc_widths(learner, whose, j, slopes, arc)
+        best = min(best, difference + unit * float(total.min()))
     return best
+
+
+def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: int) -> FloatArray:
+    """w of one arc for entry j at each slope: what `bound.width` computes, in NumPy."""
+    work, pairs, kind = learner._work, learner.pairs, int(learner.pairs.kind[j])
+    a, extra = work.a[side, j, arc], work.extra[side, j, arc]
+    if a == 0:
+        return np.zeros_like(slopes)
+    if kind >= BERNSTEIN and pairs.learned.learns[arc]:
+        return learned_values(pairs.learned, work.course, kind, side, j, slopes, arc)
+    y = a / slopes
+    if kind == SHIFTED:
+        tail = learner.visits[arc] * y**2 / 2 + pairs.c[side, j, arc] * (pairs.tilt[j, arc] - y) ** 2 / 2
+    else:
+        tail = y**2 / 2 if kind == NORMAL else table_conjugate(y)
+    return np.asarray(slopes * (tail + extra))
 
 
 def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: float) -> float:

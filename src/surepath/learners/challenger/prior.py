@@ -27,7 +27,12 @@ from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.state import Pairs
 from surepath.learners.challenger.ties import planned_shares
+from surepath.learners.processes.gaussian_size import size_of
+from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded
+from surepath.learners.processes.ranges import ranges_of
 from surepath.model.mdp import MDP
+
+VISITS_PER_SQUARE = 25.0  # where c counts squares of rewards in [0, 1], an arc with a declared sigma counts visits
 
 
 def even_shares(mdp: MDP) -> FloatArray:
@@ -88,15 +93,30 @@ def tolls(mdp: MDP, prior: str, rho: float, most_choices: float) -> float:
 
 
 def pairs_of(
-    mdp: MDP, sigma: FloatArray, delta: float, bound: Mapping[str, Any], sampling: int, repeat: float, patience: float
+    mdp: MDP,
+    sigma: FloatArray,
+    delta: float,
+    bound: Mapping[str, Any],
+    noise: str,
+    unknown: bool,
+    sampling: int,
+    repeat: float,
+    patience: float,
 ) -> Pairs:
-    """The settings as the kernels read them."""
+    """The settings as the kernels read them; the part of delta that the entries leave bounds an unknown sigma."""
     c, entries = precisions(mdp, bound), bound["entries"]
+    ranges = ranges_of(mdp, noise)
+    spare = 1.0 - sum(entry["weight"] for entry in entries)
     cost = np.log(1 / delta) + np.log(1 / np.array([entry["weight"] for entry in entries]))
     kind = np.array([KINDS[entry["kind"]] for entry in entries], dtype=np.int64)
+    learning = kind >= BERNSTEIN
+    scale = c[at.RIVAL].mean(axis=1)
+    if learning.any():
+        scale[~learning] *= -1.0  # held beside the others
+        c[:, learning] = np.where(ranges.learns, rounded(c[:, learning]), VISITS_PER_SQUARE * c[:, learning])
     before, after = choices(mdp)
     flow, planned = np.zeros(mdp.n_arcs), np.inf
-    scale, tilt, plan = c[at.RIVAL].mean(axis=1), np.zeros(c.shape[1:]), np.ones((len(entries), 2))
+    tilt, plan = np.zeros(c.shape[1:]), np.ones((len(entries), 2))
     for j in np.flatnonzero(kind == at.SHIFTED):
         entry = entries[j]
         visits = entry["trials"] * planned_shares(mdp, sigma, entry["flow"])
@@ -122,6 +142,8 @@ def pairs_of(
         rho=bound["rho"],
         ratio=bound["ratio"],
         conjugate=conjugate_table(),
+        learned=learned_of(ranges, kind, c),
+        size=size_of(spare * delta if unknown else None),
         flow=flow,
         planned=planned,
         sampling=sampling,

@@ -25,12 +25,24 @@ from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.ties import FLOWS, OF_TIES, ties_entry
+from surepath.learners.processes.learned import BERNSTEIN, BETTING
 from surepath.model.mdp import MDP
 
-KINDS = {"half-normal": at.HALF_NORMAL, "normal": at.NORMAL, "interval": at.INTERVAL, "shifted": at.SHIFTED}
+KINDS = {
+    "half-normal": at.HALF_NORMAL,
+    "normal": at.NORMAL,
+    "interval": at.INTERVAL,
+    "shifted": at.SHIFTED,
+    "bernstein": BERNSTEIN,
+    "betting": BETTING,
+}
 ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR, "excursion": at.EXCURSION}
 # The setting `widths` and the kinds of entries it stands for; the first is that of the default entries.
-WIDTHS = {"one-sided": ("half-normal", "shifted"), "two-sided": ("normal", "shifted"), "per-arc": ("interval",)}
+WIDTHS = {
+    "one-sided": ("half-normal", "shifted", "bernstein", "betting"),
+    "two-sided": ("normal", "shifted"),
+    "per-arc": ("interval",),
+}
 # The setting `prior`: "auto" is "excursion" for epsilon 0 and "detour" above.
 PRIORS = {
     "auto": ("detour",),
@@ -45,14 +57,22 @@ WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
 SMALLEST = 100.0  # the last of the scales is never above this
 EXACT = (16384.0, 512.0, 16.0)
 EXACT_WEIGHTS: tuple[float, ...] = (0.2, 0.4, 0.4)
+LEARNED = (256.0, 16.0, 1.0)
+LEARNED_WEIGHTS: tuple[float, ...] = (0.1, 0.5, 0.4)
+BESIDE = {"betting": 0.1, "bernstein": 0.5}  # the part of the entries that take half the range for sigma beside these
+OPEN = (4096.0, 256.0, 24.0, 2.5)  # where sigma is unknown, nothing says how long a run will be
+OPEN_WEIGHTS: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
+SIZE_PART = 0.1  # the part of delta that bounds an unknown sigma
 LEAST, MOST_C = 1.0, 1e15
 RHO, RATIO = 0.4, 1.2
 TIES_WEIGHT, STEADINESS = 0.05, 8.0
 
 
-def default_bound(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str) -> dict[str, Any]:
+def default_bound(
+    mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str, noise: str, unknown: bool
+) -> dict[str, Any]:
     """Choose the numbers; why these, is told in `prior.py`."""
-    if epsilon > 0:
+    if epsilon > 0 and not unknown:
         noisy = sigma[sigma > 0]
         spread = float(np.sqrt((noisy**2).mean())) if noisy.size else 1.0
         size = min(max(spread / epsilon, 1e-6), 1e9)  # beyond, c meets its own limits
@@ -60,17 +80,22 @@ def default_bound(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, wid
         high, low = (need / d for d in DIVISORS)
         scales, weights = np.geomspace(high, min(low, SMALLEST), len(WEIGHTS)).tolist(), WEIGHTS
     else:
-        scales, weights = list(EXACT), EXACT_WEIGHTS
+        scales, weights = (list(OPEN), OPEN_WEIGHTS) if unknown else (list(EXACT), EXACT_WEIGHTS)
     kind = WIDTHS[widths][0]
     priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
     if kind == "interval":  # intervals of arcs have no prior over plans
         priors = ("none",)
+    part = (1 - SIZE_PART if unknown else 1.0) if noise == "sigma" else BESIDE[noise]
+    chosen = [(kind, scale, part * weight) for scale, weight in zip(scales, weights)]
+    if noise != "sigma":
+        chosen = [(noise, scale, (1 - part) * weight) for scale, weight in zip(LEARNED, LEARNED_WEIGHTS)] + chosen
     entries: list[dict[str, Any]] = [
-        {"kind": kind, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
-        for scale, weight in zip(scales, weights)
+        {"kind": what, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
+        for what, scale, weight in chosen
         for one in priors
     ]
-    if epsilon > 0 and kind != "interval" and mdp.log_paths > 0 and bool((sigma > 0).any()):
+    declared = noise == "sigma" and not unknown and bool((sigma > 0).any())
+    if epsilon > 0 and kind != "interval" and mdp.log_paths > 0 and declared:
         for entry in entries:
             entry["weight"] *= 1 - TIES_WEIGHT
         entries.append(ties_entry(mdp, sigma, epsilon, delta, TIES_WEIGHT, STEADINESS))

@@ -42,7 +42,7 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
     """Check, and choose the next path into work.path; True when the check has passed."""
     if cover(graph, pairs, seen, work):
         return False
-    set_incumbent(graph, seen, work)
+    set_incumbent(graph, pairs, seen, work)
     memo, row = seen.memo, 0
     t = memo[at.EPISODES]
     if t >= memo[at.NEXT_FULL] or memo[at.READY] == 0.0:
@@ -117,7 +117,8 @@ def act(
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
-    same plan. TELL takes in visits and sums already added for the arcs in work.path, WAKE those of all arcs. RUN plays
+    same plan. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and refreshes all of them;
+    WAKE refreshes all arcs. RUN plays
     until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
     INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY, CHECK and ROW, which are about that
     path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
@@ -129,6 +130,12 @@ def act(
         return 0.0
     if task == tasks.TELL:
         guarding = turn(pairs, seen.memo[at.EPISODES]) == FLOW
+        for h in range(limit):
+            e = work.path[h]
+            if pairs.is_known[e]:
+                seen.visits[e] += 1
+            else:
+                take_in(pairs, seen, e, work.gain[h])
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
             seen.guarded[work.path[h]] += 1 if guarding else 0
@@ -138,7 +145,7 @@ def act(
             refresh(pairs, seen, work, e)
         return 0.0
     if task not in (tasks.PLAN, tasks.RUN):
-        set_incumbent(graph, seen, work)
+        set_incumbent(graph, pairs, seen, work)
     if task == tasks.INCUMBENT:
         return 0.0
     if task == tasks.CERTIFY:
@@ -161,7 +168,7 @@ def act(
         for _ in range(count):
             for h in range(len(work.path)):
                 e = work.path[h]
-                take_in(seen, e, draw(reality, e, rng))
+                take_in(pairs, seen, e, draw(reality, e, rng))
         for h in range(len(work.path)):
             refresh(pairs, seen, work, work.path[h])
             seen.guarded[work.path[h]] += 1 if guarding else 0

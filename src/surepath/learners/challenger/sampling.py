@@ -74,8 +74,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     work.grid[0, 0], work.grid[0, 1] = j, k
     for e in range(len(work.mark)):
         if seen.recent[e] > 0.0 and seen.alive[e] and not pairs.is_known[e]:
-            s = pairs.sigma[e]
-            work.mark[e] = seen.recent[e] * s * s / (seen.visits[e] + seen.pending[e])
+            work.mark[e] = seen.recent[e] * work.variance[e] / (seen.visits[e] + seen.pending[e])
     return left(work) == 0
 
 
@@ -139,4 +138,4 @@ def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, sampling: W
             elif sampling == BY_GUARD:
                 work.mark[e] = pairs.sigma[e] ** 2 / n
             else:
-                work.mark[e] = pairs.sigma[e] * np.sqrt(np.log(4.0 * n * n * len(seen.alive)) / n)
+                work.mark[e] = np.sqrt(work.variance[e] * np.log(4.0 * n * n * len(seen.alive)) / n)

@@ -8,6 +8,9 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
+from surepath.learners.processes.betting import new_bets
+from surepath.learners.processes.gaussian_size import Size
+from surepath.learners.processes.learned import Course, Learned, new_course
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
 # (CLUCB: intervals of arcs, differences of paths).
@@ -18,8 +21,8 @@ UNIFORM_PRIOR, DETOUR, NO_PRIOR, EXCURSION = range(4)
 RIVAL, OWN = range(2)
 
 # Places in Evidence.memo, float: episodes told, episodes at the next full check, and the row of the last full check
-# (its entry, its slope, and whether there is one).
-EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, N_MEMO = range(6)
+# (its entry, its slope, and whether there is one); where sigma is unknown, the sum and the number of squares of noise.
+EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, RSS, SQUARES, N_MEMO = range(8)
 
 
 class Pairs(NamedTuple):
@@ -27,7 +30,7 @@ class Pairs(NamedTuple):
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
-    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL or SHIFTED
+    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL, SHIFTED, or BERNSTEIN or BETTING of processes/learned.py
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
     tilt: FloatArray  # [J, N] centre of a SHIFTED entry's tilts; 0 for other kinds
     plan: FloatArray  # [J, 2] of a SHIFTED entry: the slope planned, and c over the visits planned
@@ -43,6 +46,8 @@ class Pairs(NamedTuple):
     rho: float  # of the detour prior
     ratio: float  # of the grid of k
     conjugate: Conjugate
+    learned: Learned  # arcs whose noise is learned
+    size: Size  # where one sigma of all arcs is unknown; the array sigma is then 1, and all widths are in its unit
     flow: FloatArray  # [N] part of the trials through each arc, as planned for ties
     planned: float  # trials planned for ties; infinite where there is no such plan
     sampling: int  # index of the sampling rule
@@ -56,6 +61,8 @@ class Evidence(NamedTuple):
     visits: IntArray  # [N]
     origin: FloatArray  # [N] the first gain of each arc
     sums: FloatArray  # [N] of gains minus origin
+    squares: FloatArray  # [N] V of arcs whose noise is learned
+    product: FloatArray  # [N, 2, TILTS, CELLS] bets on them; no arcs where no entry is of that kind
     alive: BoolArray  # [N] not eliminated
     open: BoolArray  # [N] not excluded
     pending: IntArray  # [N] plays handed out and not yet told
@@ -72,6 +79,8 @@ class Scratch(NamedTuple):
     a: FloatArray  # [2, J, N] sigma sqrt(n + c) / n; sigma / n for a SHIFTED entry
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
+    variance: FloatArray  # [N] sigma^2, or a guess of it, for the sampling
+    course: Course  # of arcs whose noise is learned
     weight: FloatArray  # [N]
     ahead: FloatArray  # [n_nodes + 1] heaviest way from a node to the sink
     behind: FloatArray  # [n_nodes + 1] heaviest way from the start to a node
@@ -83,17 +92,21 @@ class Scratch(NamedTuple):
     mark: FloatArray  # [N] sampling weights
     incumbent: IntArray  # [H]
     path: IntArray  # [H]
+    gain: FloatArray  # [H] to be taken in
     grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row
     cells: BoolArray  # [cells] which sizes of a, on a logarithmic scale, some arc has
+    unit: FloatArray  # [1] what sigma may be at most where it is unknown, else 1: the unit of widths and slopes
     slack: FloatArray  # [1] what rounding can do to a bound on a difference of paths
 
 
-def new_evidence(arcs: int) -> Evidence:
-    """Allocate evidence of nothing seen yet."""
+def new_evidence(arcs: int, bets: int = 0) -> Evidence:
+    """Allocate evidence of nothing seen yet, with bets on this many arcs: all of them or none."""
     return Evidence(
         visits=np.zeros(arcs, dtype=np.int64),
         origin=np.zeros(arcs),
         sums=np.zeros(arcs),
+        squares=np.zeros(arcs),
+        product=new_bets(bets),
         alive=np.ones(arcs, dtype=np.bool_),
         open=np.ones(arcs, dtype=np.bool_),
         pending=np.zeros(arcs, dtype=np.int64),
@@ -123,6 +136,8 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         a=np.zeros((2, entries, arcs)),
         log_a=np.zeros((2, entries, arcs)),
         extra=np.zeros((2, entries, arcs)),
+        variance=pairs.sigma**2,
+        course=new_course(pairs.learned),
         weight=np.zeros(arcs),
         ahead=np.zeros(nodes + 1),
         behind=np.zeros(nodes + 1),
@@ -134,7 +149,9 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         mark=np.zeros(arcs),
         incumbent=np.zeros(horizon, dtype=np.int64),
         path=np.zeros(horizon, dtype=np.int64),
+        gain=np.zeros(horizon),
         grid=np.zeros((entries * cells + 1, 2)),
         cells=np.zeros(cells, dtype=np.bool_),
+        unit=np.ones(1),
         slack=np.zeros(1),
     )

@@ -1,0 +1,52 @@
+"""The size of Gaussian noise that is the same on all arcs: an upper bound on sigma from the rewards themselves.
+
+Legend: X a reward, m the mean of the rewards of its arc before it, RSS the sum of (X - m)^2 over all rewards but the
+first of each arc, nu their number, t > 0 one of J numbers fixed in advance. For a Gaussian X of standard deviation
+sigma and any m chosen before it, E exp(-t (X - m)^2 / sigma^2) <= (1 + 2 t)^(-1/2). So exp(-t RSS / sigma^2) (1 + 2
+t)^(nu / 2) is a supermartingale started at 1, and by Ville's inequality and a union over the J numbers, with
+probability 1 - alpha at all times at once,
+
+    sigma^2 <= min over t of t RSS / ( nu / 2 log(1 + 2 t) - log(J / alpha) ),   over those t where that is positive.
+
+Only for Gaussian noise: a sub-Gaussian law can hide its variance. The bound is infinite until nu is about 2 to 20.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from surepath._types import FloatArray
+from surepath.kernels.jit import hot_kernel
+
+TILTS = np.geomspace(0.03, 3.0, 8)  # t: small ones are best when much was seen, large ones at the start
+HIDDEN = 1e100  # in place of an infinite sigma: sums of finite numbers are numbers
+
+
+class Size(NamedTuple):
+    """What the bound on sigma is made of, fixed before the data."""
+
+    unknown: bool
+    cost: float  # log(J / alpha)
+    tilt: FloatArray  # [J] t
+    half_log: FloatArray  # [J] 1/2 log(1 + 2 t)
+
+
+def size_of(alpha: float | None) -> Size:
+    """A bound that holds with probability 1 - alpha; None where sigma is known."""
+    cost = 0.0 if alpha is None else float(np.log(len(TILTS) / alpha))
+    return Size(alpha is not None, cost, TILTS.copy(), np.asarray(0.5 * np.log1p(2 * TILTS)))
+
+
+@hot_kernel
+def largest_sigma(size: Size, squares: float, count: float) -> float:
+    """The bound on sigma after `count` squares with this sum; 1 where sigma is known, and sigmas count as they are."""
+    if not size.unknown:
+        return 1.0
+    least = HIDDEN * HIDDEN
+    for i in range(len(size.tilt)):
+        room = count * size.half_log[i] - size.cost
+        if room > 0.0:
+            least = min(least, size.tilt[i] * squares / room)
+    return float(min(np.sqrt(least) * (1.0 + 1e-12), HIDDEN))

@@ -1,0 +1,176 @@
+"""Arcs whose noise is learned, as the kernels of a learner see them: settings, scratch, and the width at a slope.
+
+An entry of kind BERNSTEIN or BETTING gives such an arc the width of its process (`bernstein.py`, `betting.py`), and
+every other arc its usual one. All widths of a process are in units of the arc's range, and so are V and c: a reward x
+of an arc with range [low, low + span] counts as (x - low) / span.
+
+Where the Bernstein width is infinite, at k <= 1.01 span / n, the range itself bounds it: r - mean <= span, and M at any
+r of the range is at least 0.39 / (2 n + c), since V <= n, S >= -n and psi(l) <= l for l <= 1/2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
+from surepath.learners.processes.bernstein import (
+    Bernstein,
+    bernstein_conjugate,
+    bernstein_row,
+    bernstein_table,
+    bernstein_values,
+    log_start,
+    no_bernstein,
+)
+from surepath.learners.processes.betting import (
+    Betting,
+    BetWidths,
+    bet,
+    bet_values,
+    bet_width,
+    betting_of,
+    new_bet_widths,
+    tabulate,
+)
+from surepath.learners.processes.ranges import Ranges
+
+BERNSTEIN, BETTING = 10, 11  # kinds of entries
+LEAST_PRECISION, MOST_PRECISION = 0.25, 2.0**24
+
+
+class Learned(NamedTuple):
+    """Settings: what is fixed before the data."""
+
+    learns: BoolArray  # [N] whether this arc's noise is learned
+    low: FloatArray  # [N] least gain
+    span: FloatArray  # [N] width of the range
+    log_span: FloatArray  # [N]
+    start: FloatArray  # [2, J, N] log Z(0, c) of the Bernstein process; no arcs where no entry is of that kind
+    which: IntArray  # [2, J, N] number of the betting prior; no arcs where no entry is of that kind
+    bernstein: Bernstein
+    betting: Betting
+
+
+class Course(NamedTuple):
+    """Scratch: what follows from the evidence."""
+
+    per: FloatArray  # [N] span / n
+    log_per: FloatArray  # [N]
+    ceiling: FloatArray  # [N] width where the process gives none
+    row: IntArray  # [2, J, N] of the Bernstein table
+    beyond: FloatArray  # [2, J, N] what W exceeds that row's by
+    bets: BetWidths
+
+
+def rounded(c: FloatArray) -> FloatArray:
+    """c as a power of 2, so that few priors serve all arcs; any c fixed in advance is valid."""
+    return np.asarray(np.clip(2.0 ** np.round(np.log2(c)), LEAST_PRECISION, MOST_PRECISION))
+
+
+def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned:
+    """The settings for entries of these kinds [J] and these c [2, J, N]."""
+    calm, bold = kind == BERNSTEIN, kind == BETTING
+    start = np.zeros(c.shape if calm.any() else (2, len(kind), 0))
+    which = np.zeros(c.shape if bold.any() else (2, len(kind), 0), dtype=np.int64)
+    if calm.any():
+        own, place = np.unique(c[:, calm], return_inverse=True)
+        start[:, calm] = log_start(own)[place].reshape(c[:, calm].shape)
+    own = np.array([1.0])
+    if bold.any():
+        own, place = np.unique(c[:, bold][:, :, ranges.learns], return_inverse=True)
+        here = np.zeros(c[:, bold].shape, dtype=np.int64)
+        here[:, :, ranges.learns] = place.reshape(2, int(bold.sum()), -1)
+        which[:, bold] = here
+    return Learned(
+        learns=ranges.learns.copy(),
+        low=ranges.low.copy(),
+        span=ranges.span.copy(),
+        log_span=np.log(ranges.span),
+        start=start,
+        which=which,
+        bernstein=bernstein_table() if calm.any() else no_bernstein(),
+        betting=betting_of(own),
+    )
+
+
+def new_course(learned: Learned) -> Course:
+    """Allocate scratch."""
+    arcs, entries = len(learned.learns), learned.start.shape[1]
+    calm, bold = learned.start.shape[2], learned.which.shape[2]
+    return Course(
+        per=np.zeros(arcs),
+        log_per=np.zeros(arcs),
+        ceiling=np.zeros(arcs),
+        row=np.zeros((2, entries, calm), dtype=np.int64),
+        beyond=np.zeros((2, entries, calm)),
+        bets=new_bet_widths(bold, entries),
+    )
+
+
+@inner_kernel
+def learn(learned: Learned, squares: FloatArray, product: FloatArray, n: int, mean: float, e: int, gain: float) -> None:
+    """Take in a gain of an arc whose noise is learned; n and mean are those of the gains before it."""
+    span = learned.span[e]
+    x = min(max((gain - learned.low[e]) / span, 0.0), 1.0)
+    guess = 0.5
+    if n > 0:
+        guess = (0.5 + n * min(max((mean - learned.low[e]) / span, 0.0), 1.0)) / (n + 1.0)
+    squares[e] += (x - guess) * (x - guess)
+    if len(product) > 0:
+        bet(learned.betting, product, e, x)
+
+
+@inner_kernel
+def follow(learned: Learned, course: Course, e: int, n: int) -> None:
+    """Recompute what depends on the visits of arc e alone."""
+    course.per[e] = learned.span[e] / n
+    course.log_per[e] = learned.log_span[e] - np.log(n)
+    course.ceiling[e] = learned.span[e] * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
+
+
+@inner_kernel
+def follow_bernstein(learned: Learned, course: Course, side: Whole, j: Whole, e: int, w: float) -> None:
+    """Recompute the place of arc e in the Bernstein table for entry j; w is V + c."""
+    row = bernstein_row(learned.bernstein, w)
+    course.row[side, j, e] = row
+    course.beyond[side, j, e] = w - learned.bernstein.w[row]
+
+
+@inner_kernel
+def follow_bets(
+    learned: Learned, product: FloatArray, course: Course, side: Whole, j: Whole, e: int, mean: float
+) -> None:
+    """Recompute the betting widths of arc e for entry j, after `halve` for this side."""
+    x = (mean - learned.low[e]) / learned.span[e]
+    which = learned.which[side, j, e]
+    tabulate(learned.betting, product, course.bets, e, side, j, which, x if side == 0 else 1.0 - x)
+
+
+@hot_kernel
+def learned_width(
+    learned: Learned, course: Course, kind: Whole, side: Whole, j: int, k: float, log_k: float, e: int | np.uint64
+) -> float:
+    """The width of an arc whose noise is learned, at slope k."""
+    if kind == BERNSTEIN:
+        y = course.per[e] / k
+        here = bernstein_conjugate(
+            learned.bernstein, course.row[side, j, e], course.beyond[side, j, e], y, course.log_per[e] - log_k
+        )
+        if here == np.inf:
+            return float(course.ceiling[e])
+        return float(k * (here + learned.start[side, j, e]))
+    span = learned.span[e]
+    return float(span * bet_width(learned.betting, course.bets, side, j, e, k / span, log_k - learned.log_span[e]))
+
+
+def learned_values(learned: Learned, course: Course, kind: int, side: int, j: int, k: FloatArray, e: int) -> FloatArray:
+    """The widths of arc e for an array of slopes: what the kernel computes, in NumPy."""
+    if kind == BERNSTEIN:
+        row, beyond = int(course.row[side, j, e]), float(course.beyond[side, j, e])
+        value = bernstein_values(learned.bernstein, row, beyond, course.per[e] / k)
+        return np.asarray(np.where(np.isinf(value), course.ceiling[e], k * (value + learned.start[side, j, e])))
+    span = learned.span[e]
+    return np.asarray(span * bet_values(learned.betting, course.bets.table[side, j, e], k / span))

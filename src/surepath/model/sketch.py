@@ -1,0 +1,111 @@
+"""A static SVG of a layered graph, for notebooks: no script, no style sheet, and nothing in a name is obeyed."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from surepath._types import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from surepath.model.mdp import MDP
+
+MOST_ARCS = 2_000
+MOST_LABELS = 300  # arcs beyond which nodes go without names
+SIDE, TOP, COLUMN, ROW, FAN = 30, 40, 120, 40, 22
+# Colours that can be seen on white and on black.
+PLAN, OPEN, OUT = "#12936a", "#7d8fa3", "#aab4bf"
+
+
+def graph_svg(
+    mdp: MDP, plan: IntArray | None = None, visits: IntArray | None = None, active: BoolArray | None = None
+) -> str:
+    """Draw the graph: a plan bold, arcs that are not active grey, width by visits.
+
+    Args:
+        mdp: The graph; of one with more than 2,000 arcs a sentence is returned.
+        plan: Arcs of a plan to mark.
+        visits: How often each arc was played, int [N].
+        active: Arcs that may still be on a best path, bool [N].
+    """
+    if mdp.n_arcs > MOST_ARCS:
+        return f"<p>{mdp.n_arcs:,} options are too many to draw.</p>"
+    x, y = _places(mdp)
+    marked = np.zeros(mdp.n_arcs, dtype=bool)
+    if plan is not None:
+        marked[plan] = True
+    alive = np.ones(mdp.n_arcs, dtype=bool) if active is None else active
+    most = 1 if visits is None else max(1, int(visits.max()))
+    width = np.full(mdp.n_arcs, 1.2) if visits is None else 0.8 + 5.0 * np.sqrt(visits / most)
+    bend = _bends(mdp)
+    arcs = []
+    for arc in np.lexsort((marked, alive)).tolist():  # the plan is drawn last, on top
+        u, v = int(mdp.source[arc]), int(mdp.target[arc])
+        third, lift = 0.4 * (x[v] - x[u]), 4 / 3 * bend[arc]
+        curve = (
+            f"M{x[u]:.0f} {y[u]:.1f}C{x[u] + third:.1f} {y[u] + lift:.1f} {x[v] - third:.1f} {y[v] + lift:.1f} "
+            f"{x[v]:.0f} {y[v]:.1f}"
+        )
+        colour, opacity = (PLAN, 1.0) if marked[arc] else (OPEN, 0.7) if alive[arc] else (OUT, 0.5)
+        thick = max(3.0, width[arc]) if marked[arc] else width[arc] if alive[arc] else min(1.0, width[arc])
+        arcs.append(
+            f'<path d="{curve}" fill="none" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="{thick:.1f}">'
+            f"<title>{escape(mdp.action_label(arc))}</title></path>"
+        )
+    high = float(y.max()) + SIDE
+    wide = float(x.max()) + SIDE
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" '
+        f'style="max-width:100%;height:auto" role="img" aria-label="graph of {mdp.horizon} steps">'
+        f'{"".join(arcs)}<g font-family="sans-serif" font-size="11" text-anchor="middle" fill="currentColor">'
+        f"{_labels(mdp, x, y, marked)}</g></svg>"
+    )
+
+
+def graph_html(mdp: MDP) -> str:
+    """Return a graph as a notebook shows it: its sizes in words, and the drawing."""
+    count = f"{mdp.n_paths:,}" if mdp.log_paths < 40 else f"about 10^{mdp.log_paths / np.log(10):.0f}"
+    words = f"{mdp.horizon:,} steps, {mdp.n_arcs:,} options, {count} plans; {mdp.direction}"
+    return f"<div><p>{words}</p>{graph_svg(mdp)}</div>"
+
+
+def _places(mdp: MDP) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each node goes: stages from left to right, states of a stage one above the other."""
+    sizes = np.diff(mdp.stage_node)
+    inner = max((int(sizes.max()) - 1) * ROW, 100)
+    x = SIDE + COLUMN * np.append(np.repeat(np.arange(mdp.horizon), sizes), mdp.horizon).astype(float)
+    y = np.full(mdp.n_nodes + 1, TOP + inner / 2)
+    for h in range(mdp.horizon):
+        low, high = int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])
+        y[low:high] += (np.arange(high - low) - (high - low - 1) / 2) * ROW
+    return x, y
+
+
+def _bends(mdp: MDP) -> np.ndarray:
+    """Return how far each arc is bent, so that parallel arcs do not overlap."""
+    bend = np.zeros(mdp.n_arcs)
+    pair = mdp.source * (mdp.n_nodes + 1) + mdp.target
+    order = np.argsort(pair, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
+        bend[group] = (np.arange(len(group)) - (len(group) - 1) / 2) * min(FAN, 100 / max(1, len(group) - 1))
+    return bend
+
+
+def _labels(mdp: MDP, x: np.ndarray, y: np.ndarray, marked: BoolArray) -> str:
+    parts = []
+    for h in range(mdp.horizon):
+        name = mdp.step_labels[h] if mdp.step_labels is not None else f"step {h}"
+        parts.append(f'<text x="{SIDE + (h + 0.5) * COLUMN}" y="14" font-weight="bold">{_short(name)}</text>')
+    on = {int(node) for node in mdp.source[marked]}
+    for node in range(mdp.n_nodes):
+        parts.append(f'<circle cx="{x[node]:.0f}" cy="{y[node]:.1f}" r="3.5" fill="{PLAN if node in on else OPEN}"/>')
+        if mdp.n_arcs <= MOST_LABELS:
+            name = _short(mdp.state_label(node))
+            parts.append(f'<text x="{x[node]:.0f}" y="{y[node] - 8:.1f}">{name}</text>')
+    return "".join(parts)
+
+
+def _short(name: str) -> str:
+    return escape(name if len(name) <= 18 else name[:17] + "…")

@@ -1,0 +1,1 @@
+"""Studies over HTTP: the API, the live page, and a client with the methods of Study."""

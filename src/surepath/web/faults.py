@@ -1,0 +1,59 @@
+"""Errors over HTTP: a status, a kind and a sentence; nothing of the machine is in them."""
+
+from __future__ import annotations
+
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from surepath.errors import StoppedError, StorageError, StudyError, SurepathError
+from surepath.study.storage.contract import TransientError
+
+log = logging.getLogger("surepath.web")
+
+
+class NotFound(Exception):
+    """A study or trial that does not exist; the message is for people."""
+
+
+def answer(status: int, kind: str, message: str, **headers: str) -> JSONResponse:
+    """Make the answer that says what went wrong; the kind of an error of ours is its class, for the client."""
+    return JSONResponse({"error": kind, "message": message}, status, headers or None)
+
+
+def install(app: FastAPI) -> None:
+    """Turn errors into answers."""
+
+    @app.exception_handler(SurepathError)
+    async def ours(_: Request, error: SurepathError) -> JSONResponse:
+        if isinstance(error, TransientError):
+            log.warning("storage: %s", error)
+            return answer(503, "StorageError", "the storage is busy or away; try again", **{"Retry-After": "1"})
+        if isinstance(error, StorageError):
+            log.error("storage: %s", error)
+            return answer(503, "StorageError", "the storage cannot be read or written; the server's log says why")
+        conflict = isinstance(error, (StudyError, StoppedError))
+        return answer(409 if conflict else 422, type(error).__name__, str(error))
+
+    @app.exception_handler(NotFound)
+    async def missing(_: Request, error: NotFound) -> JSONResponse:
+        return answer(404, "StudyError", str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return answer(422, "input", f"{place}: {first['msg']}"[:500])
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> JSONResponse:
+        kind = {401: "login", 403: "write-token", 404: "unknown", 413: "too-large"}.get(error.status_code, "input")
+        return answer(error.status_code, kind, str(error.detail), **dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def unforeseen(_: Request, error: Exception) -> JSONResponse:
+        log.error("unforeseen error", exc_info=error)
+        return answer(500, "server", "something went wrong; the server's log says what")

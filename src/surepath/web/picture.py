@@ -1,0 +1,80 @@
+"""What the page draws: the layered graph, and what is known of each arc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from surepath._types import FloatArray, IntArray
+from surepath.model.mdp import MDP
+from surepath.web.plain import rounded
+
+MOST_ARCS = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
+OPEN, RULED_OUT, EXCLUDED, KNOWN = range(4)
+LONGEST_LABEL = 200
+
+
+def half_width(visits: IntArray, sigma: FloatArray, delta: float) -> FloatArray:
+    """Half of each arc's confidence interval; infinite where unvisited.
+
+    Robbins' normal mixture: P(exists n: |mean_n - m| > sigma sqrt((n + 1) log((n + 1) / delta^2)) / n) <= delta.
+    It holds for one arc alone, at all times at once; the certificate does not use it.
+    """
+    n = np.maximum(visits, 1)
+    width = sigma * np.sqrt((n + 1) * np.log((n + 1) / delta**2)) / n
+    return np.asarray(np.where(visits > 0, width, np.where(sigma > 0, np.inf, 0.0)))
+
+
+def arc_values(learner: Any, arcs: IntArray) -> dict[str, Any]:
+    """Return what is known of some arcs, column by column."""
+    mdp = learner.mdp
+    state = np.where(learner.active, OPEN, RULED_OUT)
+    state = np.where(mdp.is_known & learner.active, KNOWN, state)
+    state = np.where(learner.excluded, EXCLUDED, state)
+    width = half_width(learner.visits, learner.sigma, learner.delta)
+    return {
+        "arc": arcs.tolist(),
+        "visits": learner.visits[arcs].tolist(),
+        "mean": rounded(learner.means[arcs]),
+        "width": rounded(width[arcs], 4),
+        "state": state[arcs].tolist(),
+        "failures": learner.failures[arcs].tolist(),
+    }
+
+
+def chosen_arcs(learner: Any, plans: list[list[int]], first: int, last: int) -> IntArray:
+    """Choose the arcs to draw of stages first..last: all, or of each stage the plans' and those visited most."""
+    mdp = learner.mdp
+    low, high = int(mdp.stage_arc[first]), int(mdp.stage_arc[last + 1])
+    if high - low <= MOST_ARCS:
+        return np.arange(low, high)
+    rank = learner.visits.astype(float) + np.where(learner.active, 0.5, 0.0)
+    for plan in plans:
+        rank[plan] = np.inf
+    share = MOST_ARCS // (last - first + 1)
+    kept = []
+    for stage in range(first, last + 1):
+        begin, end = int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1])
+        kept.append(begin + np.argsort(-rank[begin:end], kind="stable")[: max(share, len(plans))])
+    return np.sort(np.concatenate(kept))
+
+
+def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
+    """Return the nodes and names of the arcs to draw."""
+    nodes = np.unique(np.concatenate([mdp.source[arcs], mdp.target[arcs]])).tolist()
+    stage_of = np.searchsorted(mdp.stage_node, nodes, side="right") - 1
+    return {
+        "steps": [str(step) for step in mdp.step_labels or range(mdp.horizon)],
+        "named_steps": mdp.step_labels is not None,
+        "direction": mdp.direction,
+        "n_arcs": mdp.n_arcs,
+        "nodes": {
+            "node": nodes,
+            "stage": stage_of.tolist(),
+            "label": ["end" if node == mdp.n_nodes else mdp.state_label(node)[:LONGEST_LABEL] for node in nodes],
+        },
+        "source": mdp.source[arcs].tolist(),
+        "target": mdp.target[arcs].tolist(),
+        "label": [mdp.action_label(int(arc))[:LONGEST_LABEL] for arc in arcs],
+    }

@@ -1,0 +1,146 @@
+"""Routes that read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+
+from surepath._version import __version__
+from surepath.study.states import SETTLED
+from surepath.web import rivals, views
+from surepath.web.deps import ANSWERS, Meant, Number, Reader
+from surepath.web.faults import NotFound
+from surepath.web.picture import arc_values, chosen_arcs, graph
+from surepath.web.plain import plain, rounded
+from surepath.web.shelf import Opened, Shelf
+
+router = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS)
+
+MOST_NAMES = 1_000
+State = Annotated[str | None, Query(pattern="^(running|" + "|".join(sorted(SETTLED)) + ")$")]
+
+
+@router.get("/session")
+def session(who: Reader) -> dict[str, Any]:
+    """Say what this token may do: read or write."""
+    return {"role": who, "version": __version__}
+
+
+@router.get("/studies")
+def studies(request: Request, who: Reader) -> dict[str, Any]:
+    """List the names of the studies."""
+    shelf: Shelf = request.app.state.shelf
+    names = shelf.names()
+    return {"studies": names[:MOST_NAMES], "total": len(names)}
+
+
+@router.get("/status")
+def status(at: Meant) -> Any:
+    """Say what is proven now, and who works on it."""
+    return _status(at)
+
+
+def _status(at: Opened) -> Any:
+    with at.look() as fold, at.study.storage.reading(at.study.name) as log:
+        return views.status(at.study, fold, log)
+
+
+@router.get("/problem")
+def problem(at: Meant) -> Any:
+    """Return what was frozen when the study was created: the problem, the learner's settings, the options."""
+    record = at.study.record
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+
+
+@router.get("/graph")
+def show_graph(
+    at: Meant,
+    first: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    last: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+) -> Any:
+    """Return the layered graph of stages first..last with what is known of each option.
+
+    Of a large graph, the plan in hand, its challengers and what was visited most.
+    """
+    end = at.study.mdp.horizon - 1
+    with at.look() as fold:
+        learner: Any = fold.view
+        low, high = min(first, end), end if last is None else min(last, end)
+        low = min(low, high)
+        path = learner.recommend().tolist()
+        large = int(at.study.mdp.n_arcs) > views.LARGE
+        plans = [path, *(one["path"] for one in rivals.explain(learner, 3)["rivals"])] if large else [path]
+        arcs = chosen_arcs(learner, plans, low, high)
+        return {
+            **graph(at.study.mdp, arcs),
+            "arcs": arc_values(learner, arcs),
+            "first": low,
+            "last": high,
+            "change": fold.change,
+            "best_path": path,
+            "delta": learner.delta,
+        }
+
+
+@router.get("/gap")
+def gap(at: Meant) -> Any:
+    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon] each."""
+    with at.look():
+        pass
+    at.history.wait(0.5)
+    points = at.history.points()
+    return {
+        "points": [[n, *rounded([gap, epsilon])] for n, gap, epsilon in points],
+        "complete": at.history.complete,
+        "missing": at.history.missing,
+    }
+
+
+@router.get("/trials")
+def trials(
+    at: Meant,
+    before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+    state: State = None,
+    text: Annotated[str, Query(max_length=200)] = "",
+    request: Annotated[
+        str | None, Query(max_length=200, description="Only the trials that a request asked for.")
+    ] = None,
+) -> Any:
+    """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
+    with at.look() as fold, at.study.storage.reading(at.study.name) as log:
+        if request is not None:
+            return views.trials_asked(at.study, log, request)
+        return views.trials_page(at.study, fold, log, before, limit, state, text)
+
+
+@router.get("/trials/{number}")
+def one_trial(at: Meant, number: Number) -> Any:
+    """Return one trial."""
+    with at.study.storage.reading(at.study.name) as log:
+        row = log.trial(number)
+    if row is None:
+        raise NotFound(f"there is no trial {number}")
+    return plain(views.trial(at.study.mdp, row))
+
+
+@router.get("/explain")
+def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
+    """Name the strongest challengers of the plan in hand, and what tells them apart."""
+    with at.look() as fold:
+        return {**rivals.explain(fold.view, challengers), "words": at.study.explain()}
+
+
+@router.get("/forecast")
+def forecast(at: Meant) -> Any:
+    """Say how many trials are left, as far as can be told."""
+    return at.outlook.get()
+
+
+@router.get("/certificate")
+def certificate(at: Meant) -> JSONResponse:
+    """Return the certificate, as a file to keep and to verify."""
+    headers = {"Content-Disposition": 'attachment; filename="certificate.json"'}
+    return JSONResponse(views.certificate(at.study), headers=headers)

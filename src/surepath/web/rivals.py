@@ -1,0 +1,57 @@
+"""The strongest challengers of the plan in hand, and what tells them apart, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from surepath.model.mdp import MDP
+from surepath.web.plain import plain
+
+LISTED = 4  # differing steps named in a sentence
+
+
+def explain(learner: Any, count: int) -> dict[str, Any]:
+    """Return the challengers of a learner that has them; others say that they bound each option alone."""
+    if not hasattr(learner, "explain"):
+        words = f"{learner.name} bounds each option by itself and has no challengers to name."
+        return {"rivals": [], "remark": words}
+    found = learner.explain(count)
+    rivals = [_rival(learner, found.incumbent, rival) for rival in found.rivals]
+    return {"rivals": plain(rivals), "remark": found.remark}
+
+
+def _rival(learner: Any, incumbent: list[int], rival: Any) -> dict[str, Any]:
+    mdp = learner.mdp
+    steps = mdp.step_labels or tuple(f"step {h}" for h in range(mdp.horizon))
+    differs = [
+        {
+            "step": str(steps[h]),
+            "option": mdp.action_label(theirs),
+            "instead_of": mdp.action_label(ours),
+            "visits": int(learner.visits[theirs]),
+            "visits_in_hand": int(learner.visits[ours]),
+            "same_option": bool(mdp.action[theirs] == mdp.action[ours]),
+        }
+        for h, (theirs, ours) in enumerate(zip(rival.path, incumbent))
+        if theirs != ours
+    ]
+    return {
+        "path": rival.path,
+        "bound": rival.bound,
+        "estimate": rival.estimate,
+        "differs": differs,
+        "words": in_words(mdp, differs, rival.bound, rival.estimate),
+    }
+
+
+def in_words(mdp: MDP, differs: list[dict[str, Any]], bound: float, estimate: float) -> str:
+    """Say how a challenger differs from the plan in hand and how much better it may be."""
+    changes = [
+        f"{one['option']} in place of {one['instead_of']} at {one['step']}" for one in differs if not one["same_option"]
+    ]
+    moved = [f"{one['option']} at {one['step']} after another step before it" for one in differs if one["same_option"]]
+    listed = changes + moved
+    more = len(listed) - LISTED
+    text = ", ".join(listed[:LISTED]) + (f" and {more} more" if more > 0 else "")
+    looks = "looks as good" if abs(estimate) < 1e-9 else f"looks {abs(estimate):.3g} worse"
+    return f"{text}: {looks}, may still be better by up to {bound:.3g}."

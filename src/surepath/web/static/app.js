@@ -1,0 +1,98 @@
+// Which page to show: the login, the list of studies, or one study.
+
+import { get, hasToken, keepToken } from "/static/api.js";
+import { h, set } from "/static/dom.js";
+import { openStudy } from "/static/study.js";
+import { number, plural } from "/static/words.js";
+
+const main = document.getElementById("main");
+const where = document.getElementById("where");
+const live = document.getElementById("live");
+let leave = null;
+
+function fragment() {
+  return new URLSearchParams(location.hash.slice(1));
+}
+
+function takeToken() {
+  const found = fragment();
+  if (!found.has("token")) return;
+  keepToken(found.get("token"));
+  found.delete("token");
+  history.replaceState(null, "", found.size ? `#${found}` : location.pathname);
+}
+
+function login(message) {
+  set(where);
+  set(live);
+  document.title = "surepath";
+  const field = h("input", { id: "token", type: "password", autocomplete: "current-password", required: true, "aria-describedby": "token-help token-wrong" });
+  const wrong = h("p", { id: "token-wrong", role: "alert", class: "wrong" }, message ?? "");
+  const form = h("form", { class: "card login", onsubmit: async (event) => {
+    event.preventDefault();
+    keepToken(field.value.trim());
+    try {
+      await get("session");
+      await show();
+    } catch (error) {
+      keepToken(null);
+      wrong.textContent = error.status === 401 ? "That token was refused." : error.message;
+      field.select();
+    }
+  } },
+  h("h1", {}, "This page asks for a token"),
+  h("p", { id: "token-help" }, "It was printed where the server was started: surepath serve prints a link that carries it."),
+  h("input", { type: "text", autocomplete: "username", value: "surepath", hidden: true }), h("label", { for: "token" }, "Token"), field, wrong, h("button", { class: "main" }, "Open"));
+  set(main, form);
+  field.focus();
+}
+
+async function list() {
+  const { studies, total } = await get("studies");
+  if (total === 1 && !fragment().has("all")) {
+    location.replace(`#${new URLSearchParams({ study: studies[0] })}`);
+    return;
+  }
+  document.title = "surepath";
+  set(where, h("span", {}, "Studies"));
+  set(live);
+  if (!total) {
+    set(main, h("section", { class: "card empty" }, h("h1", {}, "No study here yet"),
+      h("p", {}, "Create one and come back; this page finds it by itself:"),
+      h("pre", {}, "surepath study create problem.json"),
+      h("button", { onclick: show }, "Look again")));
+    return;
+  }
+  const rows = studies.map((name) => {
+    const facts = h("p", { class: "facts" }, "…");
+    get("status", { study: name }).then((status) => {
+      const gap = status.certified_gap === null ? "nothing proven yet" : `proven within ${number(status.certified_gap)}`;
+      set(facts, h("span", { class: `badge ${status.done ? "done" : ""}` }, status.done ? "Proven" : status.trials ? "Running" : "New"),
+        ` ${plural(status.trials, "trial")}, ${gap}, asked for ${number(status.epsilon)}`);
+    }).catch((error) => { facts.textContent = error.message; });
+    return h("li", { class: "card" }, h("a", { href: `#${new URLSearchParams({ study: name })}` }, name), facts);
+  });
+  set(main, h("h1", { class: "list" }, plural(total, "study", "studies")), h("ul", { class: "studies" }, rows));
+}
+
+async function show() {
+  leave?.();
+  leave = null;
+  takeToken();
+  if (!hasToken()) { login(); return; }
+  try {
+    const study = fragment().get("study");
+    if (study === null) { await list(); return; }
+    const session = await get("session");
+    leave = await openStudy({ name: study, mayWrite: session.role === "write", main, where, live });
+  } catch (error) {
+    if (error.status === 401) { keepToken(null); login("That token was refused."); return; }
+    set(live);
+    set(main, h("section", { class: "card empty", role: "alert" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message),
+      h("button", { onclick: show }, "Try again"), " ", h("a", { href: "#all" }, "All studies")));
+  }
+}
+
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+addEventListener("hashchange", show);
+show();

@@ -1,0 +1,107 @@
+// The proven gap over trials on a logarithmic scale, with epsilon as a line.
+
+import { s, set } from "/static/dom.js";
+import { count, number } from "/static/words.js";
+
+const HEIGHT = 260, LEFT = 46, RIGHT = 14, TOP = 14, BOTTOM = 34;
+
+export class Gap {
+  constructor(box, tip) {
+    this.box = box;
+    this.tip = tip;
+    this.points = [];
+    box.addEventListener("pointermove", (event) => this.point(event));
+    box.addEventListener("pointerleave", () => { this.tip.hidden = true; this.cursor?.setAttribute("visibility", "hidden"); });
+    this.resized = new ResizeObserver(() => { if (Math.abs((this.drawn ?? 0) - box.clientWidth) > 4) this.draw(); });
+    this.resized.observe(box);
+  }
+
+  load(points) { this.points = points; this.draw(); }
+
+  // New points replace those from the first of them on; a long page thins its own.
+  add(points) {
+    if (!points.length) return;
+    while (this.points.length && this.points.at(-1)[0] >= points[0][0]) this.points.pop();
+    this.points.push(...points);
+    if (this.points.length > 1200) this.points = this.points.filter((point, i, all) => i % 2 === 0 || i > all.length - 50);
+    this.draw();
+  }
+
+  draw() {
+    const { points } = this, width = this.box.clientWidth || 600;
+    this.drawn = this.box.clientWidth;
+    const proven = points.filter(([, gap]) => gap !== null);
+    if (!proven.length) { this.scale = null; set(this.box, this.empty()); return; }
+    const positive = proven.map(([, gap]) => gap).filter((gap) => gap > 0).concat(points.map(([, , epsilon]) => epsilon).filter((epsilon) => epsilon > 0));
+    let low = Math.min(...positive) / 1.4, high = Math.max(...positive) * 1.25;
+    if (!positive.length) { low = 0.1; high = 1; }
+    const last = Math.max(2, points.at(-1)[0]);
+    const x = (n) => LEFT + (n / last) * (width - LEFT - RIGHT);
+    const y = (gap) => TOP + (Math.log(high / Math.max(gap, low)) / Math.log(high / low)) * (HEIGHT - TOP - BOTTOM);
+    this.scale = { x, y, last, width };
+    const line = proven.map(([n, gap], i) => `${i ? "L" : "M"}${x(n).toFixed(1)} ${y(gap).toFixed(1)}`).join("");
+    const area = `${line}L${x(proven.at(-1)[0]).toFixed(1)} ${HEIGHT - BOTTOM}L${x(proven[0][0]).toFixed(1)} ${HEIGHT - BOTTOM}Z`;
+    const asked = points.filter(([, , epsilon]) => epsilon > 0).map(([n, , epsilon], i, all) => {
+      const step = i && all[i - 1][2] !== epsilon ? `L${x(n).toFixed(1)} ${y(all[i - 1][2]).toFixed(1)}` : "";
+      return `${i ? `${step}L` : `M${LEFT} ${y(epsilon).toFixed(1)}L`}${x(n).toFixed(1)} ${y(epsilon).toFixed(1)}`;
+    }).join("");
+    const epsilon = points.at(-1)[2], [end, now] = proven.at(-1);
+    const ticksY = ticks(low, high), ticksX = even(last);
+    this.cursor = s("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM, visibility: "hidden" });
+    this.svg = s("svg", { width, height: HEIGHT, role: "img", "aria-label": this.summary(proven, epsilon) },
+      ticksY.map((value) => [s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }), s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, number(value))]).flat(),
+      ticksX.map((value) => s("text", { x: x(value), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, count(value))),
+      s("text", { x: width - RIGHT, y: HEIGHT - 2, "text-anchor": "end" }, "trials"),
+      proven[0][0] > 1 && x(proven[0][0]) > LEFT + 8 ? s("rect", { class: "nothing", x: LEFT, y: TOP, width: x(proven[0][0]) - LEFT, height: HEIGHT - TOP - BOTTOM }) : "",
+      x(proven[0][0]) > LEFT + 96 ? s("text", { x: (LEFT + x(proven[0][0])) / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "nothing proven") : "",
+      s("path", { class: "area", d: area }), asked ? s("path", { class: "asked", d: asked }) : "", s("path", { class: "line", d: line }),
+      s("circle", { class: "end", cx: x(end), cy: y(now), r: 4.5 }),
+      epsilon > 0 ? s("text", { class: "asked-label", x: LEFT + 6, y: y(epsilon) - 6 }, `asked for: ${number(epsilon)}`) : "",
+      this.cursor);
+    set(this.box, this.svg);
+  }
+
+  empty() {
+    const [n] = this.points.at(-1) ?? [0];
+    const text = document.createElement("p");
+    text.className = "hint";
+    text.textContent = n ? "Nothing is proven yet: every option needs a score first." : "The line begins with the first trials.";
+    return text;
+  }
+
+  summary(proven, epsilon) {
+    const [[first, was]] = proven, [last, now] = proven.at(-1);
+    return `Proven gap over trials: ${number(was)} after ${count(first)}, ${number(now)} after ${count(last)}; asked for ${number(epsilon)}.`;
+  }
+
+  point(event) {
+    if (!this.scale) return;
+    const frame = this.svg.getBoundingClientRect(), n = ((event.clientX - frame.left - LEFT) / (this.scale.width - LEFT - RIGHT)) * this.scale.last;
+    const near = this.points.reduce((best, point) => (Math.abs(point[0] - n) < Math.abs(best[0] - n) ? point : best));
+    this.cursor.setAttribute("x1", this.scale.x(near[0]));
+    this.cursor.setAttribute("x2", this.scale.x(near[0]));
+    this.cursor.setAttribute("visibility", "visible");
+    this.tip.hidden = false;
+    this.tip.textContent = `after ${count(near[0])} trials: ${near[1] === null ? "nothing proven" : `within ${number(near[1])}`}`;
+    this.tip.style.left = `${Math.min(this.scale.x(near[0]) + 8, this.scale.width - this.tip.offsetWidth - 4)}px`;
+    this.tip.style.top = "40px";
+  }
+
+  close() { this.resized.disconnect(); }
+}
+
+function ticks(low, high) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (const digit of [1, 2, 5]) found.push(digit * 10 ** power);
+  }
+  const inside = found.filter((value) => value >= low && value <= high);
+  return inside.length > 7 ? inside.filter((value) => /^1/.test(value.toExponential())) : inside;
+}
+
+function even(last) {
+  const raw = last / 5, power = 10 ** Math.floor(Math.log10(raw)), step = Math.max(1, [1, 2, 5, 10].find((digit) => digit * power >= raw) * power);
+  const found = [];
+  for (let value = 0; value <= last; value += step) found.push(value);
+  return found;
+}

@@ -1,0 +1,35 @@
+// Numbers and times as people read them.
+
+export function number(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4)) return value.toExponential(digits - 1);
+  return Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 8 });
+}
+
+export function count(value) {
+  return value.toLocaleString("en");
+}
+
+export function plural(value, one, many = `${one}s`) {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+export function span(seconds) {
+  const past = Math.abs(seconds);
+  if (past < 90) return `${Math.round(past)} s`;
+  if (past < 5400) return `${Math.round(past / 60)} min`;
+  if (past < 129600) return `${Math.round(past / 3600)} h`;
+  return `${Math.round(past / 86400)} d`;
+}
+
+export function clock(seconds) {
+  const date = new Date(seconds * 1000), today = new Date();
+  const time = date.toLocaleTimeString("en-GB");
+  return date.toDateString() === today.toDateString() ? time : `${date.toLocaleDateString("en-CA")} ${time}`;
+}
+
+// How many plans there are, from the natural logarithm of their number.
+export function plans(log) {
+  const ten = log / Math.LN10;
+  return ten < 12 ? `${count(Math.round(Math.exp(log)))} plans` : `about 10^${Math.round(ten)} plans`;
+}

@@ -1,0 +1,223 @@
+"""A study as the page shows it: status, trials by page, challengers, in plain values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from surepath.learners.failures import PATIENCE
+from surepath.model.mdp import MDP
+from surepath.model.plans import step_in_words
+from surepath.study.fold import Fold
+from surepath.study.states import RUNNING, SCORED, STATES, WAITING
+from surepath.study.storage.contract import Reading
+from surepath.study.storage.records import TrialRow
+from surepath.study.study import Study
+from surepath.web.picture import half_width
+from surepath.web.plain import plain, rounded
+
+SCANNED = 20_000  # trials that one request with a filter looks at
+MOST_LISTED = 200  # running trials in a status
+LARGE = 2_000  # arcs beyond which the challengers are looked up for the drawing
+
+
+def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
+    """Return what is proven now, in numbers and in one sentence, and who works on it."""
+    learner: Any = fold.view
+    path, gap = learner.recommend(), float(learner.certified_gap())
+    running = sorted(row for row in fold.window.values() if row.state == RUNNING)
+    ahead = Counter(row.state for row in fold.window.values())
+    waiting = len(log.queue(10_001))
+    found: dict[str, Any] = plain(
+        {
+            "study": study.name,
+            "learner": learner.name,
+            "created": study.record.created,
+            "version": study.record.version,
+            "change": fold.change,
+            "now": log.now(),
+            "trials": log.last_number(),
+            "settled": fold.prefix,
+            "ahead": len(fold.window) - len(running),
+            "waiting": waiting,
+            "states": {name: fold.tally.states.get(name, 0) + ahead[name] for name in STATES} | {WAITING: waiting},
+            "evidence": sum(fold.tally.states[name] for name in SCORED),
+            "sources": fold.tally.sources,
+            "done": bool(learner.stopped),
+            "epsilon": learner.epsilon,
+            "delta": learner.delta,
+            "certified_gap": gap,
+            "best_path": path,
+            "best_plan": plan_rows(study.mdp, learner, path),
+            "estimate": float(learner.means[path].sum()),
+            "direction": study.mdp.direction,
+            "steps": study.mdp.horizon,
+            "options": study.mdp.n_arcs,
+            "plans_log": study.mdp.log_paths,
+            "untried": int(((learner.visits == 0) & ~study.mdp.is_known & learner.active).sum()),
+            "ruled_out": int((~learner.active).sum()),
+            "on_failure": study.options.on_failure,
+            "lease": study.options.lease,
+            "sentence": sentence(study.mdp, learner, fold.prefix, gap),
+            "findings": [finding.message for finding in learner.findings()],
+            "warnings": warnings(study.mdp, fold),
+            "running": [trial(study.mdp, row) for row in running[:MOST_LISTED]],
+            "workers": workers(running, log.now()),
+        }
+    )
+    return found
+
+
+def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
+    """List the steps of a plan with what is known of each."""
+    width = half_width(learner.visits, learner.sigma, learner.delta)
+    rows = []
+    for (step, option), arc in zip(mdp.plan(path).items(), path.tolist()):
+        numbers = rounded([learner.means[arc], width[arc]])
+        rows.append(
+            {
+                "step": str(step),
+                "option": str(option),
+                "arc": arc,
+                "mean": numbers[0],
+                "width": numbers[1],
+                "visits": int(learner.visits[arc]),
+                "known": bool(mdp.is_known[arc]),
+            }
+        )
+    return rows
+
+
+def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
+    """Say in one sentence what is proven right now."""
+    sure = f"with probability at least {1 - learner.delta:.6g}"
+    trials = "1 trial" if settled == 1 else f"{settled:,} trials"
+    if not isfinite(gap):
+        if settled == 0:
+            return "Nothing is proven yet: no trial has been reported."
+        untried = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
+        if untried:
+            scores = "1 option has" if untried == 1 else f"{untried:,} options have"
+            return f"Nothing is proven yet after {trials}: {scores} never been scored."
+        return f"Nothing is proven yet after {trials}."
+    if gap == 0.0:
+        return f"Proven after {trials}: this plan is the best of all, {sure}."
+    what = f"this plan is within {gap:.3g} of the best of all"
+    if learner.stopped:
+        return f"Proven after {trials}: {what}, {sure}. That is what was asked for ({learner.epsilon:g})."
+    return f"Proven so far, after {trials}: {what}, {sure}. Asked for: {learner.epsilon:g}."
+
+
+def warnings(mdp: MDP, fold: Fold) -> list[str]:
+    """List what people should know: noise that differs from what was declared, failures, exclusions."""
+    learner: Any = fold.view
+    found = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
+    failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
+    for arc in failing[:5].tolist():
+        stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1
+        found.append(
+            f"{mdp.action_label(arc)} at {step_in_words(mdp, stage)} failed "
+            f"{int(learner._failures.in_a_row[arc])} times in a row; exclude it if it cannot be run"
+        )
+    states = fold.tally.states
+    lost = {name: states[name] for name in ("failed", "partial", "expired", "cancelled") if states[name]}
+    if lost:
+        counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
+        found.append(f"of {fold.prefix:,} trials, {counts}: the proof assumes that this did not depend on their scores")
+    if fold.tally.refused:
+        found.append(f"scores of trials left out as too far apart to decide anything: {fold.tally.refused:,}")
+    if learner.excluded.any():
+        out = int(learner.excluded.sum())
+        are = "1 option is" if out == 1 else f"{out:,} options are"
+        found.append(f"{are} excluded as infeasible; the proof is over the rest")
+    return found
+
+
+def workers(running: list[TrialRow], now: float) -> list[dict[str, Any]]:
+    """List who has trials in hand, and when the first of their leases ends."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in running:
+        entry = found.setdefault(
+            row.worker, {"worker": row.worker, "trials": 0, "lease": row.lease, "asked": row.asked}
+        )
+        entry["trials"] += 1
+        entry["lease"] = min(entry["lease"], row.lease)
+        entry["asked"] = max(entry["asked"], row.asked)
+    for entry in found.values():
+        entry["left"] = entry["lease"] - now
+    return sorted(found.values(), key=lambda entry: str(entry["worker"]))[:MOST_LISTED]
+
+
+def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
+    """Return a trial as a row of a table."""
+    return {
+        "number": row.number,
+        "state": row.state,
+        "source": row.source,
+        "of": row.of,
+        "worker": row.worker,
+        "plan": {str(step): str(option) for step, option in mdp.plan(row.path).items()},
+        "path": list(row.path),
+        "rewards": list(row.rewards),
+        "asked": row.asked,
+        "lease": row.lease,
+        "told": row.told,
+        "note": row.note,
+    }
+
+
+def trials_page(
+    study: Study, fold: Fold, log: Reading, before: int | None, limit: int, state: str | None, text: str
+) -> dict[str, Any]:
+    """Return trials, newest first, below a number; with a filter at most SCANNED of them are looked at."""
+    mdp, last = study.mdp, log.last_number()
+    top = last if before is None else min(last, before - 1)
+    low, found = top, []
+    wanted = text.casefold()
+    if state == RUNNING:  # every running trial is in the fold's window
+        rows = sorted((row for row in fold.window.values() if row.state == RUNNING and row.number <= top), reverse=True)
+        hits = [row for row in rows if _matches(mdp, row, None, wanted)]
+        found, low = hits[:limit], 0
+        if len(hits) > limit:
+            low = found[-1].number - 1
+    else:
+        size = limit if state is None and not wanted else 1_000
+        while low > 0 and len(found) < limit and top - low < SCANNED:
+            first = max(1, low - size + 1)
+            for row in reversed(log.trials(first, low - first + 1)):
+                low = row.number - 1
+                if _matches(mdp, row, state, wanted):
+                    found.append(row)
+                    if len(found) == limit:
+                        break
+            else:
+                low = first - 1
+    return {
+        "trials": [plain(trial(mdp, row)) for row in found],
+        "total": last,
+        "next": low + 1 if low > 0 else None,
+        "searched": [low + 1, top] if top > low else None,
+    }
+
+
+def trials_asked(study: Study, log: Reading, request: str) -> dict[str, Any]:
+    """Return the trials that a request asked for."""
+    rows = log.trials_of_request(request)
+    return {"trials": [plain(trial(study.mdp, row)) for row in rows], "total": log.last_number(), "next": None}
+
+
+def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
+    if state is not None and row.state != state:
+        return False
+    if not wanted:
+        return True
+    words = [row.worker, row.note, row.source, *(mdp.action_label(arc) for arc in row.path)]
+    return any(wanted in word.casefold() for word in words)
+
+
+def certificate(study: Study) -> dict[str, Any]:
+    """Return the study's certificate as plain values."""
+    return study.certificate().to_dict()

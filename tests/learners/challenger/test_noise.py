@@ -1,0 +1,235 @@
+"""Challenger with noise that is learned: its bound beside exact integration, its choices, its snapshots."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, simulate
+from surepath.errors import SettingError
+from surepath.kernels.arrays import reality_of
+from surepath.learners import tasks
+from surepath.learners.base import Learner
+from surepath.learners.challenger import learner as challenger
+from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
+from surepath.learners.challenger.state import OWN, RIVAL
+from surepath.learners.processes import betting, ranges
+from surepath.learners.processes.learned import BERNSTEIN, BETTING
+from surepath.simulation.stepwise import drive
+from tests.naive.processes import log_wealth, log_z, squares, z_star
+
+NOISES = ("bernstein", "betting")
+GRID = np.linspace(0.0, 1.0, 1501)
+
+
+def options(stages: int, actions: int, low: float = 0.0, high: float = 1.0, direction: str = "maximize") -> MDP:
+    """One state, several actions at each stage, rewards in a range."""
+    return MDP.from_arrays(np.zeros((stages, 1, actions), dtype=int), reward_range=(low, high), direction=direction)
+
+
+def told(mdp: MDP, episodes: int, seed: int, **settings: Any) -> tuple[Challenger, list[list[float]]]:
+    """A learner after random trials, and the gains of every arc in their order."""
+    rng = np.random.default_rng(seed)
+    learner = Challenger(mdp, 0.0, 0.1, **settings)
+    assert mdp.reward_range is not None
+    low, high = mdp.reward_range
+    shape, gains = rng.uniform(0.3, 8, (mdp.n_arcs, 2)), [[] for _ in range(mdp.n_arcs)]  # type: ignore[var-annotated]
+    for _ in range(episodes):
+        path = np.array([rng.integers(mdp.stage_arc[h], mdp.stage_arc[h + 1]) for h in range(mdp.horizon)])
+        rewards = low[path] + (high - low)[path] * rng.beta(shape[path, 0], shape[path, 1])
+        learner.tell(path, rewards)
+        for arc, reward in zip(path, rewards):
+            gains[arc].append(mdp.sign * reward)
+    return learner, gains
+
+
+def exact_width(learner: Challenger, gains: list[float], side: int, j: int, k: float, arc: int) -> float:
+    """w(k) straight from the definition, the supremum over r taken on a grid: never above the true one."""
+    pairs = learner.pairs
+    low, span, c = pairs.learned.low[arc], pairs.learned.span[arc], pairs.c[side, j, arc]
+    x = (np.array(gains) - low) / span
+    x = x if side == RIVAL else 1 - x
+    if pairs.kind[j] == BERNSTEIN:
+        start = log_z(np.zeros(1), np.array([c]))[0][0]
+        y, w = np.array([span / (len(x) * k)]), np.array([squares(x) + c])
+        if y[0] < 0.99:
+            return float(k * (z_star(y, w)[0] + start))
+        log_m = log_z(len(x) * (GRID - x.mean()), np.full_like(GRID, w[0]))[0] - start
+        return float(((GRID - x.mean()) * span - k * log_m).max())
+    table, which = pairs.learned.betting, pairs.learned.which[side, j, arc]
+    best = -np.inf
+    for r in GRID[::10]:
+        cell = min(int(np.searchsorted(table.edge, r, side="right")) - 1, betting.CELLS - 1)
+        log_m = log_wealth(x, r, table.tilt[:, cell], table.prior[which, :, cell], betting.UNBET)
+        best = max(best, (r - x.mean()) * span - k * log_m)
+    return best
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("noise", NOISES)
+def test_every_width_is_at_least_the_exact_one(noise: str, direction: str) -> None:
+    learner, gains = told(options(2, 3, -2.0, 3.0, direction), 60, 3, noise=noise)
+    rng = np.random.default_rng(0)
+    kinds, ratios = learner.pairs.kind, []
+    for _ in range(120):
+        j = int(rng.choice(np.flatnonzero(kinds >= BERNSTEIN)))
+        arc, side = int(rng.integers(learner.mdp.n_arcs)), int(rng.integers(2))
+        k = float(np.exp(rng.uniform(np.log(0.02), np.log(2.0))))
+        ours = float(arc_widths(learner, side, j, np.array([k]), arc)[0])
+        exact = exact_width(learner, gains[arc], side, j, k, arc)
+        assert ours >= exact - 1e-9
+        ratios.append(ours - exact - 0.1 * k)
+    assert np.median(ratios) < 0.02  # and not far above, in a range 5 wide
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_passes_use_these_widths(noise: str) -> None:
+    """One stage: the weight of a rival is the difference of means, the widths of both, and k times one number."""
+    learner, _ = told(options(1, 4), 50, 5, noise=noise)
+    work, pairs = learner._work, learner.pairs
+    learner._act(tasks.INCUMBENT)
+    own = int(work.incumbent[0])
+    for j in range(len(pairs.cost)):
+        left = []
+        for k in (0.004, 0.03, 0.2):
+            learner._seen.alive[:] = True
+            work.grid[0] = j, k
+            learner._act(tasks.ROW)
+            for arc in set(range(4)) - {own}:
+                ours = arc_widths(learner, RIVAL, j, np.array([k]), arc)[0]
+                theirs = arc_widths(learner, OWN, j, np.array([k]), own)[0]
+                left.append((work.weight[arc] - (work.mean[arc] - work.mean[own]) - ours - theirs) / k)
+        assert np.allclose(left, left[0], rtol=1e-7)
+        assert left[0] >= np.log(3) - 1e-7
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_snapshot_goes_on_bit_for_bit(noise: str) -> None:
+    learner, _ = told(options(2, 2), 25, 7, noise=noise)
+    twin = Learner.from_snapshot(learner.mdp, learner.snapshot())
+    rng = np.random.default_rng(1)
+    for _ in range(15):
+        if learner.stopped:
+            break
+        path = learner.ask()
+        assert path.tolist() == twin.ask().tolist()
+        rewards = rng.random(2)
+        learner.tell(path, rewards)
+        twin.tell(path, rewards)
+        assert learner.certified_gap() == twin.certified_gap()
+    evidence = learner.snapshot()["evidence"]
+    path, gap = challenger.certify(learner.mdp, learner.settings(), evidence)
+    assert gap == pytest.approx(learner.certified_gap(), rel=2e-3)
+    assert path.tolist() == learner.recommend().tolist()
+    del evidence["squares"]
+    with pytest.raises(SettingError, match="needs squares"):
+        challenger.certify(learner.mdp, learner.settings(), evidence)
+
+
+@pytest.mark.parametrize("settings", [{"noise": "bernstein"}, {"noise": "betting"}])
+def test_runs_and_steps_decide_alike(settings: dict[str, Any]) -> None:
+    instance = Instance(options(2, 2), Bernoulli([0.2, 0.8, 0.7, 0.1]))
+    learner = Challenger(instance.mdp, 0.3, 0.2, **settings)
+    for seed in range(3):
+        run = learner._run(reality_of(instance), np.random.default_rng(seed), 10_000, np.array([0.3]))
+        steps = drive(learner, instance, np.random.default_rng(seed), 10_000, np.array([0.3]))
+        assert (run.tau[0], run.path[0].tolist()) == (steps.tau[0], steps.path[0].tolist())
+        assert run.gap[0] == pytest.approx(steps.gap[0])
+
+
+def test_arcs_with_a_sigma_a_range_and_a_known_reward_mix() -> None:
+    base = options(3, 2)
+    low, high = (side.copy() for side in base.reward_range or ())
+    low[:2], high[:2] = -np.inf, np.inf  # the first stage declares a sigma, the second a range, the third is half known
+    fields = {name: getattr(base, name) for name in ("first", "target", "stage_node", "node_state", "action")}
+    sigma = np.array([0.1, 0.1, np.nan, np.nan, np.nan, np.nan])
+    known = np.array([np.nan] * 5 + [0.4])
+    mdp = MDP(**fields, sigma=sigma, known=known, reward_range=(low, high))
+    learner, rng = Challenger(mdp, 0.1, 0.1), np.random.default_rng(0)
+    assert learner.noise == "betting"
+    assert learner.pairs.learned.learns.tolist() == [False, False, True, True, True, False]
+    means = np.array([5.0, 4.8, 0.2, 0.7, 0.6, 0.4])
+    while not learner.stopped:
+        path = learner.ask()
+        noise = np.where(path < 2, 0.1 * rng.standard_normal(3), 0.1 * (rng.random(3) - 0.5))
+        learner.tell(path, means[path] + noise)
+    assert learner.recommend().tolist() == [0, 3, 4]
+    assert np.isfinite(pair_bound(learner, np.array([1, 2, 5]), learner.recommend()))
+    assert learner.explain().rivals
+
+
+def test_the_default_suits_what_is_declared() -> None:
+    plain = MDP.from_arrays(np.zeros((1, 1, 2), dtype=int))
+    both = MDP.from_steps({"a": ["x", "y"]}, sigma=0.2, reward_range=(0, 1))
+    assert Challenger(options(1, 2), 0.1, 0.1).settings()["noise"] == "betting"
+    assert Challenger(options(1, 2), 0.1, 0.1, 0.3).noise == "sigma"
+    assert Challenger(plain, 0.1, 0.1, 0.3).noise == "sigma"
+    assert Challenger(both, 0.1, 0.1).noise == "sigma"
+    assert Challenger(both, 0.1, 0.1, noise="bernstein").pairs.learned.learns.all()
+    assert Challenger(options(1, 2), 0.1, 0.1, widths="two-sided").noise == "sigma"
+    again = Learner.from_snapshot(options(1, 2), Challenger(options(1, 2), 0.1, 0.1).snapshot())
+    assert isinstance(again, Challenger)
+    assert (again.pairs.kind == BETTING).any()
+
+
+def test_a_large_graph_takes_bernstein(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "MOST_BETS", 1)
+    assert Challenger(options(1, 2), 0.1, 0.1).noise == "bernstein"
+
+
+def test_simulate_takes_the_cheap_one_and_says_so() -> None:
+    instance = Instance(options(1, 2), Bernoulli([0.1, 0.9]))
+    spec = {"name": "Challenger", "epsilon": 0.2, "delta": 0.1}
+    assert simulate(spec, instance, 2, 0).settings["learner"]["noise"] == "bernstein"
+    assert simulate({**spec, "noise": "betting"}, instance, 2, 0).settings["learner"]["noise"] == "betting"
+    assert simulate({**spec, "sigma": 0.5}, instance, 2, 0).settings["learner"]["noise"] == "sigma"
+    outside = Instance(options(1, 2), Gaussian([0.1, 0.9], 0.1))
+    with pytest.raises(SettingError, match="inside the declared range"):
+        simulate(spec, outside, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"noise": "betting", "sigma": 1.0}, "no arc to learn declares a range"),
+        ({"noise": "guess", "sigma": 1.0}, "noise"),
+        ({"sigma": "unknowm"}, "unknown"),
+    ],
+)
+def test_what_cannot_be_is_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        Challenger(MDP.from_arrays(np.zeros((1, 1, 2), dtype=int)), 0.1, 0.1, **settings)
+
+
+def test_settings_that_contradict_each_other_are_refused() -> None:
+    mdp = options(1, 2)
+    with pytest.raises(SettingError, match="one-sided"):
+        Challenger(mdp, 0.1, 0.1, widths="two-sided", noise="betting")
+    with pytest.raises(SettingError, match="Gaussian noise"):
+        Challenger(mdp, 0.1, 0.1, "unknown", noise="betting")
+    bound = Challenger(mdp, 0.1, 0.1, noise="bernstein").bound
+    with pytest.raises(SettingError, match='does not belong to noise "betting"'):
+        Challenger(mdp, 0.1, 0.1, noise="betting", bound=bound)
+
+
+def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
+    instance = Instance(MDP.from_arrays(np.zeros((2, 1, 2), dtype=int)), Gaussian([0.0, 1.0, 1.0, 0.0], 0.3))
+    learner, rng = Challenger(instance.mdp, 0.2, 0.1, "unknown"), np.random.default_rng(0)
+    assert json.loads(json.dumps(learner.settings()))["sigma"] == "unknown"
+    learner.tell([0, 2], [0.1, 0.9])
+    assert learner.certified_gap() == np.inf
+    while not learner.stopped:
+        path = learner.ask()
+        learner.tell(path, instance.means[path] + 0.3 * rng.standard_normal(2))
+    assert 0.3 < learner._work.unit[0] < 0.9
+    assert learner.recommend().tolist() == [1, 2]
+    twin = Learner.from_snapshot(instance.mdp, learner.snapshot())
+    assert twin.certified_gap() == learner.certified_gap()
+    assert learner.findings() == []
+    from surepath import EPRL
+
+    with pytest.raises(SettingError, match="only Challenger"):
+        EPRL(instance.mdp, 0.1, 0.1, "unknown")

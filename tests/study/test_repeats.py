@@ -1,0 +1,223 @@
+"""A commit whose answer was lost may have come through: every call may run twice and must count once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from surepath.errors import StudyError
+from surepath.study import Study
+from surepath.study.storage.contract import Reading, TransientError, Writing
+from surepath.study.storage.memory import MemoryStorage
+from tests.study.conftest import Clock
+from tests.study.workers import ENDLESS, STEPS, new_study, rewards_of
+
+
+class Doubtful(MemoryStorage):
+    """A storage that commits and then says that it does not know: each transaction once."""
+
+    doubtful = False
+
+    def __init__(self, clock: Any = None) -> None:
+        super().__init__(clock)
+        self.lost = 0
+        self._again = False
+
+    def _lose(self) -> None:
+        self._again = not self._again
+        if self.doubtful and self._again:
+            self.lost += 1
+            raise TransientError("the connection was lost")
+
+    def create(self, record: Any) -> None:
+        super().create(record)
+        self._lose()
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Reading]:
+        with super().reading(name) as log:
+            yield log
+        self._lose()
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Writing]:
+        with super().writing(name) as log:
+            yield log
+        self._lose()
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+
+
+def calls(place: Doubtful, clock: Clock) -> list[Any]:
+    """Make every call there is once; return the log."""
+    study = new_study(place, STEPS, epsilon=1.0, lease=10)
+    plan = {step: options[0] for step, options in STEPS.items()}
+    study.enqueue(plan)
+    study.enqueue(plan, request="mine")
+    study.enqueue(plan, request="mine")
+    assert study.import_trials([(plan, [0.1, 0.2, 0.3]), (plan, [0.1])]) == 2
+    assert study.import_trials([(plan, [0.4])], request="file") == 1
+    assert study.import_trials([(plan, [0.4])], request="file") == 1
+    trials = study.ask(7)
+    assert [trial.number for trial in trials] == [4, 5, 6, 7, 8, 9, 10]
+    assert [trial.number for trial in study.ask(2, request="r")] == [11, 12]
+    assert [trial.number for trial in study.ask(2, request="r")] == [11, 12]
+    study.tell(trials[0], rewards_of(trials[0]))
+    study.tell(trials[1], rewards_of(trials[1])[:1])
+    study.fail(trials[2], note="it broke")
+    study.fail(trials[3], [0.5])
+    study.cancel(trials[4])
+    study.exclude({"first": "a"})
+    study.tighten(0.5)
+    study.renew(trials[5])
+    clock.time += 11
+    study.sync()
+    study.tell(trials[6], rewards_of(trials[6]))  # late
+    assert study.ask().source == "retried"
+    assert not study.done
+    place.doubtful = False  # nobody repeats the reading of a test
+    with place.reading(study.name) as log:
+        rows = [row._replace(request=None, change=0) for row in log.trials(1, 99)]
+        return [rows, [action._replace(change=0) for action in log.actions_after(0)], log.queue(99)]
+
+
+def test_every_call_counts_once() -> None:
+    sure, doubtful = Doubtful(clock := Clock()), Doubtful(other := Clock())
+    expected = calls(sure, clock)
+    doubtful.doubtful = True
+    answer = calls(doubtful, other)
+    assert doubtful.lost > 20
+    assert answer == expected
+
+
+def test_a_study_made_anew_under_its_name_is_another_one() -> None:
+    place = MemoryStorage()
+    study = new_study(place, ENDLESS)
+    trial = study.ask()
+    place.delete("work")
+    with pytest.raises(StudyError, match="there is no study 'work'"):
+        study.tell(trial, [0.1, 0.2, 0.3])
+    again = new_study(place, ENDLESS)
+    again.ask()
+    for call in (lambda: study.tell(trial, [0.1, 0.2, 0.3]), study.ask, lambda: study.done):
+        with pytest.raises(StudyError, match="deleted and created anew; load it again"):
+            call()
+    assert not again._fold.prefix
+
+
+def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = MemoryStorage()
+    study, other = new_study(place, ENDLESS), Study.load(place, "work")
+    for _ in range(6):
+        trial = other.ask()
+        other.tell(trial, rewards_of(trial))
+    learner = type(study._fold.learner)
+    plain, count = learner.tell, iter(range(100))
+
+    def interrupted(self: Any, *given: Any) -> None:
+        plain(self, *given)
+        if next(count) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(learner, "tell", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study.sync()
+    study.sync()
+    assert study.learner.visits.sum() == 18
+    assert study.learner.sums.tolist() == other.learner.sums.tolist()
+    assert study._fold.digest == other._fold.digest
+
+
+def test_threads_share_a_study() -> None:
+    import threading
+
+    study = new_study(MemoryStorage(), ENDLESS, epsilon=0.001)
+    errors: list[BaseException] = []
+    numbers: list[int] = []
+
+    def work() -> None:
+        try:
+            for _ in range(15):
+                trial = study.ask()
+                numbers.append(trial.number)
+                study.tell(trial, rewards_of(trial))
+                assert study.certified_gap > 0
+                assert study.best_plan
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert errors == []
+    assert sorted(numbers) == list(range(1, 61))
+    assert study.learner.visits.sum() == 180
+
+
+def poisoned(content: bytes, kind: str) -> bytes:
+    from surepath.study import snapshot_bytes
+
+    if kind == "bytes":
+        return b"\x80\x04pickle?" + content[9:]
+    if kind == "empty":
+        return b""
+    tree = snapshot_bytes.decode(content)
+    if kind == "version":
+        tree["of"][0] = "0.0.0"
+        tree["learner"]["evidence"]["sums"] += 1.0
+    elif kind == "other study":
+        tree["of"][1] = "0" * 64
+        tree["learner"]["evidence"]["sums"] += 1.0
+    elif kind == "shape":
+        tree["learner"]["evidence"]["sums"] = tree["learner"]["evidence"]["sums"][:3]
+    elif kind == "lacking":
+        del tree["tally"]
+    return snapshot_bytes.encode(tree)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "empty", "version", "other study", "shape", "lacking", "prefix", "ahead"])
+def test_a_spoilt_snapshot_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surepath.study.study.SAVE_EVERY", 5)
+    place = MemoryStorage()
+    study = new_study(place, ENDLESS, epsilon=0.001)
+    for _ in range(12):
+        trial = study.ask()
+        study.tell(trial, rewards_of(trial))
+    study.sync()
+    book = place._books["work"]
+    row = book.snapshots[1]
+    assert row.prefix >= 5
+    if kind == "prefix":
+        book.snapshots = {1: row._replace(prefix=row.prefix - 1)}
+    elif kind == "ahead":
+        book.snapshots = {1: row._replace(prefix=99)}
+    else:
+        book.snapshots = {1: row._replace(content=poisoned(row.content, kind))}
+    other = Study.load(place, "work")
+    other.sync()
+    assert other._fold.digest == study._fold.digest
+    assert other.learner.sums.tolist() == study.learner.sums.tolist()
+    assert other._fold.choose(2).tolist() == study._fold.choose(2).tolist()
+    assert other._fold.tally.states == study._fold.tally.states
+
+
+def test_an_older_copy_of_the_log_is_read_anew() -> None:
+    place = MemoryStorage()
+    study = new_study(place, ENDLESS)
+    trial = study.ask()
+    study.tell(trial, [0.1, 0.2, 0.3])
+    study.sync()
+    book = place._books["work"]
+    book.trials.clear()
+    book.changed.clear()
+    book.changes = 0  # as when somebody puts an older file back
+    assert study.learner.visits.sum() == 0
+    assert study.ask().number == 1

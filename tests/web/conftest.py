@@ -1,0 +1,117 @@
+"""One browser and one server for the session; a page that fails when the console says anything."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Study, families
+from tests.web.site import WRITE, Site, database, large_mdp, long_study, new_study, served
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+AXE = "axe-core@4.10.3"
+NASTY = '<img src=x onerror="alert(1)"> & 🦉'
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("needs chromium, Debian's package: make system")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return database(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="session")
+def site(place: str) -> Iterator[Site]:
+    new_study(place, "rag", trials=60, sigma=1.0)
+    new_study(place, "empty")
+    steps = {NASTY: ["<b>bold</b>", "plain"], "answer": ["<script>alert(2)</script>", "🦉 owl"]}
+    strange = Study.create(MDP.from_steps(steps, sigma=0.1), place, NASTY, epsilon=0.1, delta=0.1)
+    strange.fail(strange.ask(worker="<i>worker</i>"), [], "<u>note</u>")
+    instance = families.support_tickets()
+    demo = Study.create(instance.mdp, place, "support tickets", epsilon=0.3, delta=0.1)
+    rng = np.random.default_rng(0)
+    while not demo.done:
+        trial = demo.ask()
+        demo.tell(trial, instance.means[trial.path] + 0.1 * rng.standard_normal(8))
+    big = Study.create(large_mdp(20, 10), place, "2000 arcs", epsilon=0.5, delta=0.1, sigma=0.1)
+    for trial in big.ask(40):
+        big.tell(trial, rng.random(20))
+    Study.create(large_mdp(40, 16), place, "beyond", epsilon=0.5, delta=0.1, sigma=0.1)
+    with served(place) as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    place = database(tmp_path_factory.mktemp("long"))
+    long_study(place, 30_000)
+    with served(place) as site:
+        yield site
+
+
+class Window:
+    """A page of the browser, with what its console said."""
+
+    def __init__(self, browser: Any, **options: Any) -> None:
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        self.context.set_default_timeout(20_000)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+
+    def open(self, site: Site, study: str | None = None, token: str | None = WRITE) -> Any:
+        from urllib.parse import urlencode
+
+        wanted = {name: value for name, value in (("token", token), ("study", study)) if value is not None}
+        self.page.goto(f"{site.url}/#{urlencode(wanted)}")
+        if study is not None:
+            self.page.wait_for_selector("#live .dot", timeout=20_000)
+        return self.page
+
+
+@pytest.fixture
+def window(browser: Any) -> Iterator[Window]:
+    window = Window(browser)
+    yield window
+    window.context.close()
+    assert window.said == []
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The text of axe-core's script, from its npm package, fetched now and kept nowhere."""
+    folder = tmp_path_factory.mktemp("axe")
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("needs npm, to fetch axe-core")
+    command = [npm, "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder), AXE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    file: Path = folder / "node_modules" / "axe-core" / "axe.min.js"
+    if done.returncode or not file.exists():
+        pytest.skip(f"cannot fetch {AXE}: {done.stderr[-300:]}")
+    return file.read_text(encoding="utf-8")

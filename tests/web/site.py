@@ -1,0 +1,108 @@
+"""A server on a free port in a thread of its own, and studies to serve."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvicorn
+
+from surepath import MDP, Study
+from surepath.study.storage.records import TrialRow
+from surepath.web.access import Access
+from surepath.web.app import create_app
+from surepath.web.history import _Past
+from surepath.web.server import listen
+
+READ, WRITE = "read-token-of-the-tests", "write-token-of-the-tests"
+STEPS = {"chunk": ["256", "512"], "retriever": ["bm25", "dense", "hybrid"], "answer": ["small", "large"]}
+GOOD = {"512": 0.9, "hybrid": 0.8, "large": 0.7}
+
+
+def score(plan: dict[Any, Any]) -> list[float]:
+    return [GOOD.get(str(option), 0.1) for option in plan.values()]
+
+
+def new_study(storage: Any, name: str = "rag", trials: int = 0, **options: Any) -> Study:
+    mdp = MDP.from_steps(STEPS, sigma=0.1)
+    study = Study.create(mdp, storage, name, **{"epsilon": 0.2, "delta": 0.1, **options})
+    rng = np.random.default_rng(0)
+    for _ in range(trials):
+        if study.done:
+            break
+        trial = study.ask()
+        study.tell(trial, np.array(score(trial.plan)) + 0.1 * rng.standard_normal(3))
+    return study
+
+
+class Site:
+    """A served storage."""
+
+    def __init__(self, storage: Any, port: int) -> None:
+        self.app = create_app(storage, Access(READ, WRITE))
+        self.port, self.url = port, f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def served(storage: Any, port: int = 0) -> Iterator[Site]:
+    place: socket.socket = listen("127.0.0.1", port)
+    site = Site(storage, place.getsockname()[1])
+    server = uvicorn.Server(uvicorn.Config(site.app, log_level="error", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield site
+    finally:
+        server.should_exit = True
+        site.app.state.watchers.closing = True
+        thread.join(10)
+        place.close()
+
+
+def database(folder: Path) -> str:
+    return f"sqlite:///{folder / 'study.db'}"
+
+
+def large_mdp(stages: int, states: int) -> MDP:
+    """A graph in which every state of a stage leads to every state of the next."""
+    table = np.zeros((stages, states, states), dtype=int)
+    table[:] = np.arange(states)
+    return MDP.from_arrays(table)
+
+
+def long_study(storage: str, trials: int, name: str = "long") -> None:
+    """A study of many trials, written into the tables at once, with the snapshot that its workers would have left."""
+    study = new_study(storage, name, epsilon=0.001)
+    mdp, rng = study.mdp, np.random.default_rng(0)
+    paths = np.zeros((trials, mdp.horizon), dtype=np.int64)
+    node = np.zeros(trials, dtype=np.int64)
+    for stage in range(mdp.horizon):
+        size = mdp.first[node + 1] - mdp.first[node]
+        paths[:, stage] = mdp.first[node] + (rng.random(trials) * size).astype(int)
+        node = mdp.target[paths[:, stage]]
+    means = np.array([GOOD.get(mdp.action_label(arc), 0.1) for arc in range(mdp.n_arcs)])
+    rewards = means[paths] + 0.1 * rng.standard_normal(paths.shape)
+    rewards[:, 1] = np.where(means[paths[:, 1]] > 0.5, 0.1 + (rewards[:, 1] - 0.1) * 1e-3, rewards[:, 1])  # near ties
+    rows = [
+        TrialRow(i + 1, "complete", tuple(path), "asked", rewards=tuple(reward), worker="worker", told=0.0)
+        for i, (path, reward) in enumerate(zip(paths.tolist(), np.round(rewards, 3).tolist()))
+    ]
+    with study.storage.writing(name) as log:
+        log.add_trials(rows)
+    past = _Past(study)
+    for _ in past.points(trials):
+        pass
+    fold = study._fold
+    fold.learner, fold.prefix = past.learner, trials
+    fold.tally.states["complete"] = fold.tally.sources["asked"] = trials
+    with study.storage.writing(name) as log:
+        log.save_snapshot(fold.snapshot())
+    study.close()

@@ -1,0 +1,433 @@
+"""The API: every verb of a study over HTTP, who may use it, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from surepath import Study
+from surepath.errors import SettingError
+from surepath.study.storage.memory import MemoryStorage
+from surepath.web.access import Access, open_access
+from surepath.web.app import create_app
+from surepath.web.changes import Watcher
+from surepath.web.guard import LARGEST_BODY
+from surepath.web.outlook import Outlook
+from surepath.web.shelf import Shelf
+from tests.web.site import READ, WRITE, database, new_study, score
+
+
+class Caller:
+    """Calls the API of one application with a token."""
+
+    def __init__(self, client: TestClient, token: str) -> None:
+        self.client, self.headers = client, {"Authorization": f"Bearer {token}"}
+
+    def get(self, verb: str, expect: int = 200, **query: Any) -> Any:
+        answer = self.client.get(f"/api/{verb}", params=query, headers=self.headers)
+        assert answer.status_code == expect, answer.text
+        return answer.json()
+
+    def post(self, verb: str, body: Any = None, expect: int = 200, **query: Any) -> Any:
+        answer = self.client.post(f"/api/{verb}", json=body or {}, params=query, headers=self.headers)
+        assert answer.status_code == expect, answer.text
+        return answer.json()
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    return MemoryStorage()
+
+
+@pytest.fixture
+def client(storage: MemoryStorage) -> Iterator[TestClient]:
+    with TestClient(create_app(storage, Access(READ, WRITE)), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def reader(client: TestClient) -> Caller:
+    return Caller(client, READ)
+
+
+@pytest.fixture
+def writer(client: TestClient) -> Caller:
+    return Caller(client, WRITE)
+
+
+def test_a_study_runs_to_its_proof_over_http(storage: MemoryStorage, writer: Caller) -> None:
+    study = new_study(storage)
+    while not writer.get("status")["done"]:
+        (trial,) = writer.post("ask")["trials"]
+        assert writer.post(f"trials/{trial['number']}/tell", {"rewards": score(trial["plan"])}) == {"outcome": "told"}
+    status = writer.get("status")
+    assert [row["option"] for row in status["best_plan"]] == ["512", "hybrid", "large"]
+    assert study.done
+    assert status["certified_gap"] == study.certified_gap <= 0.2
+    assert status["trials"] == status["settled"] == len(study)
+    words = f"Proven after {len(study)} trials: this plan is within {study.certified_gap:.3g} of the best of all"
+    assert status["sentence"].startswith(words)
+    assert "study 'rag' is done" in writer.post("ask", expect=409)["message"]
+
+
+def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage)
+    status = reader.get("status")
+    assert status["sentence"] == "Nothing is proven yet: no trial has been reported."
+    assert status["certified_gap"] is None
+    assert reader.get("gap") == {"points": [], "complete": True, "missing": 0}
+    assert reader.get("trials") == {"trials": [], "total": 0, "next": None, "searched": None}
+
+
+def test_asking_again_with_the_same_key_changes_nothing(storage: MemoryStorage, writer: Caller) -> None:
+    study = new_study(storage)
+    first = writer.post("ask", {"n": 3, "request": "a", "worker": "me"})
+    assert writer.post("ask", {"n": 3, "request": "a", "worker": "me"}) == first
+    assert len(study) == 3
+    assert writer.post("ask", {"request": "b"})["trials"][0]["number"] == 4
+
+
+def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: MemoryStorage, writer: Caller) -> None:
+    new_study(storage)
+    writer.post("ask", {"n": 2})
+    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "told"
+    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "repeated"
+    told = writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.4]}, expect=409)
+    assert told["error"] == "ConflictError"
+    by_step = {"rewards": {"chunk": 1.0, "retriever": 0.5, "answer": 0.0}}
+    assert writer.post("trials/2/tell", by_step)["outcome"] == "told"
+    assert writer.get("trials/2")["rewards"] == [1.0, 0.5, 0.0]
+
+
+def test_failures_cancellations_and_leases(storage: MemoryStorage, writer: Caller) -> None:
+    new_study(storage)
+    writer.post("ask", {"n": 4, "worker": "bench 3"})
+    workers = writer.get("status")["workers"]
+    assert [(one["worker"], one["trials"]) for one in workers] == [("bench 3", 4)]
+    assert 590 < workers[0]["left"] <= 600
+    assert writer.post("trials/1/fail", {"rewards": [0.5], "note": "spilled"})["outcome"] == "told"
+    assert writer.post("trials/2/fail")["outcome"] == "told"
+    before = writer.get("trials/3")["lease"]
+    assert writer.post("trials/3/renew")["lease_until"] >= before
+    writer.post("trials/4/cancel")
+    states = [writer.get(f"trials/{number}")["state"] for number in (1, 2, 3, 4)]
+    assert states == ["partial", "failed", "running", "cancelled"]
+    assert writer.get("trials/1")["note"] == "spilled"
+    assert "only a running trial" in writer.post("trials/4/renew", expect=409)["message"]
+
+
+def test_queued_plans_are_handed_out_next_and_once(storage: MemoryStorage, writer: Caller) -> None:
+    new_study(storage)
+    plan = {"chunk": "256", "retriever": "dense", "answer": "small"}
+    for _ in range(2):
+        writer.post("enqueue", {"plan": plan, "request": "one"})
+    assert writer.get("status")["waiting"] == 1
+    trials = writer.post("ask", {"n": 2})["trials"]
+    assert [trial["source"] for trial in trials] == ["queued", "asked"]
+    assert trials[0]["plan"] == plan
+
+
+def test_exclude_and_tighten(storage: MemoryStorage, writer: Caller) -> None:
+    study = new_study(storage, trials=60)
+    writer.post("tighten", {"epsilon": 0.15, "request": "t"})
+    writer.post("tighten", {"epsilon": 0.15, "request": "t"})
+    assert study.epsilon == 0.15
+    writer.post("exclude", {"option": {"retriever": "hybrid"}})
+    assert "hybrid" not in study.best_plan.values()
+    assert "an epsilon below" in writer.post("tighten", {"epsilon": 0.5}, expect=422)["message"]
+    assert any("excluded as infeasible" in said for said in writer.get("status")["warnings"])
+
+
+def test_trials_come_by_page_and_by_filter(storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage, trials=12, epsilon=0.01)
+    running = study.ask(worker="slow one")
+    page = reader.get("trials", limit=5)
+    assert [trial["number"] for trial in page["trials"]] == [13, 12, 11, 10, 9]
+    assert page["next"] == 9
+    rest = reader.get("trials", limit=5, before=page["next"])
+    assert [trial["number"] for trial in rest["trials"]] == [8, 7, 6, 5, 4]
+    last = reader.get("trials", limit=5, before=rest["next"])
+    assert [trial["number"] for trial in last["trials"]] == [3, 2, 1]
+    assert last["next"] is None
+    only = reader.get("trials", state="running")
+    assert [trial["number"] for trial in only["trials"]] == [running.number]
+    assert [trial["number"] for trial in reader.get("trials", text="SLOW")["trials"]] == [running.number]
+    with_dense = reader.get("trials", text="dense", state="complete")["trials"]
+    assert 0 < len(with_dense) < 12
+    assert all("dense" in trial["plan"].values() for trial in with_dense)
+    assert len(reader.get("trials", state="complete", limit=4)["trials"]) == 4
+    assert reader.get("trials", state="failed")["trials"] == []
+
+
+def test_the_graph_has_every_option_and_what_is_known_of_it(storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage, trials=60)
+    found = reader.get("graph")
+    learner = study.learner
+    assert found["steps"] == ["chunk", "retriever", "answer"]
+    assert found["arcs"]["arc"] == list(range(study.mdp.n_arcs))
+    assert found["arcs"]["visits"] == learner.visits.tolist()
+    assert found["arcs"]["mean"] == pytest.approx(learner.means.tolist(), rel=1e-5)
+    assert [state == 0 for state in found["arcs"]["state"]] == learner.active.tolist()
+    assert found["label"] == [study.mdp.action_label(arc) for arc in range(study.mdp.n_arcs)]
+    assert found["nodes"]["label"][-1] == "end"
+    part = reader.get("graph", first=1, last=1)
+    assert part["source"] == [1, 1, 1, 2, 2, 2]
+    assert reader.get("graph", first=10**9)["first"] == 2
+
+
+def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage, trials=200)
+    found = reader.get("gap")
+    numbers = [point[0] for point in found["points"]]
+    assert numbers == list(range(1, len(study) + 1))
+    assert found["points"][-1][1] == pytest.approx(study.certified_gap, rel=1e-5)
+    assert found["points"][0] == [1, None, 0.2]
+    assert found["complete"]
+
+
+def test_challengers_are_named_with_what_tells_them_apart(storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage, trials=60, sigma=1.0)
+    rivals = reader.get("explain", challengers=2)["rivals"]
+    assert len(rivals) == 2
+    assert rivals[0]["bound"] >= rivals[1]["bound"]
+    for rival in rivals:
+        assert "in place of" in rival["words"]
+        assert "may still be better by up to" in rival["words"]
+
+
+def test_the_forecast_says_how_many_trials_are_left(storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage, trials=60, sigma=1.0)
+    found = reader.get("forecast")
+    assert (
+        found["words"] == f"Roughly {found['trials_left']:,} more trials, if the gap goes on falling with the root of "
+        "their number."
+    )
+    assert found["trials_left"] > 0
+    new_study(storage, "new")
+    assert reader.get("forecast", study="new") == {"trials_left": None, "words": ""}
+    new_study(storage, "done", trials=60)
+    assert reader.get("forecast", study="done")["trials_left"] == 0
+    assert not study.done
+
+
+def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = threading.Event()
+
+    class Slow:
+        def to_dict(self) -> dict[str, float]:
+            return {"trials_left": 7.0, "worst": float("inf")}
+
+        def __str__(self) -> str:
+            return "about 7 trials"
+
+    def forecast(self: Study) -> Slow:
+        made.wait(10)
+        return Slow()
+
+    monkeypatch.setattr(Study, "forecast", forecast, raising=False)
+    outlook = Outlook(new_study("memory", trials=60, sigma=1.0))
+    assert outlook.get()["words"].startswith("Roughly")
+    made.set()
+    assert outlook._worker is not None
+    outlook._worker.join()
+    assert outlook.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials."}
+
+
+def test_who_has_no_token_sees_nothing(client: TestClient, storage: MemoryStorage) -> None:
+    new_study(storage)
+    described = client.get("/api/openapi.json").json()
+    for path, verbs in described["paths"].items():
+        for verb in verbs:
+            answer = client.request(verb, path.replace("{number}", "1"), json={})
+            assert answer.status_code == 401, path
+            assert "rag" not in answer.text
+
+
+def test_a_read_token_cannot_write(client: TestClient, storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage)
+    described = client.get("/api/openapi.json").json()
+    bodies = {"tell": {"rewards": []}, "enqueue": {"plan": []}, "exclude": {"option": []}, "tighten": {"epsilon": 0.1}}
+    posts = [path for path, verbs in described["paths"].items() if "post" in verbs]
+    assert len(posts) == 8
+    for path in posts:
+        verb = path.removeprefix("/api/").replace("{number}", "1")
+        assert reader.post(verb, bodies.get(verb.rpartition("/")[2]), expect=403)["error"] == "write-token"
+    assert len(study) == 0
+
+
+def test_refused_logins_are_logged_with_their_rate(caplog: pytest.LogCaptureFixture) -> None:
+    access = Access(READ, WRITE)
+    assert access.role(f"Bearer {READ}") == "read"
+    assert access.role(f"bearer {WRITE}") == "write"
+    for header in (None, "", READ, f"Basic {READ}", "Bearer ", "Bearer x" + READ):
+        assert access.role(header) is None
+    with caplog.at_level(logging.WARNING, "surepath.web"):
+        for second in range(20):
+            access.refuse("10.0.0.7", now=float(second))
+        assert access.refuse("10.0.0.7", now=500.0) == 1
+    assert [record.message for record in caplog.records] == [
+        "refused a wrong token from 10.0.0.7; 1 in the last minute",
+        "refused a wrong token from 10.0.0.7; 6 in the last minute",
+        "refused a wrong token from 10.0.0.7; 11 in the last minute",
+        "refused a wrong token from 10.0.0.7; 16 in the last minute",
+        "refused a wrong token from 10.0.0.7; 1 in the last minute",
+    ]
+    assert READ not in caplog.text
+
+
+def test_a_public_address_needs_a_token_that_is_hard_to_guess() -> None:
+    with pytest.raises(SettingError, match=r"0.0.0.0 can be reached from other machines: give --read-token"):
+        open_access("0.0.0.0", None, None)
+    with pytest.raises(SettingError, match="a token needs 16 characters"):
+        open_access("::", None, "short")
+    with pytest.raises(SettingError, match="must differ"):
+        open_access("127.0.0.1", "same", "same")
+    with pytest.raises(SettingError, match="printable ASCII"):
+        open_access("127.0.0.1", "a\nb", None)
+    only_read = open_access("10.0.0.1", "a" * 16, None)
+    assert only_read.role("Bearer " + "a" * 16) == "read"
+    for host in ("127.0.0.1", "::1", "localhost"):
+        first, second = open_access(host, None, None), open_access(host, None, None)
+        assert first.write_token
+        assert len(first.write_token) >= 16
+        assert len({first.write_token, first.read_token, second.write_token, second.read_token}) == 4
+
+
+def test_large_bodies_are_refused(client: TestClient, writer: Caller, storage: MemoryStorage) -> None:
+    new_study(storage)
+    big = b'{"note": "' + b"x" * LARGEST_BODY + b'"}'
+    headers = {**writer.headers, "Content-Type": "application/json"}
+    told = client.post("/api/trials/1/fail", content=big, headers=headers)
+    chunks = (big[i : i + 50_000] for i in range(0, len(big), 50_000))
+    streamed = client.post("/api/trials/1/fail", content=chunks, headers=headers)
+    for answer in (told, streamed):
+        assert answer.status_code == 413
+        assert answer.json()["message"] == "the body of a request may have at most 1,000,000 bytes"
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "said"),
+    [
+        ("trials/1/tell", {"rewards": [0.1]}, None),
+        ("trials/1/tell", {"rewards": ["a", 1, 2]}, "input"),
+        ("trials/1/tell", {"rewards": [0.1, 0.2, 0.3], "more": 1}, "input"),
+        ("trials/1/tell", {"rewards": [1e400, 0.2, 0.3]}, "RewardError"),
+        ("trials/1/tell", {"rewards": [0.1] * 4}, "RewardError"),
+        ("ask", {"n": 0}, "input"),
+        ("ask", {"n": 1_001}, "input"),
+        ("ask", {"request": "\u00e4 b"}, "input"),
+        ("enqueue", {"plan": {"chunk": "1024"}}, "PathError"),
+        ("enqueue", {"plan": [5, 5, 5]}, "PathError"),
+        ("exclude", {"option": {"chunk": "nothing"}}, None),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(
+    storage: MemoryStorage, writer: Caller, client: TestClient, verb: str, body: Any, said: str | None
+) -> None:
+    new_study(storage)
+    writer.post("ask")
+    headers = {**writer.headers, "Content-Type": "application/json"}
+    answer = client.post(f"/api/{verb}", content=json.dumps(body), headers=headers)
+    if verb == "trials/1/tell" and said is None:
+        assert answer.json() == {"outcome": "told"}  # a prefix is data
+        return
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["error"] == (said or "SettingError")
+
+
+def test_unknown_studies_and_trials(storage: MemoryStorage, writer: Caller) -> None:
+    assert writer.get("studies") == {"studies": [], "total": 0}
+    assert writer.get("status", expect=404)["message"] == "name the study: there are 0 here"
+    new_study(storage, "one/two <b>")
+    new_study(storage, "..")
+    assert writer.get("studies")["studies"] == ["..", "one/two <b>"]
+    assert writer.get("status", study="..")["study"] == ".."
+    assert writer.get("status", study="one/two <b>")["study"] == "one/two <b>"
+    assert "there is no study 'three'" in writer.get("status", study="three", expect=404)["message"]
+    for verb in ("tell", "fail", "renew", "cancel"):
+        body = {"rewards": [1.0]} if verb == "tell" else {}
+        assert writer.post(f"trials/7/{verb}", body, study="..", expect=404)["message"] == "there is no trial 7"
+    assert writer.get("trials/5", study="..", expect=404)["error"] == "StudyError"
+    assert writer.get("trials/0", study="..", expect=422)["error"] == "input"
+
+
+def test_errors_say_nothing_of_the_machine(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    new_study(database(tmp_path))
+    app = create_app(database(tmp_path), Access(READ, WRITE))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        caller = Caller(client, WRITE)
+        caller.get("status")
+        for file in tmp_path.iterdir():
+            file.write_bytes(b"no database")
+        app.state.shelf.close()
+        told = caller.get("status", expect=503)
+        assert told == {
+            "error": "StorageError",
+            "message": "the storage cannot be read or written; the server's log says why",
+        }
+        assert str(tmp_path) in caplog.text
+        app.state.shelf.get = None
+        told = caller.get("status", expect=500)
+        assert told["message"] == "something went wrong; the server's log says what"
+
+
+def test_every_answer_forbids_loading_from_elsewhere(client: TestClient) -> None:
+    for path in ("/", "/api/status", "/static/page.css", "/nothing"):
+        headers = client.get(path).headers
+        assert headers["content-security-policy"].startswith("default-src 'self'")
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+    assert client.get("/docs").status_code == 404
+
+
+def test_a_study_deleted_and_created_anew_is_another(storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage, trials=5)
+    assert reader.get("status")["trials"] == 5
+    storage.delete("rag")
+    assert "there is no study 'rag'" in reader.get("status", study="rag", expect=404)["message"]
+    new_study(storage, epsilon=0.5)
+    assert reader.get("status", study="rag")["trials"] == 0
+    assert reader.get("status")["epsilon"] == 0.5
+
+
+def test_the_stream_tells_only_what_differs(storage: MemoryStorage) -> None:
+    study = new_study(storage)
+    watcher = Watcher(Shelf(storage).get("rag"))
+    first = watcher.look()
+    assert first is not None
+    assert first["status"]["trials"] == 0
+    assert watcher.look() is None
+    trial = study.ask(worker="me")
+    asked = watcher.look()
+    assert asked is not None
+    assert asked["since"] == first["change"] < asked["change"]
+    assert asked["status"]["trials"] == 1
+    assert "best_plan" not in asked["status"]
+    assert "delta" not in asked["status"]
+    assert asked["arcs"]["arc"] == []
+    study.tell(trial, [0.1, 0.2, 0.3])
+    told = watcher.look()
+    assert told is not None
+    assert told["since"] == asked["change"]
+    assert told["arcs"]["arc"] == trial.path.tolist()
+    assert told["arcs"]["mean"] == [0.1, 0.2, 0.3]
+    assert told["gap"][-1] == [1, None, 0.2]
+    json.dumps(told, allow_nan=False)
+
+
+def test_a_study_made_by_another_process_shows_up(tmp_path: Path) -> None:
+    new_study(database(tmp_path), "first")
+    with TestClient(create_app(database(tmp_path), Access(READ, WRITE))) as client:
+        caller = Caller(client, READ)
+        assert caller.get("studies")["studies"] == ["first"]
+        other = Study.create(new_study("memory").mdp, database(tmp_path), "second", epsilon=0.2, delta=0.1)
+        other.ask()
+        assert caller.get("studies")["studies"] == ["first", "second"]
+        assert caller.get("status", study="second")["trials"] == 1

@@ -1,0 +1,321 @@
+"""The page in a real browser: what it shows, live, by keyboard, for everybody."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surepath import Study
+from tests.cli.shell import SOURCE
+from tests.web.conftest import NASTY, Window
+from tests.web.site import READ, Site, database, new_study, served
+
+LIVE = """
+import sys
+from surepath import Study
+from tests.web.site import score
+study = Study.load(sys.argv[1], "live")
+while not study.done:
+    trial = study.ask(worker="elsewhere")
+    study.tell(trial, score(trial.plan))
+"""
+
+
+def until(page: Any, expression: str, seconds: float = 20.0) -> None:
+    """Wait until an expression holds; the browser's own way to wait evaluates text, which the page forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(50)
+
+
+def text(page: Any, selector: str) -> str:
+    return " ".join(page.inner_text(selector).split())
+
+
+def test_a_study_says_what_is_proven_and_shows_how(site: Site, window: Window, place: str) -> None:
+    page = window.open(site, "support tickets")
+    study = Study.load(place, "support tickets")
+    assert text(page, ".sentence").startswith(f"Proven after {len(study)} trials: this plan is within")
+    assert text(page, ".badge") == "Proven"
+    assert page.locator(".graph path.arc").count() == 116
+    assert page.locator(".graph path.plan").count() == 8
+    shown = page.locator(".planned tbody td:nth-child(2)").all_inner_texts()
+    assert shown == list(study.best_plan.values())
+    drawn = {int(arc) for arc in page.eval_on_selector_all(".graph path.plan", "all => all.map(a => a.dataset.arc)")}
+    assert drawn == set(study.best_path.tolist())
+    out = page.locator(".graph path.out").count()
+    assert out == int((~study.learner.active).sum())
+    assert page.locator(".gap path.line").count() == 1
+    assert page.locator(".gap .asked-label").text_content() == "asked for: 0.3"
+    assert page.locator(".rivals > li").count() == 3
+    assert page.locator(".trials tbody tr").count() == 25
+    assert page.title() == "support tickets · surepath"
+
+
+def test_hover_and_keys_tell_about_an_option(site: Site, window: Window) -> None:
+    page = window.open(site, "support tickets")
+    tip = page.locator(".over .tip").first
+    assert tip.is_hidden()
+    place = page.evaluate(
+        "() => { const p = document.querySelector('.graph path.plan'), b = p.getBoundingClientRect(),"
+        " m = p.getPointAtLength(p.getTotalLength() / 2), s = p.ownerSVGElement.getBoundingClientRect();"
+        " return [s.left + m.x, s.top + m.y]; }"
+    )
+    page.mouse.move(*place)
+    words = tip.inner_text()
+    assert re.search(r"score 0\.\d+ ± 0\.\d+ over \d+ trials", words)
+    assert "in the plan in hand" in words
+    assert "for this option alone" in words
+    page.mouse.move(2, 2)
+    assert tip.is_hidden()
+    page.locator(".graph path[tabindex='0']").focus()
+    first = tip.inner_text()
+    page.keyboard.press("ArrowDown")
+    second = tip.inner_text()
+    page.keyboard.press("ArrowRight")
+    third = tip.inner_text()
+    assert len({first, second, third}) == 3
+    assert f"after {second.splitlines()[0]}" in third
+    assert page.locator(".graph path[tabindex='0']").count() == 1
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+def test_why_an_option_is_ruled_out(site: Site, window: Window) -> None:
+    page = window.open(site, "rag")
+    page.wait_for_selector(".graph path.arc", state="attached")
+    labels = page.eval_on_selector_all(".graph path.arc", "all => all.map(a => a.getAttribute('aria-label'))")
+    assert len(labels) == 14
+    assert any("in the plan in hand" in label for label in labels)
+    for label in labels:
+        assert re.search(r"in the plan in hand|ruled out: no plan through it can be the best|still possible", label)
+    assert any("the best plan through it looks" in label for label in labels)
+
+
+def test_it_follows_a_study_that_runs_in_another_process(site: Site, window: Window, place: str) -> None:
+    new_study(place, "live")
+    page = window.open(site, "live")
+    assert text(page, ".sentence") == "Nothing is proven yet: no trial has been reported."
+    page.evaluate(
+        "() => { window.seen = []; new MutationObserver(() => window.seen.push(document.querySelector('.sentence')"
+        ".textContent)).observe(document.querySelector('.sentence'), {childList: true, subtree: true}); }"
+    )
+    environment = {"PYTHONPATH": f"{SOURCE}:{Path(__file__).parents[2]}", "PATH": "/usr/bin:/bin"}
+    worker = subprocess.Popen([sys.executable, "-c", LIVE, place], env=environment)
+    page.wait_for_selector(".badge.done", timeout=60_000)
+    assert worker.wait(30) == 0
+    trials = len(Study.load(place, "live"))
+    until(page, f"document.querySelectorAll('.trials tbody tr').length === {min(trials, 25)}")
+    assert f"Proven after {trials} trials" in text(page, ".sentence")
+    assert len(page.evaluate("window.seen")) >= 1
+    assert page.locator(".trials td", has_text="elsewhere").count() == min(trials, 25)
+    assert page.locator(".gap path.line").count() == 1
+    assert page.locator(".graph path.plan").count() == 3
+
+
+def test_a_wrong_token_is_refused_and_the_right_one_opens(site: Site, window: Window) -> None:
+    page = window.open(site, token=None)
+    page.wait_for_selector("#token")
+    assert "rag" not in page.content()
+    page.fill("#token", "wrong")
+    page.click("button.main")
+    until(page, "document.querySelector('#token-wrong').textContent === 'That token was refused.'")
+    refused, window.said = window.said, []
+    assert len(refused) == 1
+    assert "401" in refused[0]  # the browser itself reports a refused request
+    page.fill("#token", READ)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".studies li")
+    assert "rag" in page.locator(".studies a").all_inner_texts()
+    page.reload()
+    page.wait_for_selector(".studies li")
+
+
+def test_the_token_leaves_the_address_bar(site: Site, window: Window) -> None:
+    page = window.open(site, "empty")
+    assert "token" not in page.url
+    assert "study=empty" in page.url
+
+
+def test_a_read_token_sees_no_way_to_write(site: Site, window: Window) -> None:
+    page = window.open(site, "empty", token=READ)
+    assert page.locator("text=Ask for the next trial").count() == 0
+    assert "No trial yet." in text(page, ".pages")
+    assert "The line begins with the first trials." in text(page, ".gap")
+
+
+def test_scores_typed_in_become_evidence(site: Site, window: Window, place: str) -> None:
+    study = new_study(place, "bench")
+    page = window.open(site, "bench")
+    page.click("text=Ask for the next trial")
+    page.wait_for_selector(".entry input")
+    page.click("text=Record scores")
+    assert "Every step needs a score" in text(page, ".bench .wrong")
+    fields = page.locator(".entry input")
+    fields.nth(0).fill("0.5")
+    fields.nth(1).fill("zero")
+    fields.nth(2).fill("0.25")
+    page.click("text=Record scores")
+    assert '"zero" is not a number.' in text(page, ".bench .wrong")
+    fields.nth(1).fill("-0,75")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Trial 1: scores recorded.")
+    page.click("text=Ask for the next trial")
+    page.wait_for_selector("text=Trial 2")
+    page.locator(".entry input").nth(0).fill("0.1")
+    page.fill("#note", "spilled")
+    page.click("text=It failed")
+    page.wait_for_selector("text=Trial 2 is recorded as failed")
+    page.click("text=Ask for the next trial")
+    page.wait_for_selector("text=Give it back")
+    page.click("text=Give it back")
+    page.wait_for_selector("text=Trial 3 was given back.")
+    study.ask(worker="somebody")
+    page.locator("[aria-label='Report trial 4']").click()
+    page.wait_for_selector("h3:text('Trial 4')")
+    with study.storage.reading("bench") as log:
+        rows = log.trials(1, 9)
+    assert [(row.state, row.rewards, row.note) for row in rows] == [
+        ("complete", (0.5, -0.75, 0.25), ""),
+        ("partial", (0.1,), "spilled"),
+        ("cancelled", (), ""),
+        ("running", (), ""),
+    ]
+
+
+def test_trials_turn_pages_and_are_filtered(site: Site, window: Window) -> None:
+    page = window.open(site, "support tickets")
+    page.wait_for_selector(".trials tbody tr")
+    first = page.locator(".trials tbody th").first.inner_text()
+    page.click("text=Older →")
+    until(page, f"document.querySelector('.trials tbody th').textContent !== '{first}'")
+    assert int(page.locator(".trials tbody th").first.inner_text()) == int(first) - 25
+    page.click("text=← Newer")
+    until(page, f"document.querySelector('.trials tbody th').textContent === '{first}'")
+    page.fill(".filter input", "keyword rules")
+    page.click("button:text('Filter')")
+    until(page, "document.querySelector('.pages .muted').textContent.includes('match')")
+    plans = page.locator(".trials tbody .plan").all_inner_texts()
+    assert plans
+    assert all("keyword rules" in plan for plan in plans)
+    page.select_option(".filter select", "failed")
+    page.wait_for_selector("text=No trial matches.")
+
+
+def test_names_are_shown_as_text_whatever_they_contain(site: Site, window: Window) -> None:
+    page = window.open(site)
+    page.click(f"text={NASTY}")
+    page.wait_for_selector("#live .dot")
+    assert page.inner_text("#where h1") == NASTY
+    assert page.locator("main img, main script, main b b, td u, th i").count() == 0
+    shown = page.inner_text("main")
+    for name in ("<b>bold</b>", "<u>note</u>", "<i>worker</i>", NASTY):
+        assert name in shown
+    labels = page.eval_on_selector_all(".graph path.arc", "all => all.map(a => a.getAttribute('aria-label'))")
+    assert any(label.startswith("<script>alert(2)</script>") for label in labels)
+    assert any(label.startswith("🦉 owl") for label in labels)
+
+
+def test_two_thousand_arcs_draw_without_stutter(site: Site, window: Window) -> None:
+    page = window.open(site, "2000 arcs")
+    page.wait_for_selector(".graph path.arc", state="attached")
+    assert page.locator(".graph path.arc").count() == 1910
+    box = page.locator(".graph svg").bounding_box()
+    page.mouse.move(box["x"] + 300, box["y"] + 100)
+    assert page.locator(".graph path.lit").count() <= 1
+    page.locator(".graph path[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator(".graph path.lit").count() == 1
+
+
+def test_a_graph_beyond_that_shows_the_plan_and_zooms_by_stage(site: Site, window: Window) -> None:
+    page = window.open(site, "beyond")
+    page.wait_for_selector(".zoom")
+    assert "of 10,000 options" in text(page, ".zoom")
+    assert page.locator(".graph path.plan").count() == 40
+    assert page.locator(".graph path.arc").count() <= 2_000
+    page.fill("[name='from step']", "3")
+    page.fill("[name='to step']", "5")
+    page.click("button:text('Zoom')")
+    until(page, "document.querySelectorAll('.graph .step').length === 3")
+    assert page.locator(".graph path.plan").count() == 3
+    assert page.locator(".graph path.arc").count() == 3 * 256
+
+
+def test_a_long_study_opens_at_once(long_site: Site, window: Window) -> None:
+    page = window.open(long_site)
+    page.wait_for_selector("#live .dot")
+    assert "30,000" in text(page, "dl.facts")
+    until(page, "document.querySelector('.gap + .tip') && !document.body.textContent.includes('Reading the past')")
+    line = page.get_attribute(".gap path.line", "d")
+    assert 200 < line.count("L") < 600
+    assert "29,976 to 30,000 of 30,000" in text(page, ".pages")
+
+
+def test_it_joins_again_when_the_server_restarts(tmp_path: Path, window: Window) -> None:
+    place = database(tmp_path)
+    study = new_study(place)
+    with served(place) as first:
+        page = window.open(first)
+        page.wait_for_selector("#live .dot")
+        port = first.port
+    page.wait_for_selector("#live .dot.away")
+    trial = study.ask()
+    study.tell(trial, [0.1, 0.2, 0.3])
+    with served(place, port):
+        page.wait_for_selector("#live .dot:not(.away)", timeout=20_000)
+        until(page, "document.querySelector('.sentence').textContent.includes('after 1 trial')")
+        assert page.locator(".graph path.untried").count() == 14 - 3
+        page.goto("about:blank")
+    assert all("Failed to load resource" in line or "ERR_" in line for line in window.said)
+    window.said = []
+
+
+def test_the_certificate_can_be_kept(site: Site, window: Window, tmp_path: Path) -> None:
+    page = window.open(site, "support tickets")
+    with page.expect_download() as waiting:
+        page.click("text=Download the certificate")
+    file = tmp_path / "certificate.json"
+    waiting.value.save_as(file)
+    assert json.loads(file.read_text())["certified_gap"] <= 0.3
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_it_is_accessible(site: Site, browser: Any, axe: str, scheme: str, width: int) -> None:
+    window = Window(browser, viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce")
+    try:
+        found = []
+        for study in ("rag", "empty", NASTY, None):
+            page = window.open(site, study)
+            if study is None:
+                page.wait_for_selector(".studies li")
+            elif study == "rag":
+                page.click("text=Ask for the next trial")
+                page.wait_for_selector(".entry input")
+                page.locator(".graph path[tabindex='0']").focus()
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the window"
+            page.evaluate(axe)
+            result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+            for broken in result["violations"]:
+                found.append((study, broken["id"], [node["html"][:120] for node in broken["nodes"][:3]]))
+        assert found == []
+        assert window.said == []
+    finally:
+        window.context.close()
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Site, window: Window) -> None:
+    asked: list[str] = []
+    window.page.on("request", lambda request: asked.append(request.url))
+    window.open(site, "support tickets")
+    time.sleep(0.2)
+    assert len(asked) > 8
+    assert all(url.startswith((site.url, "blob:")) for url in asked)
