@@ -122,7 +122,7 @@ def test_a_snapshot_goes_on_bit_for_bit(noise: str) -> None:
         assert learner.certified_gap() == twin.certified_gap()
     evidence = learner.snapshot()["evidence"]
     path, gap = challenger.certify(learner.mdp, learner.settings(), evidence)
-    assert gap == pytest.approx(learner.certified_gap(), rel=2e-3)
+    assert gap == learner._act(tasks.CERTIFY)  # the learner may remember a smaller one
     assert path.tolist() == learner.recommend().tolist()
     del evidence["squares"]
     with pytest.raises(SettingError, match="needs squares"):
