@@ -13,6 +13,7 @@ from tests.study.pipelines import new_study, pipeline, play
 def test_a_forecast_leaves_the_study_as_it_was_and_is_the_same_again() -> None:
     study = new_study(epsilon=0.2, problem=pipeline(sigma=0.3))
     play(study, trials=15)
+    study.sync()
     before = repr(study._fold.learner.snapshot())
     first = forecast(study, more=20, draws=4, seed=3, seconds=60.0)
     assert repr(study._fold.learner.snapshot()) == before
