@@ -11,6 +11,7 @@ import pytest
 from surepath import MDP
 from surepath.errors import CertificateError
 from surepath.study.certificate import Certificate, content_hash, make
+from surepath.study.certificate_words import statement
 from surepath.study.storage.memory import MemoryStorage
 from surepath.study.verify import verify
 from tests.study.pipelines import SIGMA, new_study, pipeline, play
@@ -152,6 +153,26 @@ def test_some_learners_can_only_be_checked_by_a_replay(learner: str) -> None:
     assert alone.answer == "open"
     assert "only a replay of the log can check it" in alone.differences[0]
     assert verify(certificate, storage=study.storage).answer == "yes"
+
+
+@pytest.mark.parametrize("noise", ["bernstein", "betting", "unknown"])
+def test_learned_noise_is_checked_by_a_replay(noise: str) -> None:
+    mdp = pipeline() if noise == "unknown" else pipeline(sigma=None, reward_range=(-2.0, 2.0))
+    learner = {"name": "challenger"} if noise == "unknown" else {"name": "challenger", "noise": noise}
+    study = new_study(problem=mdp, learner=learner, sigma="unknown" if noise == "unknown" else None, epsilon=0.5)
+    play(study)
+    certificate = study.certificate()
+    assert certificate["certified_gap"] <= 0.5
+    if certificate["proof"]["by"] == "replay":
+        alone = verify(certificate)
+        assert alone.answer == "open"
+        assert "only a replay of the log can check it" in alone.differences[0]
+    assert verify(certificate, storage=study.storage).answer == "yes"
+    content = certificate.to_dict()
+    content["certified_gap"] /= 2
+    content["statement"] = statement(content)
+    content["sha256"] = content_hash(content)
+    assert verify(content, storage=study.storage).answer == "no"
 
 
 def test_widths_without_a_guarantee_prove_nothing() -> None:

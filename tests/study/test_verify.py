@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -19,6 +18,7 @@ from surepath import Study
 from surepath.errors import CertificateError, StudyError
 from surepath.study.certificate import content_hash
 from surepath.study.certificate_words import statement
+from surepath.study.export import write_export
 from surepath.study.verify import verify
 from tests.cli.shell import shell
 from tests.study.pipelines import new_study, play
@@ -220,33 +220,20 @@ def test_entries_of_an_unknown_kind_are_never_proven() -> None:
     study = new_study()
     play(study)
     content = study.certificate().to_dict()
-    content["settings"]["bound"]["entries"][0]["kind"] = "betting"
+    content["settings"]["bound"]["entries"][0]["kind"] = "divining"
     for proof in ({"by": "sums"}, {"by": "replay", "why": ""}):
         content["proof"] = proof
         verdict = verify(mended(content))
         assert verdict.answer == "no"
-        assert verdict.differences == ["no proof: this version cannot check entries of kind betting"]
+        assert verdict.differences == ["no proof: this version cannot check entries of kind divining"]
 
 
 def exported(study: Study, folder: Path) -> tuple[Path, Path]:
     """Write the log as a table and as lines of JSON."""
-    steps = [str(step) for step in study.mdp.step_labels or ()]
-    table, lines = folder / "log.csv", folder / "log.jsonl"
-    rows = study._read(lambda log: log.trials(1, 10_000))
-    with table.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(
-            ["number", "state", "source", "of", "note", *(f"plan.{s}" for s in steps), *(f"score.{s}" for s in steps)]
-        )
-        for row in rows:
-            scores = [repr(score) for score in row.rewards] + [""] * (len(steps) - len(row.rewards))
-            options = [study.mdp.action_label(arc) for arc in row.path]
-            writer.writerow([row.number, row.state, row.source, row.of or "", "", *options, *scores])
-    with lines.open("w") as file:
-        for row in rows:
-            names = ("number", "state", "source", "of", "path", "rewards")
-            file.write(json.dumps({name: getattr(row, name) for name in names}) + "\n")
-    return table, lines
+    files = folder / "log.csv", folder / "log.jsonl"
+    for file in files:
+        write_export(study, file)
+    return files
 
 
 def test_an_exported_log_serves_as_well(tmp_path: Path) -> None:
@@ -254,8 +241,13 @@ def test_an_exported_log_serves_as_well(tmp_path: Path) -> None:
     for file in exported(study, tmp_path):
         assert verify(content, log=file).answer == "yes"
         text = file.read_text()
-        lines = text.splitlines()
-        file.write_text("\n".join(lines[:-1]) + "\n")
+        number = len(study) - 1
+        kept = [
+            line
+            for line in text.splitlines()
+            if f'"number": {number},' not in line and not line.startswith(f"{number},")
+        ]
+        file.write_text("\n".join(kept) + "\n")
         assert "settled trials in a row" in verify(content, log=file).differences[0]
         file.write_text(text.replace("complete", "cancelled", 1))
         assert "the hash over the log differs" in str(verify(content, log=file))

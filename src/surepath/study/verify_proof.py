@@ -36,7 +36,7 @@ def check_proof(content: Mapping[str, Any], facts: Facts, told: Log | None, verd
         return
     checker, why = checker_of(facts.mdp, content["settings"], facts.feasible)
     if checker is None or by == REPLAY:
-        if checker is not None:
+        if not why:
             wrong.append("this gap needs no replay, but the certificate does not say that the sums prove it")
         elif why.startswith(UNCHECKED):
             wrong.append(why)

@@ -92,15 +92,3 @@ def test_without_v_it_fails() -> None:
     blind = table._replace(value=np.tile(table.value[row], (len(table.w), 1)), slope=np.zeros_like(table.slope))
     learner.pairs = learner.pairs._replace(learned=learner.pairs.learned._replace(bernstein=blind))
     assert is_above(wrong_of(learner, instance, runs), runs, delta)
-
-
-def test_with_tilts_beyond_their_limit_it_fails() -> None:
-    """Bets of forty times what there is to bet, with rewards that are rarely large: ruled out before they come."""
-    delta, runs = 0.1, 200
-    instance, epsilon = RARE_GAINS
-    learner = Challenger(instance.mdp, epsilon, delta, noise="betting", **QUICK)  # type: ignore[arg-type]
-    assert not is_above(wrong_of(learner, instance, runs), runs, delta)
-    betting = learner.pairs.learned.betting
-    bold = betting._replace(tilt=40 * betting.tilt, base=1 + 40 * (betting.base - 1))
-    learner.pairs = learner.pairs._replace(learned=learner.pairs.learned._replace(betting=bold))
-    assert is_above(wrong_of(learner, instance, runs), runs, delta)
