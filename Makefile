@@ -22,6 +22,7 @@ $(BIN)/python:
 # those of the page in a browser.
 SYSTEM := python3-venv postgresql chromium
 POSTGRES := /usr/lib/postgresql/*/bin/initdb
+INITDB := initdb
 system:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  || { echo "system packages need root and apt-get; install these yourself: $(SYSTEM)"; exit 1; }
@@ -47,7 +48,7 @@ test: $(VENV)/.dev lint types postgres chromium
 	$(BIN)/python tests/run.py
 
 postgres:
-	@ls $(POSTGRES) >/dev/null 2>&1 || command -v initdb >/dev/null \
+	@ls $(POSTGRES) >/dev/null 2>&1 || command -v $(INITDB) >/dev/null \
 	  || { echo "PostgreSQL is missing, a system package: calling make system"; \
 	       $(MAKE) --no-print-directory system SYSTEM=postgresql; }
 

@@ -8,11 +8,10 @@ play and bookkeeping included, so that full checks count as often as they really
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
-from surepath import Challenger, Instance, families
+from surepath import MDP, Challenger, Gaussian, Instance, families
 from surepath.kernels.arrays import reality_of
 from surepath.learners import tasks
 from surepath.learners.challenger.run import act
@@ -20,21 +19,22 @@ from surepath.learners.challenger.state import EPISODES, NEXT_FULL, new_evidence
 
 # states, actions, stages, target of a quick step in microseconds (None where none is set)
 SIZES: tuple[tuple[int, int, int, float | None], ...] = (
-    (10, 4, 50, 500.0),
+    (10, 4, 50, 300.0),
     (50, 4, 50, None),
     (100, 4, 50, None),
     (250, 4, 50, None),
-    (500, 4, 50, 30_000.0),
+    (500, 4, 50, 10_000.0),
 )
 EPSILON, DELTA, SIGMA = 2.5, 0.1, 0.5
+LOW, HIGH = -4.0, 5.0  # a range for the rewards, where their noise is learned
 ROUNDS = 60.0  # mean visits of an arc when times are taken
 
 
 class Bench:
     """A learner part of the way through a run, driven by its own kernels."""
 
-    def __init__(self, instance: Instance, rounds: float) -> None:
-        self.learner = Challenger(instance.mdp, EPSILON, DELTA, SIGMA)
+    def __init__(self, instance: Instance, rounds: float, noise: str) -> None:
+        self.learner = Challenger(instance.mdp, EPSILON, DELTA, SIGMA, noise=noise)
         self.seen, self.work = new_evidence(instance.mdp.n_arcs), self.learner._new_scratch()
         self.memo = self.seen.memo
         self.reality, self.rng = reality_of(instance), np.random.default_rng(0)
@@ -45,14 +45,15 @@ class Bench:
         visits = self.rng.geometric(1 / rounds, size=instance.mdp.n_arcs)
         self.seen.visits[:] = visits
         self.seen.sums[:] = visits * instance.gains + SIGMA * np.sqrt(visits) * self.rng.normal(size=len(visits))
+        self.seen.squares[:] = visits * SIGMA**2 / (HIGH - LOW) ** 2
         self.memo[EPISODES] = visits.sum() // instance.mdp.horizon  # so many plays visit so many arcs
         self.call(tasks.WAKE)
 
     def call(self, task: int, limit: int = 0) -> float:
         """One task of the loop, in seconds."""
-        arguments: tuple[Any, ...] = (self.learner.graph, self.learner.pairs, self.seen, self.work)
+        graph, pairs = self.learner.graph, self.learner.pairs
         begun = time.perf_counter()
-        act(*arguments, self.reality, self.rng, task, limit, np.inf, EPSILON)
+        act(graph, pairs, self.seen, self.work, self.reality, self.rng, task, limit, np.inf, EPSILON)
         return time.perf_counter() - begun
 
     def full(self) -> float:
@@ -76,20 +77,31 @@ class Bench:
         return seconds / count
 
 
+def in_range(instance: Instance) -> Instance:
+    """The same world with a declared range."""
+    mdp = instance.mdp
+    fields = {name: getattr(mdp, name) for name in ("first", "target", "stage_node", "node_state", "action")}
+    limits = np.full(mdp.n_arcs, LOW), np.full(mdp.n_arcs, HIGH)
+    return Instance(MDP(**fields, reward_range=limits), Gaussian(instance.means, SIGMA))
+
+
 def main() -> None:
-    """Print microseconds by size and the growth per arc."""
-    print(f"{'N':>8}{'H':>5}{'quick us':>11}{'full us':>11}{'step us':>11}{'quick ns/arc':>14}{'target us':>11}")
-    for states, actions, horizon, target in SIZES:
-        bench = Bench(families.layered(states, actions, horizon, seed=0, sigma=SIGMA), rounds=ROUNDS)
-        bench.full()
-        n = bench.learner.mdp.n_arcs
-        repeat = 60 if n < 20_000 else 10
-        full = min(bench.full() for _ in range(3))
-        quick = min(bench.quick() for _ in range(repeat))
-        step = min(bench.step() for _ in range(3))
-        goal = f"{target:,.0f}" if target else "-"
-        cells = f"{1e6 * quick:>11,.0f}{1e6 * full:>11,.0f}{1e6 * step:>11,.0f}"
-        print(f"{n:>8,}{horizon:>5}{cells}{1e9 * quick / n:>14.1f}{goal:>11}", flush=True)
+    """Print microseconds by size and the growth per arc, with sigma declared and with Bernstein widths."""
+    for noise in ("sigma", "bernstein"):
+        print(f"noise: {noise}")
+        print(f"{'N':>8}{'H':>5}{'quick us':>11}{'full us':>11}{'step us':>11}{'quick ns/arc':>14}{'target us':>11}")
+        for states, actions, horizon, target in SIZES:
+            instance = in_range(families.layered(states, actions, horizon, seed=0, sigma=SIGMA))
+            bench = Bench(instance, ROUNDS, noise)
+            bench.full()
+            n = bench.learner.mdp.n_arcs
+            repeat = 60 if n < 20_000 else 10
+            full = min(bench.full() for _ in range(3))
+            quick = min(bench.quick() for _ in range(repeat))
+            step = min(bench.step() for _ in range(3))
+            goal = f"{target:,.0f}" if target else "-"
+            cells = f"{1e6 * quick:>11,.0f}{1e6 * full:>11,.0f}{1e6 * step:>11,.0f}"
+            print(f"{n:>8,}{horizon:>5}{cells}{1e9 * quick / n:>14.1f}{goal:>11}", flush=True)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,18 @@ def test_who_may_not_install_is_told_what_to_install(tmp_path: Path) -> None:
     assert not (tmp_path / "installed").exists()
 
 
+def test_a_missing_server_is_installed_by_make_system_and_said(tmp_path: Path) -> None:
+    program(tmp_path, "id", "echo 0")
+    program(tmp_path, "apt-get", f'echo "$@" >> {tmp_path}/installed')
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    environment["PATH"] = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    command = ["make", f"POSTGRES={tmp_path}/none", "INITDB=none", "postgres"]
+    answer = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert "PostgreSQL is missing, a system package: calling make system" in answer.stdout
+    assert "install -y postgresql" in (tmp_path / "installed").read_text()
+
+
 def test_no_other_target_installs_system_packages() -> None:
     rules = re.split(r"\n(?=\S[^\n]*:(?!=))", (ROOT / "Makefile").read_text(encoding="utf-8"))
     assert [rule.partition(":")[0] for rule in rules if "\tapt-get" in rule] == ["system"]

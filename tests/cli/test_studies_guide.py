@@ -40,8 +40,8 @@ def test_every_command_of_the_document_runs(name: str, tmp_path: Path) -> None:
     done = run(script, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     if name == "docs/studies.md":
-        assert "plate.csv: 6 recorded; 2 without scores, left as they are (trials 7, 8)\n" in done.stdout
-        assert "plate.csv: 6 recorded before, nothing changed" in done.stdout
+        assert "filled.csv: 6 recorded; 2 without scores, left as they are (trials 7, 8)\n" in done.stdout
+        assert "filled.csv: 6 recorded before, nothing changed" in done.stdout
         assert "yes: the certificate holds" in done.stdout
         assert "imported 2 trials from past.csv" in done.stdout
         assert Study.load(str(tmp_path / "copy.db")).status().states["complete"] > 7

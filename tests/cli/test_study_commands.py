@@ -169,6 +169,7 @@ def test_what_is_frozen_is_shown(here: Path) -> None:
         (["tell", "plate.csv", "0.5"], "give a CSV file alone"),
         (["ask", "--n", "0"], "Invalid value for"),
         (["show", "0"], "Invalid value for"),
+        (["delete", "--yes", "--export", "log.csv"], "only that holds all of the log"),
         (["run"], "Missing option '--command'"),
         (["run", "--command", "echo", "--workers", "0"], "Invalid value for"),
     ],

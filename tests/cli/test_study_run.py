@@ -160,6 +160,33 @@ def test_an_interrupt_gives_all_trials_back(here: Path, number: signal.Signals, 
     assert not any(map(alive, pids))
 
 
+def test_a_second_interrupt_ends_it_at_once_with_its_children(here: Path) -> None:
+    study = create(here)
+    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    (here / "trial.py").write_text(deaf + SLOW)
+    words = ["study", "run", "--workers", "2", "--command", f"{sys.executable} trial.py"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surepath", *words],
+        cwd=here,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stderr=subprocess.PIPE,
+    )
+    end = time.monotonic() + 120
+    while len(list(here.glob("*.pids"))) < 2 and time.monotonic() < end:
+        time.sleep(0.1)
+    pids = [int(word) for file in here.glob("*.pids") for word in file.read_text().split()]
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    end = time.monotonic() + 30
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(alive, pids))
+    assert {row.state for row in rows(study)} <= {"running", "cancelled"}  # what was not given back will expire
+
+
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

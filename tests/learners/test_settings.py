@@ -68,7 +68,7 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             **COMMON,
             "sigma": [2.0, 2.0],
             "widths": "one-sided",
-            "prior": "detour",
+            "prior": "auto",
             "sampling": "separating",
             "repeat": 0.0,
             "patience": 0.01,
@@ -84,7 +84,9 @@ def test_settings_are_pinned_in_their_order_with_epsilon_as_built(
 ) -> None:
     learner = build({**COMMON, **spec}, MDP_OF_TWO)
     learner.tighten(0.25)
-    assert list(learner.settings().items()) == [("name", spec["name"]), *expected.items()]
+    settings = learner.settings()
+    assert settings.pop("bound", None) == getattr(learner, "bound", None)  # many numbers, pinned by test_recipe.py
+    assert list(settings.items()) == [("name", spec["name"]), *expected.items()]
 
 
 def test_a_new_setting_needs_no_second_list() -> None:

@@ -115,5 +115,5 @@ def test_notebooks_obey_nothing() -> None:
     study.ask(worker=bad)
     text = study._repr_html_()
     assert "<script" not in text
-    assert text.count("&lt;script&gt;") == 4  # the name, the step, its option, the worker
+    assert text.count("&lt;script&gt;") >= 4  # the name, the step, its option, the worker; the picture has more
     assert "nothing yet" in text

@@ -193,8 +193,8 @@ def test_what_has_no_proof_is_never_checked_as_one() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
     feasible = np.ones(2, dtype=bool)
     spec = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0).settings()
-    spec["bound"]["entries"][0]["kind"] = "betting"
-    assert checker_of(mdp, spec, feasible) == (None, "no proof: this version cannot check entries of kind betting")
+    spec["bound"]["entries"][0]["kind"] = "divining"
+    assert checker_of(mdp, spec, feasible) == (None, "no proof: this version cannot check entries of kind divining")
     spec["bound"]["entries"][0].update(kind="half-normal", weight=0.9)
     checker, why = checker_of(mdp, spec, feasible)
     assert checker is None

@@ -7,11 +7,13 @@ Nothing is lost by that: files are written whole or not at all.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 
 INTERRUPTED = 130
 GRACE = 1.5  # seconds that a command has to end by itself
@@ -27,6 +29,12 @@ def last_words(text: str) -> str:
 
 
 _more = [0.0]
+_last_acts: list[Callable[[], None]] = []
+
+
+def last_act(do: Callable[[], None]) -> None:
+    """Do this, which must be quick, before the process is ended from outside the command."""
+    _last_acts.append(do)
 
 
 def allow(seconds: float) -> None:
@@ -52,6 +60,9 @@ def _listen(heard: socket.socket, ear: socket.socket, grace: float) -> None:
             pass
     except TimeoutError:
         pass
+    for do in _last_acts:
+        with contextlib.suppress(Exception):
+            do()
     shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar may have hidden the cursor
     os.write(2, f"{shown}\n{_last_words[0]}\n".encode())
     os._exit(INTERRUPTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,5 +29,6 @@ def current_settings(learner: Learner) -> dict[str, Any]:
         elif name == "sigma":
             settings[name] = learner.sigma_setting()
         elif getattr(learner, name) is not None:
-            settings[name] = getattr(learner, name)
+            value = getattr(learner, name)
+            settings[name] = deepcopy(value) if isinstance(value, dict) else value  # numbers belong to the learner
     return settings

@@ -53,8 +53,8 @@ def simulate(
         epsilons: Stopping times for several epsilons from one run at the smallest.
         workers: Threads; by default one per core.
         budget: Episodes after which a run is cut; such rows are marked censored.
-        progress: True for a progress bar on standard error, or a function of (runs done, runs), called after every
-            run with one worker and about five times a second with more.
+        progress: True for a progress bar on standard error, or a function of (runs done, runs), called for every run
+            with one worker (short runs are played, and counted, some at a time), about five times a second with more.
         first_run: Index of the first run, so that an experiment can be played in pieces.
 
     Returns:

@@ -54,18 +54,16 @@ class Claim:
 def claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
     """Choose the claim and prove it."""
     learner, mdp = fold.view, fold.mdp
-    now = _claim(fold, learner._evidence(), learner._recommend(), learner._gap())
-    chosen = now
+    feasible = on_open_paths(mdp, ~learner.excluded)
+    checker, why = checker_of(mdp, fold.settings, feasible)
+    chosen = now = _claim(fold, learner._evidence(), learner._recommend(), learner._gap())
     if fold.proof is not None:
         proof = fold.proof
         then = _claim(fold, proof["evidence"], np.asarray(proof["path"]), float(proof["gap"]))
         then.prefix, then.actions, then.digest = int(proof["prefix"]), int(proof["actions"]), str(proof["digest"])
         then.tally = proof["tally"]
-        least = np.inf if then.gap is None else then.gap
-        same = np.array_equal(now.path, then.path)
-        chosen = now if now.gap is not None and (now.gap < least or (now.gap == least and same)) else then
-    feasible = on_open_paths(mdp, ~learner.excluded)
-    checker, why = checker_of(mdp, fold.settings, feasible)
+        if not _is_better(now, then, checker, bool(why)):
+            chosen = then
     if chosen.gap is None:
         chosen.proof = {"by": NOTHING}
     elif why.endswith(NO_GUARANTEE):
@@ -75,8 +73,20 @@ def claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
     else:
         enough = float(learner.epsilon) if learner.stopped else 0.0
         if not _by_sums(chosen, checker, feasible, enough):
-            _by_steps(chosen, checker, feasible, fold, rows, actions)
+            if why:
+                chosen.proof = {"by": REPLAY, "why": why}
+            else:
+                _by_steps(chosen, checker, feasible, fold, rows, actions)
     return chosen
+
+
+def _is_better(now: Claim, then: Claim, checker: Checker | None, replayed: bool) -> bool:
+    """Tell whether the present evidence proves as much; what the learner says may have been proven earlier."""
+    if now.gap is None or then.gap is None or now.gap > then.gap:
+        return then.gap is None
+    if now.gap == then.gap and not np.array_equal(now.path, then.path):
+        return False
+    return checker is None or replayed or checker.proves(now.seen, now.path, now.alive, now.gap)
 
 
 def _claim(fold: Fold, evidence: dict[str, Any], path: IntArray, gap: float) -> Claim:

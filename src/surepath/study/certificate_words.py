@@ -88,6 +88,11 @@ def _noise(sigma: Any, noise: str) -> str:
             "Every score lies within the declared range of its option, and nothing else is assumed of its noise; where "
             "an option declares a sigma and no range, its noise is sub-Gaussian with that sigma."
         )
+    if sigma == "unknown":
+        return (
+            "The noise of all scores is Gaussian with one standard deviation, which the scores themselves bound; other "
+            "laws can hide theirs."
+        )
     values = sigma if isinstance(sigma, list) else [sigma]
     noisy = sorted({float(value) for value in values if value})
     if not noisy:

@@ -130,6 +130,12 @@ class Command:
         for child in children:  # also what a child that has ended left running
             _signal_group(child, signal.SIGKILL)
 
+    def kill(self) -> None:
+        """End all children by force and at once, from any thread."""
+        self._ended = True
+        for child in list(self._children):
+            _signal_group(child, signal.SIGKILL)
+
 
 def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):

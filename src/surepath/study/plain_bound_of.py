@@ -9,10 +9,11 @@ from surepath._types import BoolArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.study.plain_bound import PlainBound
 from surepath.study.plain_bound_arcs import WIDTHS, PlainIntervals
-from surepath.study.plain_bound_entries import Sums, invalid_numbers, unknown_kinds
+from surepath.study.plain_bound_entries import KINDS, Sums, invalid_numbers, unknown_kinds
 
 UNCHECKED = "no proof"  # begins the reason why something is never taken as proven
 NO_GUARANTEE = "carries no guarantee at all"
+ONLY_REPLAY = "only a replay of the log can check it"
 BY_REPLAY = ("WholePlan", "Design")  # their evidence is about whole plans, or about a list fixed in advance
 
 
@@ -30,18 +31,12 @@ class Checker(Protocol):
 
 
 def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tuple[Checker | None, str]:
-    """Return the plain implementation for these settings, or None and the reason."""
+    """Return the plain implementation for these settings, and why it cannot check all of the bound, or none of it."""
     name = settings.get("name")
     if name == "Challenger" and (settings.get("noise", "sigma") != "sigma" or settings.get("sigma") == "unknown"):
         return None, "learned noise does not follow from sums per option; only a replay of the log can check it"
     if name == "Challenger":
-        unknown = unknown_kinds(settings["bound"])
-        if unknown:
-            return None, f"{UNCHECKED}: this version cannot check entries of kind {', '.join(unknown)}"
-        invalid = invalid_numbers(settings["bound"])
-        if invalid:
-            return None, f"{UNCHECKED}: {'; '.join(invalid)}"
-        return PlainBound(mdp, settings), ""
+        return _challenger(mdp, settings)
     if name in ("EPRL", "BPIUCRL", "Uniform"):
         if settings.get("widths") not in WIDTHS or settings.get("preset", "theory") != "theory":
             return (
@@ -50,5 +45,25 @@ def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tu
             )
         return PlainIntervals(mdp, settings, feasible), ""
     if name in BY_REPLAY:
-        return None, f"what {name} proves does not follow from sums per option; only a replay of the log can check it"
+        return None, f"what {name} proves does not follow from sums per option; {ONLY_REPLAY}"
     return None, f"{UNCHECKED}: this version knows no learner {name!r}"
+
+
+def _challenger(mdp: MDP, settings: Mapping[str, Any]) -> tuple[Checker | None, str]:
+    """Check what can be checked: the entries of a bound hold together, and so does any part of them."""
+    from surepath.learners.challenger.recipe import KINDS as BUILT
+
+    bound = settings["bound"]
+    invalid = invalid_numbers(bound)
+    if invalid:
+        return None, f"{UNCHECKED}: {'; '.join(invalid)}"
+    unknown = unknown_kinds(bound)
+    if any(kind not in BUILT for kind in unknown):
+        return None, f"{UNCHECKED}: this version cannot check entries of kind {', '.join(unknown)}"
+    if settings["sigma"] == "unknown":
+        return None, "a bound with an unknown sigma does not follow from sums per option; " + ONLY_REPLAY
+    if not unknown:
+        return PlainBound(mdp, settings), ""
+    known = [entry for entry in bound["entries"] if entry["kind"] in KINDS]
+    why = f"entries of kind {', '.join(unknown)} do not follow from sums per option; {ONLY_REPLAY}"
+    return (PlainBound(mdp, {**settings, "bound": {**bound, "entries": known}}) if known else None), why

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from surepath.learners.base import Learner
+from surepath.learners.noise import Sizes, rounding_of
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
-from surepath.study.fold import EXCLUDE, Fold
+from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.plain_bound_entries import Sums
 from surepath.study.plain_bound_of import Checker
 from surepath.study.states import FAILED, PARTIAL, WORST
@@ -29,8 +30,8 @@ class PlainLog:
         digest: Hash over settings, trials and actions so far.
     """
 
-    def __init__(self, mdp: MDP, seed: str, on_failure: str) -> None:
-        self.mdp, self.on_failure = mdp, on_failure
+    def __init__(self, mdp: MDP, seed: str, on_failure: str, epsilon: float) -> None:
+        self.mdp, self.on_failure, self.epsilon, self.sizes = mdp, on_failure, epsilon, Sizes(mdp)
         self.visits = np.zeros(mdp.n_arcs, dtype=np.int64)
         self.origin, self.sums = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
         self.tally = Tally(mdp.n_arcs)
@@ -43,18 +44,31 @@ class PlainLog:
             assert self.mdp.reward_range is not None
             low, high = self.mdp.reward_range
             rewards.append(float((low if self.mdp.sign > 0 else high)[row.path[len(rewards)]]))
-        for arc, reward in zip(row.path, rewards):
-            self.visits[arc] += 1
-            if not self.mdp.is_known[arc]:
-                gain = self.mdp.sign * reward
-                if self.visits[arc] == 1:
-                    self.origin[arc] = gain
-                self.sums[arc] += gain - self.origin[arc]
+        if self._can_be_held(rewards):
+            for arc, reward in zip(row.path, rewards):
+                self.visits[arc] += 1
+                if not self.mdp.is_known[arc]:
+                    gain = self.mdp.sign * reward
+                    if self.visits[arc] == 1:
+                        self.origin[arc] = gain
+                    self.sums[arc] += gain - self.origin[arc]
+        else:
+            self.tally.refused += 1
         self.tally.count(row)
         self._chain([row.number, row.state, list(row.path), list(row.rewards), row.source, row.of])
 
+    def _can_be_held(self, rewards: list[float]) -> bool:
+        """Tell whether double precision can hold what epsilon asks for, with rewards of this size too."""
+        low, high = self.sizes.with_gains(self.mdp.sign * np.array(rewards, dtype=np.float64))
+        if self.epsilon > 0 and rounding_of(low, high) > self.epsilon:
+            return False
+        self.sizes.low, self.sizes.high = low, high
+        return True
+
     def act(self, action: ActionRow) -> None:
         """Add one action of a person."""
+        if action.kind == TIGHTEN:
+            self.epsilon = float(json.loads(action.content))
         self._chain([action.number, action.after, action.kind, json.loads(action.content)])
 
     def _chain(self, entry: list[Any]) -> None:
@@ -102,7 +116,7 @@ def moments(
     The learner only says at which moments to look, and which path to compare with; the plain implementation decides.
     """
     again = Fold(fold.mdp, fold.settings, fold.on_failure, fold._seed)
-    log = PlainLog(fold.mdp, fold._seed, fold.on_failure)
+    log = PlainLog(fold.mdp, fold._seed, fold.on_failure, float(fold.settings["epsilon"]))
     learner = again.learner
     alive = active = on_open_paths(fold.mdp, ~learner.excluded)
     found: list[dict[str, Any]] = []

@@ -77,7 +77,8 @@ def read_log_file(path: str | Path, mdp: MDP) -> Log:
     trials = []
     for place, line in enumerate(lines, start=2 if file.suffix.lower() == ".csv" else 1):
         try:
-            if isinstance(line, dict) and line.get("number") not in (None, ""):  # waiting plans have no number
+            of_trial = isinstance(line, dict) and line.get("entry", "trial") == "trial"
+            if of_trial and line.get("number") not in (None, ""):  # waiting plans have no number
                 trials.append(_trial(line, mdp))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CertificateError(f"{file}, line {place}: {error}") from None

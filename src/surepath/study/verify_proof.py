@@ -36,7 +36,7 @@ def check_proof(content: Mapping[str, Any], facts: Facts, told: Log | None, verd
         return
     checker, why = checker_of(facts.mdp, content["settings"], facts.feasible)
     if checker is None or by == REPLAY:
-        if checker is not None:
+        if not why:
             wrong.append("this gap needs no replay, but the certificate does not say that the sums prove it")
         elif why.startswith(UNCHECKED):
             wrong.append(why)
@@ -123,11 +123,11 @@ def check_log(content: Mapping[str, Any], facts: Facts, told: Log, wrong: list[s
         later = [a.number for a in told.actions[len(actions) :] if a.kind == "exclude"]
         if later:
             wrong.append("options were excluded since: this certificate is about plans that were feasible then")
-    log = PlainLog(facts.mdp, facts.seed, facts.on_failure)
+    log = PlainLog(facts.mdp, facts.seed, facts.on_failure, float(content["settings"]["epsilon"]))
     steps = {whole(step["trials"]): step for step in content["proof"].get("moments", [])}
     number = 0
     for number, _ in walk(log, None, rows, actions[: whole(content["log"]["actions"])]):
-        if number in steps and content["trials"]["refused"] == 0:
+        if number in steps:
             step = sums_of(steps.pop(number), facts.mdp)
             if not _same(step, log.seen).all():
                 wrong.append(f"the trials up to {number} do not give the sums of that moment")
@@ -136,16 +136,20 @@ def check_log(content: Mapping[str, Any], facts: Facts, told: Log, wrong: list[s
         return
     if log.digest != content["log"]["digest"]:
         wrong.append("the hash over the log differs: these are not the trials that the certificate is about")
-    if content["trials"]["refused"] == 0:
-        for arc in np.flatnonzero(~_same(facts.seen, log.seen))[:1].tolist():
-            total = float(facts.mdp.sign * (log.visits[arc] * log.origin[arc] + log.sums[arc]))
-            wrong.append(
-                f"the trials give other sums: {facts.mdp.describe_arc(arc)} has {int(log.visits[arc])} scores, "
-                f"in all {total!r}"
-            )
+    for arc in np.flatnonzero(~_same(facts.seen, log.seen))[:1].tolist():
+        total = float(facts.mdp.sign * (log.visits[arc] * log.origin[arc] + log.sums[arc]))
+        wrong.append(
+            f"the trials give other sums: {facts.mdp.describe_arc(arc)} has {int(log.visits[arc])} scores, "
+            f"in all {total!r}"
+        )
     tally = log.tally
-    counts = {**tally.states, **{f"from {name}": count for name, count in tally.sources.items()}}
-    stated = {**content["trials"]["states"], **{f"from {k}": n for k, n in content["trials"]["sources"].items()}}
+    stated = content["trials"]
+    counts = {**tally.states, **{f"from {name}": n for name, n in tally.sources.items()}, "refused": tally.refused}
+    stated = {
+        **stated["states"],
+        **{f"from {k}": n for k, n in stated["sources"].items()},
+        "refused": stated["refused"],
+    }
     wrong += [
         f"the log has {counts[k]} {k} trials, the certificate {stated.get(k)}"
         for k in counts
@@ -188,7 +192,10 @@ def _check_by_replay(content: Mapping[str, Any], facts: Facts, told: Log | None,
         verdict.answer = "open"
         wrong.append(f"{why}; {NEEDS_LOG.format(file='certificate.json', name=content['study']['name'])}")
         return
-    fold, plain = _fold(content, facts), PlainLog(facts.mdp, facts.seed, facts.on_failure)
+    fold, plain = (
+        _fold(content, facts),
+        PlainLog(facts.mdp, facts.seed, facts.on_failure, float(content["settings"]["epsilon"])),
+    )
     for _ in walk(plain, fold, told.rows(facts.prefix), facts.actions[: whole(content["log"]["actions"])]):
         pass
     learner = fold.learner

@@ -30,3 +30,11 @@ def test_every_kind_of_series_is_drawn() -> None:
     assert png(figure).startswith(b"\x89PNG")
     assert b"<svg" in svg(draw_panels(panels, "a title"))
     assert svg(draw_panels(panels, "a title")) == svg(draw_panels(panels, "a title"))
+
+
+def test_many_panels_are_drawn_in_rows_of_three() -> None:
+    panels = [Panel(f"{i}", "x", "y", [Series("lower bound", [1.0, 2.0], [1.0, 2.0])]) for i in range(5)]
+    figure = draw_panels(panels, "a title")
+    assert [axis.get_title() for axis in figure.axes] == ["0", "1", "2", "3", "4"]
+    assert len({round(axis.get_position().y0, 3) for axis in figure.axes}) == 2
+    assert len(draw_panels(panels[:4], "a title").axes) == 4

@@ -108,10 +108,13 @@ def test_the_entry_for_ties_keeps_the_guarantee_alone(delta: float) -> None:
 
 def test_without_the_constant_of_an_excursion_it_fails() -> None:
     """Sixty stages, each decided by itself: what each pays must allow for all of them."""
-    instance, delta, runs = options(60, 2, 1.0), 0.5, 120
-    learner = Challenger(instance.mdp, 0.0, delta, 1.0, repeat=0.1, patience=0.1)
+    instance, delta, runs = options(60, 2, 0.3), 0.5, 60
+    default = Challenger(instance.mdp, 0.0, delta, 1.0).bound
+    # One entry of small c with all the weight: a bound that has little to spare when trials are few.
+    entry, even = {**default["entries"][0], "weight": 1.0, "scale": 2.0}, {"factor": 1.0, "power": 1.0}
+    bound = {**default, "entries": [entry], "incumbent": even}
+    learner = Challenger(instance.mdp, 0.0, delta, 1.0, repeat=0.1, patience=0.1, bound=bound)
     assert not is_above(wrong(learner, instance, runs), runs, delta)
-    learner.pairs.c[OWN] = learner.pairs.c[RIVAL]
     learner.pairs = learner.pairs._replace(toll=np.zeros_like(learner.pairs.toll))
     assert is_above(wrong(learner, instance, runs), runs, delta)
 

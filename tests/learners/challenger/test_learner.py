@@ -18,6 +18,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"prior": "both", "patience": 0.3},
     {"widths": "per-arc"},
     {"sampling": "max-diameter"},
+    {"sampling": "separating", "prior": "excursion"},
     {"sampling": "coverage", "patience": 0.0},
 ]
 NAMES = ["-".join(map(str, options.values())) or "default" for options in OPTIONS]
@@ -246,6 +247,29 @@ def test_a_known_tie_stays_and_does_not_hold_up_the_stop() -> None:
     play(learner, instance, np.random.default_rng(0), 5000)
     assert learner.stopped
     assert learner.active[6:].all()
+    assert learner.certified_gap() == 0.0
+
+
+@pytest.mark.parametrize("start", [0.0, 0.5])
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_best_itself_is_proven_with_a_gap_of_zero(start: float, direction: str) -> None:
+    """Built for epsilon 0, or for more and then tightened to it; with an option excluded on the way."""
+    mdp = MDP.from_arrays(np.zeros((3, 1, 3), dtype=int), direction=direction)
+    means = np.array([0.9, 0.5, 0.0, 0.2, 0.8, 0.4, 0.1, 0.6, 0.5]) * mdp.sign
+    instance, rng = Instance(mdp, Gaussian(means, 0.1)), np.random.default_rng(1)
+    learner = Challenger(mdp, start, 0.1, 0.1)
+    play(learner, instance, rng, 20_000)
+    if start > 0:
+        learner.tighten(0.0)
+        play(learner, instance, rng, 20_000)
+    assert learner.stopped
+    assert learner.recommend().tolist() == [0, 4, 7]
+    assert learner.certified_gap() == 0.0
+    assert all(rival.bound == 0.0 for rival in learner.explain().rivals)
+    learner.exclude(4)
+    play(learner, instance, rng, 20_000)
+    assert learner.stopped
+    assert learner.recommend().tolist() == [0, 5, 7]
     assert learner.certified_gap() == 0.0
 
 

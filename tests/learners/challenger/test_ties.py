@@ -88,7 +88,7 @@ def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int)
     """On its own turns the guard plays; on all others somebody plays one and the same path for ever."""
     rng = np.random.default_rng(seed)
     mdp = some_mdp(rng) if seed else flat(3, 2).mdp
-    sigma, epsilon = 0.5, 2.0 * np.sqrt(mdp.horizon)
+    sigma, epsilon = 0.5, 0.4 * np.sqrt(mdp.horizon)
     bound = Challenger(mdp, epsilon, 0.1, sigma).bound
     shifted = {**bound["entries"][-1], "weight": 1.0}
     learner = Challenger(mdp, epsilon, 0.1, sigma, bound={**bound, "entries": [shifted]}, patience=0.0)
@@ -122,8 +122,8 @@ def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
 
 def test_excluded_options_are_never_played_by_the_guard() -> None:
     mdp = flat(2, 3).mdp
-    bound = Challenger(mdp, 4.0, 0.1, 0.5).bound
-    learner = Challenger(mdp, 4.0, 0.1, 0.5, bound={**bound, "entries": [{**bound["entries"][-1], "weight": 0.001}]})
+    bound = Challenger(mdp, 1.2, 0.1, 0.5).bound
+    learner = Challenger(mdp, 1.2, 0.1, 0.5, bound={**bound, "entries": [{**bound["entries"][-1], "weight": 1e-12}]})
     learner.exclude(0)
     rng = np.random.default_rng(0)
     for _ in range(400):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from surepath.kernels.jit import bare_kernel
 from surepath.learners.processes import betting as at
@@ -99,3 +100,19 @@ def test_a_product_beyond_the_cap_stays_and_one_below_the_floor_is_zero() -> Non
     for end in (at.LEFT, at.RIGHT):
         assert (bets[:, :, end][stopped] == before[:, :, end][stopped]).all()
     assert (bets[:, :, at.LEFT] <= bets[:, :, at.RIGHT]).all()
+
+
+def test_wealth_seldom_grows_unless_tilts_go_beyond_their_limit() -> None:
+    """Ville's inequality on rewards that are rarely 1 and else 0: how often M ever exceeds 1 / delta."""
+    rng, runs, r = np.random.default_rng(3), 400, 0.15
+    betting = at.betting_of(CS)
+    cell = int(np.searchsorted(betting.edge, r, side="right")) - 1
+    rewards = (rng.random((runs, 80)) < r).astype(float)
+    for which in range(len(CS)):
+        for delta, bold in ((0.1, 1.0), (0.5, 1.0), (0.9, 1.0), (0.1, 40.0), (0.5, 40.0)):
+            tilt, prior = bold * betting.tilt[:, cell], betting.prior[which, :, cell]
+            factors = np.maximum(1 + tilt * (r - rewards[:, :, None]), 0.0)  # a product below the least becomes 0
+            wealth = at.UNBET + (np.cumprod(factors, axis=1) * prior).sum(axis=2)
+            ever = int((wealth >= 1 / delta).any(axis=1).sum())
+            above = binomtest(ever, runs, delta, alternative="greater").pvalue < 1e-3
+            assert above == (bold > 1 and CS[which] < 100)  # the largest c bets too little to go beyond anything

@@ -25,6 +25,8 @@ def delete(
     """Remove a study and its log for good, after asking; --export keeps the log in a file."""
     found = load(storage, name)
     if keep is not None:
+        if keep.suffix.lower() != ".jsonl":
+            raise typer.BadParameter("--export takes a .jsonl file: only that holds all of the log")
         refuse_existing(keep, force=False)
     trials = len(found)
     if not yes and not _agreed(found.name, trials, keep):

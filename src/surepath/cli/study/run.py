@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surepath.cli._interrupt import INTERRUPTED, allow, last_words
+from surepath.cli._interrupt import INTERRUPTED, allow, last_act, last_words
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, plan_in_words
@@ -45,12 +45,15 @@ def run(
     runner = Runner(found, performer, n_trials=trials, timeout=timeout, progress=progress, abandon=performer.end)
     words = last_words("interrupted; running trials were given back, all that was told is kept")
     allow(15.0)
+    last_act(performer.kill)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler that ends us is heard as Ctrl-C is
     try:
         runner.run(workers)
     except KeyboardInterrupt:
         note(words)
         raise typer.Exit(INTERRUPTED) from None
+    finally:
+        performer.kill()  # nothing is left of them, unless a second Ctrl-C cut the first one short
     _report(found, runner.recorded, as_json)
 
 

@@ -19,18 +19,24 @@ COLOURS = {
     "static-max-coverage": "#56B4E9",
     "WholePlan": "#009E73",
     "Uniform": "#CC79A7",
+    "design, fixed in advance": "#CC79A7",
 }
+ABREAST = 4
 MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenger": "D"}
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 
 
 def draw_panels(panels: list[Panel], title: str) -> Any:
-    """Draw the panels side by side; returns a matplotlib figure."""
+    """Draw the panels side by side, more than ABREAST in rows of three; returns a matplotlib figure."""
     figure_class = need("matplotlib.figure", "plot").Figure
-    width = 4.6 * len(panels) if len(panels) > 1 else 6.4
-    figure = figure_class(figsize=(width, 4.6), layout="constrained")
+    across = len(panels) if len(panels) <= ABREAST else 3
+    rows = -(-len(panels) // across)
+    width = 4.6 * across if len(panels) > 1 else 6.4
+    figure = figure_class(figsize=(width, 4.6 if rows == 1 else 3.8 * rows + 0.8), layout="constrained")
     figure.suptitle(title, fontsize=12)
-    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    axes = figure.subplots(rows, across, squeeze=False).ravel()
+    for axis in axes[len(panels) :]:
+        axis.remove()
     for axis, panel in zip(axes, panels):
         _panel(axis, panel)
     names: dict[str, Any] = {}

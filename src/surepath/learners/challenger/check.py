@@ -249,7 +249,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     NO_ROW when there is none, because no arc that is left has noise.
     A routine check, made between trials, also eliminates, and saves passes where they could hardly matter: every fourth
     row judges single excursions for good, every second row all remaining paths; then the rows of the planning scale
-    clear what they can; the other rows follow only when at most a quarter of the arcs is left. A check that is not
+    clear what they can; the other rows follow only when at most a quarter of all arcs is left. A check that is not
     routine sweeps all rows.
     """
     for e in range(len(seen.alive)):
@@ -264,12 +264,10 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
         for row in range(rows):
             if row % 2 == 0 or pairs.kind[int(work.grid[row, 0])] == SHIFTED:
                 judge(graph, pairs, seen, work, row, epsilon, np.int64(MARK))
-        alive = 0
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e] and not work.cleared[e]
-            alive += 1 if seen.alive[e] else 0
         best = drop(graph, pairs, seen, work, rows, epsilon, planning_scale(pairs, seen))
-        if 4 * left(work) > alive:
+        if 4 * left(work) > len(seen.alive):
             return best
     if left(work) > 0:
         best = drop(graph, pairs, seen, work, rows, epsilon, 0.0)

@@ -9,7 +9,6 @@ repeats, each reward is conditionally sigma-sub-Gaussian, and whether a reward i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
@@ -161,10 +160,6 @@ class Challenger(Learner):
         if self._unknown:
             return "unknown"
         return cast(list[float], self.sigma.tolist())
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP, each number of the bound included."""
-        return {**super().settings(), "bound": deepcopy(self.bound)}
 
     def fresh(self, epsilon: float) -> Learner:
         """A learner like this one that has seen nothing, with another epsilon and what suits it by default.

@@ -12,7 +12,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import folded_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 
 NO_WAY = -np.inf
 
@@ -29,7 +29,7 @@ def pair(weight: float, infinite: int, rest: float, sign: float, value: float, c
     return weight + value, count
 
 
-@folded_kernel
+@inner_kernel
 def backward_counted(
     graph: Layers,
     weight: FloatArray,
@@ -54,7 +54,7 @@ def backward_counted(
         count[i] = most
 
 
-@folded_kernel
+@inner_kernel
 def walk_counted(
     graph: Layers,
     weight: FloatArray,

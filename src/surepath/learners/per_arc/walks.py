@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import Whole, inner_kernel
+from surepath.kernels.jit import Whole, hot_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import refresh_values
 from surepath.learners.per_arc.counted_sweeps import backward_counted, walk_counted
@@ -20,7 +20,7 @@ from surepath.learners.per_arc.state import Rules, State
 WIDEST, HIGHEST, SAFEST = range(3)
 
 
-@inner_kernel
+@hot_kernel
 def walk(graph: Layers, rules: Rules, state: State, which: Whole, out: Whole) -> None:
     """Write the path that `which` names into the row `out` of State.path.
 

@@ -8,6 +8,8 @@ when somebody asks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +64,15 @@ class Watch:
         self._spread = np.zeros(mdp.n_arcs)
         self._choices: dict[int, list[float]] = {}  # (context x N + arc) -> [rewards, sum of z]
         self._epochs: dict[int, list[float]] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Watch:
+        """Copy what was seen; the cells are many and flat, which the general way does not know."""
+        copied = Watch.__new__(Watch)
+        memo[id(self)] = copied
+        for name, value in self.__dict__.items():
+            flat = name in ("_choices", "_epochs")
+            copied.__dict__[name] = {key: cell.copy() for key, cell in value.items()} if flat else deepcopy(value, memo)
+        return copied
 
     def observe(self, path: IntArray, gains: FloatArray) -> None:
         """Take in one trial: its path [H] and its rewards [k], fewer than H where the trial failed."""

@@ -51,7 +51,7 @@ def is_due(rules: Rules, state: State) -> bool:
     return bool(due)
 
 
-@inner_kernel
+@hot_kernel
 def mark(graph: Layers, rules: Rules, state: State) -> bool:
     """Apply the value rule to the statistics before this episode; return whether it marks anything."""
     if rules.by_value == 0 or is_clear(state.stage, state.real):
@@ -59,7 +59,7 @@ def mark(graph: Layers, rules: Rules, state: State) -> bool:
     return _mark(graph, state)
 
 
-@inner_kernel
+@hot_kernel
 def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_) -> None:
     """Take out what is marked, and what the return rule rules out; both judge the active policies of before.
 

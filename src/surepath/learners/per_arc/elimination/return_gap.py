@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import folded_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import best_values, floor_values
 from surepath.learners.per_arc.elimination.remove import remove
@@ -56,7 +56,7 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
     return gone, slack
 
 
-@folded_kernel
+@inner_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     """Take out what the rule rules out; return how many arcs."""
     if rules.by_value == 1:

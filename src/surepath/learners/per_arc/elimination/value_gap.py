@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import folded_kernel, inner_kernel
+from surepath.kernels.jit import inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination.remove import remove
 from surepath.learners.per_arc.elimination.slack import measure
@@ -22,7 +22,7 @@ from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
 from surepath.learners.per_arc.state import Rules, State
 
 
-@folded_kernel
+@inner_kernel
 def mark(graph: Layers, state: State) -> bool:
     """Note which active arcs the statistics so far rule out; return whether there are any."""
     survey(graph, state)
@@ -81,7 +81,7 @@ def survey(graph: Layers, state: State) -> None:
     state.tally[at.FRESH_FLOOR] = 1
 
 
-@folded_kernel
+@inner_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     """Take out what was marked; return how many arcs."""
     gone = 0

@@ -1,0 +1,114 @@
+"""Forecasts: the shape of the answer, that nothing of the study changes, and that they mean something."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from surepath.errors import SettingError
+from surepath.study.forecast import Forecast, forecast
+from tests.study.pipelines import new_study, pipeline, play
+
+
+def test_a_forecast_leaves_the_study_as_it_was_and_is_the_same_again() -> None:
+    study = new_study(epsilon=0.2, problem=pipeline(sigma=0.3))
+    play(study, trials=15)
+    before = repr(study._fold.learner.snapshot())
+    first = forecast(study, more=20, draws=4, seed=3, seconds=60.0)
+    assert repr(study._fold.learner.snapshot()) == before
+    assert forecast(study, more=20, draws=4, seed=3, seconds=60.0) == first
+    assert forecast(study, more=20, draws=4, seed=4, seconds=60.0) != first
+    assert not first.cut
+    assert len(first.left) == len(first.gaps) == 4
+    assert all(left >= 1 for left in first.left)
+    assert first.trials_left(0.1) <= first.trials_left() <= first.trials_left(0.9) < np.inf
+    assert first.certified_gap == study.certified_gap
+    assert all(gap >= 0 for gap in first.gaps)
+    assert "more trials until done (in 8 worlds of 10:" in str(first)
+    assert "20 more trials would bring the certified gap" in str(first)
+    assert first.to_dict()["trials_left"]["median"] == first.trials_left()
+
+
+def test_the_end_of_a_fixed_design_is_known_exactly() -> None:
+    study = new_study(learner="design")
+    play(study, trials=5)
+    guess = forecast(study, draws=3, seconds=60.0)
+    left = play(study)
+    assert set(guess.left) == {float(left)}
+
+
+@pytest.mark.parametrize("learner", ["challenger", "eprl", "bpiucrl", "uniform", "wholeplan"])
+def test_every_learner_has_one(learner: str) -> None:
+    study = new_study(learner=learner, epsilon=1.0)
+    play(study, trials=3)
+    guess = forecast(study, more=10, draws=2, seconds=60.0)
+    assert len(guess.left) == 2
+    assert np.isfinite(guess.trials_left())
+
+
+def test_a_study_without_any_result_has_one_too() -> None:
+    for problem in (pipeline(), pipeline(sigma=None, reward_range=(0.0, 1.0), direction="minimize")):
+        study = new_study(problem=problem, epsilon=1.5)
+        guess = forecast(study, draws=2, seconds=60.0)
+        assert guess.trials_left() > 3
+        assert np.isinf(guess.certified_gap)
+        assert "from nothing" in str(guess)
+
+
+def test_it_says_when_it_was_cut_short() -> None:
+    study = new_study(epsilon=0.0001, problem=pipeline(sigma=5.0))
+    play(study, trials=15)
+    guess = forecast(study, draws=8, seconds=0.05)
+    assert guess.cut
+    assert "cut short for time" in str(guess)
+    assert "further trials until done in most worlds" in str(guess)
+    assert guess.trials_left() == float("inf")
+
+
+def test_a_finished_study_needs_nothing_more() -> None:
+    study = new_study()
+    play(study)
+    guess = study.forecast()
+    assert guess.done
+    assert "nothing more is needed" in str(guess)
+
+
+def test_larger_noise_means_more_trials() -> None:
+    guesses = []
+    for sigma in (0.2, 0.8):
+        study = new_study(epsilon=0.3, problem=pipeline(sigma=sigma))
+        play(study, trials=10)
+        guesses.append(forecast(study, draws=6, seconds=60.0).trials_left())
+    assert guesses[1] > 3 * guesses[0]
+
+
+def test_wrong_numbers_are_refused() -> None:
+    study = new_study()
+    for wrong in ({"more": 0}, {"draws": 0}, {"more": 1.5}):
+        with pytest.raises(SettingError):
+            study.forecast(**wrong)  # type: ignore[arg-type]
+
+
+def test_no_time_at_all_is_said() -> None:
+    empty = Forecast(False, 3, float("inf"), 50, (), (), (), True, 32)
+    assert str(empty) == "no forecast: there was no time to simulate a single world"
+
+
+@pytest.mark.parametrize("learner", ["challenger", "eprl", "design"])
+def test_explain_names_the_plan_the_gap_and_what_was_left_out(learner: str) -> None:
+    study = new_study(learner=learner, epsilon=0.001 if learner == "challenger" else 0.2)
+    trial = study.ask()
+    study.fail(trial)
+    play(study, trials=25)
+    text = study.explain()
+    assert " > ".join(str(option) for option in study.best_plan.values()) in text
+    assert "left out of the proof: 1 failed" in text
+    assert "(wanted: " in text
+    if learner != "challenger":
+        assert "options ruled out" in text
+
+
+def test_explain_says_what_to_do_about_a_finding() -> None:
+    study = new_study(problem=pipeline(sigma=0.001), epsilon=0.01)
+    play(study, trials=400)
+    assert "what to do: declare a larger sigma" in study.explain()
