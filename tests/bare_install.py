@@ -50,9 +50,9 @@ def run(*arguments: str | Path, code: int = 0) -> str:
 
 
 def core_pins() -> str:
-    """The pins of the core dependencies: requirements/core.txt without what only pictures need."""
+    """The pins of the core dependencies: requirements/core.txt without what only pictures and the page need."""
     text = (ROOT / "requirements" / "core.txt").read_text(encoding="utf-8")
-    return re.sub(r"^matplotlib==.*\n(?:    --hash.*\n)*", "", text, flags=re.MULTILINE)
+    return re.sub(r"^(?:matplotlib|fastapi|uvicorn)==.*\n(?:    --hash.*\n)*", "", text, flags=re.MULTILINE)
 
 
 def main() -> None:
