@@ -16,7 +16,7 @@ from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 
 NOISES = ("sigma", "bernstein", "betting")
-MOST_BETS = 2000  # arcs to learn: bets take 80 kB an arc
+MOST_BETS = 200  # arcs with betting tables, 82 kB each in a snapshot
 
 
 class Ranges(NamedTuple):
