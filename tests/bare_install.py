@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.throwaway import ROOT, environment
 
 PLACE = ROOT / ".venv" / "bare"
-EXTRAS = ("matplotlib", "networkx", "gymnasium", "polars", "pyarrow", "ortools", "ray")
+EXTRAS = ("matplotlib", "networkx", "gymnasium", "polars", "pyarrow", "ortools", "ray", "fastapi", "uvicorn")
 
 # (code, what it must print): imports, the embedded data, and a missing extra named in words.
 CHECKS = [
@@ -50,9 +50,9 @@ def run(*arguments: str | Path, code: int = 0) -> str:
 
 
 def core_pins() -> str:
-    """The pins of the core dependencies: requirements/core.txt without what only pictures need."""
+    """The pins of the core dependencies: requirements/core.txt without what only pictures and the page need."""
     text = (ROOT / "requirements" / "core.txt").read_text(encoding="utf-8")
-    return re.sub(r"^matplotlib==.*\n(?:    --hash.*\n)*", "", text, flags=re.MULTILINE)
+    return re.sub(r"^(?:matplotlib|fastapi|uvicorn)==.*\n(?:    --hash.*\n)*", "", text, flags=re.MULTILINE)
 
 
 def main() -> None:
@@ -70,6 +70,9 @@ def main() -> None:
     run(command, "show", "chain-v1/n3k2/seed0")
     refused = run(command, "show", "chain-v1/n3k2/seed0", "--draw", "graph.svg", code=4)
     if "this needs matplotlib, which is not installed: pip install 'surepath[plot]'" not in refused:
+        sys.exit(f"a missing extra must be named; got {refused!r}")
+    refused = run(command, "serve", "study.db", code=4)
+    if "this needs fastapi, which is not installed: pip install 'surepath[web]'" not in refused:
         sys.exit(f"a missing extra must be named; got {refused!r}")
     print("installed without extras: imports, --version, --help and the messages of missing extras are right")
 

@@ -69,7 +69,7 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "sigma": [2.0, 2.0],
             "widths": "one-sided",
             "prior": "auto",
-            "sampling": "separating",
+            "sampling": "guarded",
             "repeat": 0.0,
             "patience": 0.01,
             "noise": "sigma",

@@ -13,6 +13,7 @@ from tests.study.pipelines import new_study, pipeline, play
 def test_a_forecast_leaves_the_study_as_it_was_and_is_the_same_again() -> None:
     study = new_study(epsilon=0.2, problem=pipeline(sigma=0.3))
     play(study, trials=15)
+    study.sync()
     before = repr(study._fold.learner.snapshot())
     first = forecast(study, more=20, draws=4, seed=3, seconds=60.0)
     assert repr(study._fold.learner.snapshot()) == before
@@ -53,6 +54,15 @@ def test_a_study_without_any_result_has_one_too() -> None:
         assert guess.trials_left() > 3
         assert np.isinf(guess.certified_gap)
         assert "from nothing" in str(guess)
+
+
+@pytest.mark.parametrize("noise", ["bernstein", "betting", "unknown"])
+def test_learners_that_find_out_the_noise_have_one_too(noise: str) -> None:
+    mdp = pipeline() if noise == "unknown" else pipeline(sigma=None, reward_range=(-2.0, 2.0))
+    learner = {"name": "challenger"} if noise == "unknown" else {"name": "challenger", "noise": noise}
+    study = new_study(problem=mdp, learner=learner, sigma="unknown" if noise == "unknown" else None, epsilon=0.5)
+    play(study, trials=12)
+    assert np.isfinite(forecast(study, draws=2, seconds=60.0).trials_left())
 
 
 def test_it_says_when_it_was_cut_short() -> None:

@@ -211,7 +211,8 @@ def test_the_forecast_says_how_many_trials_are_left(storage: MemoryStorage, read
     )
     assert found["trials_left"] > 0
     new_study(storage, "new")
-    assert reader.get("forecast", study="new") == {"trials_left": None, "words": ""}
+    fresh = reader.get("forecast", study="new")
+    assert (fresh["trials_left"], fresh["words"]) == (None, "")
     new_study(storage, "done", trials=60)
     assert reader.get("forecast", study="done")["trials_left"] == 0
     assert not study.done
@@ -233,11 +234,13 @@ def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(Study, "forecast", forecast, raising=False)
     outlook = Outlook(new_study("memory", trials=60, sigma=1.0))
-    assert outlook.get()["words"].startswith("Roughly")
+    first = outlook.get()
+    assert first["words"].startswith("Roughly")
+    assert first["pending"]
     made.set()
     assert outlook._worker is not None
     outlook._worker.join()
-    assert outlook.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials."}
+    assert outlook.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials.", "pending": False}
 
 
 def test_who_has_no_token_sees_nothing(client: TestClient, storage: MemoryStorage) -> None:

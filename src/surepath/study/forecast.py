@@ -16,6 +16,8 @@ import numpy as np
 from surepath._checks import whole
 from surepath._types import FloatArray
 from surepath.learners.base import Learner
+from surepath.learners.challenger import Challenger
+from surepath.learners.challenger import state as at
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Bounded, Gaussian
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 SECONDS = 2.0
+MOST_BYTES = 200_000_000  # of copies of the evidence
 GROUP = 8  # worlds that are played to their end side by side
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9
 
@@ -119,7 +122,8 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
     if learner.stopped:
         return Forecast(True, trials, gap, more, (), (), (), False, draws)
     end = time.monotonic() + seconds
-    children = np.random.SeedSequence([seed, trials]).spawn(draws)
+    size = sum(value.nbytes for value in learner._evidence().values() if isinstance(value, np.ndarray))
+    children = np.random.SeedSequence([seed, trials]).spawn(min(draws, max(2, MOST_BYTES // max(1, 2 * size))))
     runs: list[Run] = []
     gaps: list[float] = []
     for child in children:
@@ -156,7 +160,7 @@ def _to_the_end(runs: list[Run], more: int, end: float) -> tuple[list[float], li
 
 def _world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance:
     """Draw a world: means of all arcs, in the user's direction, and noise as declared."""
-    visits, sigma = learner.visits, learner.sigma
+    visits, sigma = learner.visits, _noise(learner)
     mean = np.where(np.isnan(learner.means), 0.0, learner.means)
     seen = (visits > 0) & ~mdp.is_known
     drawn = mean + np.where(seen, sigma / np.sqrt(np.maximum(visits, 1)), 0.0) * rng.standard_normal(mdp.n_arcs)
@@ -167,7 +171,22 @@ def _world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance:
         return Instance(mdp, Gaussian(drawn, np.where(mdp.is_known, 1.0, sigma)))
     low, high = mdp.reward_range
     inside = np.where(mdp.is_known, mean, np.clip(drawn, low, high))
-    return Instance(mdp, Bounded(low, high, inside))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (inside - low) * (high - inside) / sigma**2 - 1.0
+    steady = ratio[np.isfinite(ratio) & seen]
+    concentration = float(np.clip(np.median(steady), 0.5, 1e4)) if steady.size else 4.0
+    return Instance(mdp, Bounded(low, high, inside, concentration=concentration))
+
+
+def _noise(learner: Learner) -> FloatArray:
+    """Return the noise to simulate: as declared, or as it looks where the learner finds it out by itself."""
+    if isinstance(learner, Challenger) and learner.settings()["sigma"] == "unknown":
+        squares, count = learner._seen.memo[at.RSS], learner._seen.memo[at.SQUARES]
+        return np.asarray(learner.sigma * np.sqrt(squares / count if count > 0 else 1.0))
+    if isinstance(learner, Challenger) and learner.noise != "sigma":
+        seen = learner.pairs.learned.learns & (learner.visits > 0)
+        return np.asarray(np.where(seen, np.sqrt(learner._work.variance), learner.sigma))
+    return learner.sigma
 
 
 def _unseen(mdp: MDP, known: FloatArray, sigma: FloatArray, unseen: Any, rng: np.random.Generator) -> FloatArray:

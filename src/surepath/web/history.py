@@ -202,6 +202,7 @@ class _Past:
             self.learner._go_on()
             self.learner._load({**self.learner._evidence(), **told})
             self.learner._check_anew()
+            self.learner._proven = {}  # a look at a study does not change it, so none remembers an earlier one
             return float(self.learner._gap())
         return float(self.learner.certified_gap())
 

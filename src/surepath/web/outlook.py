@@ -30,10 +30,12 @@ class Outlook:
     def get(self) -> dict[str, Any]:
         """Return the latest forecast, or a guess from how gaps fall until there is one."""
         if self.study.done:
-            return {"trials_left": 0, "words": "Nothing is left to do: what was asked for is proven."}
+            words = "Nothing is left to do: what was asked for is proven."
+            return {"trials_left": 0, "words": words, "pending": False}
         self._renew()
         with self._lock:
-            return self._made or rough(self.study)
+            busy = self._worker is not None and self._worker.is_alive()
+            return {**(self._made or rough(self.study)), "pending": busy}
 
     def _renew(self) -> None:
         make = getattr(self.study, "forecast", None)

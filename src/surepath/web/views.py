@@ -126,7 +126,7 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
     lost = {name: states[name] for name in ("failed", "partial", "expired", "cancelled") if states[name]}
     if lost:
         counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
-        found.append(f"of {fold.prefix:,} trials, {counts}: the proof assumes that this did not depend on their scores")
+        found.append(f"Of {fold.prefix:,} trials, {counts}: the proof assumes that this did not depend on their scores")
     if fold.tally.refused:
         found.append(f"scores of trials left out as too far apart to decide anything: {fold.tally.refused:,}")
     if learner.excluded.any():

@@ -57,13 +57,13 @@ WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
 SMALLEST = 100.0  # the last of the scales is never above this
 EXACT = (16384.0, 512.0, 16.0)
 EXACT_WEIGHTS: tuple[float, ...] = (0.2, 0.4, 0.4)
-LEARNED = (256.0, 16.0, 1.0)
+LEARNED = (64.0, 6.0, 0.5)  # c counts squares of rewards in [0, 1]
 LEARNED_WEIGHTS: tuple[float, ...] = (0.1, 0.5, 0.4)
 BESIDE = {"betting": 0.1, "bernstein": 0.5}  # the part of the entries that take half the range for sigma beside these
 OPEN = (4096.0, 256.0, 24.0, 2.5)  # where sigma is unknown, nothing says how long a run will be
 OPEN_WEIGHTS: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
 SIZE_PART = 0.1  # the part of delta that bounds an unknown sigma
-LEAST, MOST_C = 1.0, 1e15
+LEAST, LEAST_LEARNED, MOST_C = 1.0, 0.25, 1e15
 RHO, RATIO = 0.4, 1.2
 TIES_WEIGHT, STEADINESS = 0.05, 8.0
 
@@ -105,7 +105,7 @@ def default_bound(
         "entries": entries,
         "rival": even,
         "incumbent": dict(even) if kind == "interval" else own,  # an interval for each arc knows no sides
-        "least": LEAST,
+        "least": LEAST if noise == "sigma" else LEAST_LEARNED,
         "most": MOST_C,
         "rho": RHO,
         "ratio": RATIO,

@@ -55,6 +55,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     set(rivals, found.rivals.map((rival) => h("li", {}, h("strong", {}, number(rival.bound)), h("div", {}, differs(rival)))));
     setText(rivalNote, found.rivals.length ? "" : status.certified_gap === null ? "Challengers are named once every option has a score." : found.remark && status.learner !== "Challenger" ? found.remark : "No plan that is left can be better.");
     setText(forecast, ahead.words || "A forecast comes with the first proven gap.");
+    if (ahead.pending && !ending.signal.aborted) setTimeout(() => later[0](), 2500);
   }
 
   const bench = mayWrite ? new Bench(name, () => trials.first()) : null;
