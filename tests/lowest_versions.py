@@ -21,6 +21,7 @@ QUICK = (
     "tests/model",
     "tests/plots",
     "tests/cli/test_model_commands.py",
+    "tests/study/test_study.py",
     "tests/test_lowest.py",
 )
 

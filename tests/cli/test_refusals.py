@@ -134,6 +134,8 @@ def test_absurd_ids_are_refused_before_anything_is_made(id: str) -> None:
 )
 def test_absurd_settings_end_in_words(words: list[str], code: int) -> None:
     command = ["simulate", "chain-v1/n3k2/seed7", "--runs", "2", "--learner", "WholePlan"]
+    if "--epsilon" not in words:
+        command += ["--epsilon", "0.5"]
     result = CliRunner().invoke(app, [*command, *words])
     if code == 2:
         assert result.exit_code == 2

@@ -49,7 +49,8 @@ class Worlds:
         means = rng.uniform(self.low, self.high)
         if self.ties > 0:
             tied = rng.random(self.mdp.n_arcs) < self.ties
-            best = np.maximum.reduceat(self.mdp.sign * means, self.mdp.first[:-1])
+            best = np.full(self.mdp.n_nodes, -np.inf)
+            np.maximum.at(best, self.mdp.source, self.mdp.sign * means)
             means = np.where(tied, self.mdp.sign * best[self.mdp.source], means)
         return Instance(self.mdp, Gaussian(means, self.sigma))
 

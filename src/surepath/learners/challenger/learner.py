@@ -269,7 +269,7 @@ class Challenger(Learner):
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
         for name, array in self._seen._asdict().items():
-            array[:] = evidence[name]
+            array[...] = np.asarray(evidence[name]).reshape(array.shape)  # lists of a JSON text lose empty axes
         self._work = self._new_scratch()
         self._act(tasks.WAKE)
         self._planned = bool(evidence["planned"])
