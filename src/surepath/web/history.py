@@ -33,8 +33,8 @@ def thin(points: list[Point], most: int = POINTS) -> list[Point]:
     """Keep about `most` points: half of them evenly spread over the trials, half over their logarithm, and the last.
 
     Example:
-        >>> len(thin([(i, 1.0 / i, 0.1) for i in range(1, 100_000)]))
-        335
+        >>> len(thin([(i, 1.0 / i, 0.1) for i in range(1, 100_000)])) <= 400
+        True
     """
     if len(points) <= most:
         return points
