@@ -103,15 +103,15 @@ def window(browser: Any) -> Iterator[Window]:
 
 
 @pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The text of axe-core's script, from its npm package, fetched now and kept nowhere."""
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str | None:
+    """The text of axe-core's script, from its npm package, fetched now and kept nowhere; None where it cannot be."""
     folder = tmp_path_factory.mktemp("axe")
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("needs npm, to fetch axe-core")
+        return None
     command = [npm, "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder), AXE]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     file: Path = folder / "node_modules" / "axe-core" / "axe.min.js"
     if done.returncode or not file.exists():
-        pytest.skip(f"cannot fetch {AXE}: {done.stderr[-300:]}")
+        return None
     return file.read_text(encoding="utf-8")

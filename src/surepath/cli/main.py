@@ -51,7 +51,8 @@ def run() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        code = _told(f"cannot write the output: {error.strerror or error}", 5)
+        if code != 5:  # else it has been told
+            code = _told(f"cannot write the output: {error.strerror or error}", 5)
         # What is left in the buffer cannot be written at the end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)

@@ -9,6 +9,7 @@ const main = document.getElementById("main");
 const where = document.getElementById("where");
 const live = document.getElementById("live");
 let leave = null;
+let shown = 0; // counts what was asked to be shown: an answer that comes too late is for nobody
 
 function fragment() {
   return new URLSearchParams(location.hash.slice(1));
@@ -47,8 +48,9 @@ function login(message) {
   field.focus();
 }
 
-async function list() {
+async function list(mine) {
   const { studies, total } = await get("studies");
+  if (mine !== shown) return;
   if (total === 1 && !fragment().has("all")) {
     location.replace(`#${new URLSearchParams({ study: studies[0] })}`);
     return;
@@ -76,16 +78,22 @@ async function list() {
 }
 
 async function show() {
+  const mine = ++shown;
   leave?.();
   leave = null;
   takeToken();
   if (!hasToken()) { login(); return; }
   try {
     const study = fragment().get("study");
-    if (study === null) { await list(); return; }
+    if (study === null) { await list(mine); return; }
     const session = await get("session");
-    leave = await openStudy({ name: study, mayWrite: session.role === "write", main, where, live });
+    if (mine !== shown) return;
+    const opened = await openStudy({ name: study, mayWrite: session.role === "write", main, where, live });
+    if (mine === shown) { leave = opened; return; }
+    opened?.(); // somebody went elsewhere meanwhile, and this has drawn over it
+    await show();
   } catch (error) {
+    if (mine !== shown) return;
     if (error.status === 401) { keepToken(null); login("That token was refused."); return; }
     set(live);
     set(main, h("section", { class: "card empty", role: "alert" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message),
