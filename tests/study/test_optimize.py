@@ -420,7 +420,18 @@ def test_the_progress_line(capsys: pytest.CaptureFixture[str]) -> None:
     study.optimize(scores, progress=True)
     said = capsys.readouterr().err
     assert "1 running: nothing proven yet" in said
-    assert f"{len(study)} trials, 0 running: proven gap {study.certified_gap:.3g}, wanted 0.3, done" in said
+    assert f"{len(study)} trials, 0 running: proven gap {study.certified_gap:.3g}, wanted 0.3, done (model=" in said
+    assert "more trials" not in said
+
+
+def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[str]) -> None:
+    study = new_study(epsilon=NEVER)
+    study.optimize(lambda plan: [0.5, 0.25], n_trials=8, progress=True)
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("the budget is spent; ")
+    assert "50 more trials would bring the certified gap" in said
+    study.optimize(lambda plan: [0.5, 0.25], n_trials=1, progress=False)
+    assert capsys.readouterr().err == ""
 
 
 def test_the_log_tells_each_trial(caplog: pytest.LogCaptureFixture) -> None:
@@ -430,6 +441,7 @@ def test_the_log_tells_each_trial(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.message for record in caplog.records] == [
         "begin trial 1: model=small, prompt=short",
         "trial 1 is complete [0.5, 0.25]",
+        f"the budget is spent; {study.forecast(50)}",
     ]
 
 

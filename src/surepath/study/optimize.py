@@ -5,15 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from logging import INFO
 from typing import TYPE_CHECKING, Any
 
 from surepath.errors import SettingError
+from surepath.study.progress import log
 from surepath.study.running import Performed, Runner
 from surepath.study.states import WORST
 from surepath.study.trial import Trial
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
+
+MORE = 50  # trials that the forecast looks ahead when a budget is spent
 
 
 def optimize(
@@ -42,6 +46,9 @@ def optimize(
         progress=progress,
     )
     runner.run(n_jobs)
+    line = runner.progress
+    if n_trials is not None and (line.shown or log.isEnabledFor(INFO)) and not study.done:
+        line.say(f"the budget is spent; {study.forecast(MORE)}")
 
 
 def yields(function: Callable[..., Any]) -> bool:

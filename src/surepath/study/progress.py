@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING
 
+from surepath._text import shown
 from surepath.study.states import FAILED
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
+log = logging.getLogger("surepath.study")
+
 EVERY = 0.2  # seconds
+MOST_PLAN = 48  # characters of the plan in hand
 
 
 def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
@@ -42,13 +47,13 @@ class Progress:
 
     def __init__(self, study: Study, show: bool | None = None) -> None:
         self._study = study
-        self._shown = sys.stderr.isatty() if show is None else show
+        self.shown = sys.stderr.isatty() if show is None else show
         self._next, self._used = 0.0, False
         self._lock = threading.Lock()
 
     def show(self, running: int) -> None:
         """Write the line anew, five times a second at most."""
-        if not self._shown or time.monotonic() < self._next or not self._lock.acquire(blocking=False):
+        if not self.shown or time.monotonic() < self._next or not self._lock.acquire(blocking=False):
             return
         try:
             self._next = time.monotonic() + EVERY
@@ -66,7 +71,15 @@ class Progress:
         more = ", done" if study.done else "" if left is None else f", up to about {left:,} more"
         failed = study._fold.tally.states[FAILED]
         lost = f", {failed:,} failed" if failed else ""
-        return f"{trials:,} trials{lost}, {running} running: {gap_in_words(gap, epsilon)}{more}"
+        plan = ", ".join(f"{step}={option}" for step, option in study.best_plan.items()) if math.isfinite(gap) else ""
+        plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
+        return f"{trials:,} trials{lost}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
+
+    def say(self, words: str) -> None:
+        """Write a line of its own where the progress is shown, and to the log everywhere."""
+        log.info(words)
+        if self.shown:
+            sys.stderr.write(f"{shown(words)}\n")
 
     def close(self) -> None:
         """End the line."""

@@ -77,7 +77,7 @@ class Runner:
         self._left = None if n_trials is None else whole("n_trials", n_trials, low=1)
         self._end = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
         self._abandon = abandon
-        self._progress = Progress(study, progress)
+        self.progress = Progress(study, progress)
         self._guard, self._calling = threading.Lock(), threading.RLock()
         self._running: dict[str, Trial | None] = {}  # by request
         self._ending, self._abandoned = threading.Event(), threading.Event()
@@ -99,7 +99,7 @@ class Runner:
             raise
         finally:
             done.set()
-            self._progress.close()
+            self.progress.close()
 
     def _spread(self, jobs: int) -> None:
         threads = [threading.Thread(target=self._safely, daemon=True, name=f"surepath-trials-{i}") for i in range(jobs)]
@@ -133,13 +133,13 @@ class Runner:
                 return
             self._running[request] = trial
             log.info("begin %s", trial)
-            self._progress.show(len(self._running))
+            self.progress.show(len(self._running))
             performed = self._perform(trial)
             if self._abandoned.is_set():
                 return
             outcome = self._record(trial, performed)
             del self._running[request]
-            self._progress.show(len(self._running))
+            self.progress.show(len(self._running))
             self._count(outcome, performed)
             self._call_back(outcome)
 
