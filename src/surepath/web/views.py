@@ -38,6 +38,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "created": study.record.created,
             "version": study.record.version,
             "change": fold.change,
+            "digest": fold.digest,
             "now": log.now(),
             "trials": log.last_number(),
             "settled": fold.prefix,
