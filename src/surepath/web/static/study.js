@@ -64,7 +64,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   set(main, hero, warned,
     card("Options", { class: "wide" }, h("div", { class: "over" }, graphBox, graphTip), legend(), zoomBox),
     h("div", { class: "columns" },
-      card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip), gapNote),
+      card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote),
       card("Plan in hand", {}, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of the plan in hand" }, h("table", { class: "planned" }, h("thead", {}, h("tr", {}, ["Step", "Option", "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), plan)), total),
       card("Challengers", {}, h("p", { class: "muted" }, "How much better each may still be than the plan in hand, and where it differs."), rivals, rivalNote),
       h("div", { class: "stack" }, bench?.element, card("Forecast", {}, forecast), card("Workers", {}, workers))),
