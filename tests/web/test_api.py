@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
@@ -254,6 +255,20 @@ def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: 
     assert found["points"][-1][1] == pytest.approx(study.certified_gap, rel=1e-5)
     assert found["points"][0] == [1, None, 0.2]
     assert found["complete"]
+
+
+def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
+    storage: MemoryStorage, reader: Caller
+) -> None:
+    study, rng = new_study(storage, sigma=0.01), np.random.default_rng(0)
+    plans = [[0, 2, 8], [0, 3, 10], [0, 4, 12], [1, 5, 9], [1, 6, 11], [1, 7, 13]]
+    study.import_trials([(plan, rng.standard_normal(3)) for plan in 30 * plans])
+    status = reader.get("status")
+    assert len(status["findings"]) > 3
+    assert status["warnings"][3:] == [f"and {len(status['findings']) - 3} more findings"]
+    assert "if what was declared of the scores holds; they speak against it" in status["sentence"]
+    study = new_study(storage, "sound", trials=20)
+    assert "speak against" not in reader.get("status", study="sound")["sentence"]
 
 
 def test_challengers_are_named_with_what_tells_them_apart(storage: MemoryStorage, reader: Caller) -> None:

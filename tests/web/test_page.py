@@ -324,7 +324,7 @@ def test_it_joins_again_when_the_server_restarts(tmp_path: Path, window: Window)
     with served(place, port):
         page.wait_for_selector("#live .dot:not(.away)", timeout=20_000)
         until(page, "document.querySelector('.sentence').textContent.includes('after 1 trial')")
-        assert page.locator(".graph path.untried").count() == 14 - 3
+        until(page, "document.querySelectorAll('.graph path.untried').length === 14 - 3")
         page.goto("about:blank")
     assert all("Failed to load resource" in line or "ERR_" in line for line in window.said)
     window.said = []

@@ -71,8 +71,9 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     trials.element);
 
   function show() {
-    badge.className = `badge ${status.done ? "done" : ""}`;
-    setText(badge, status.done ? "Proven" : status.certified_gap === null ? "Gathering" : "Running");
+    const doubt = status.findings.length > 0;
+    badge.className = `badge ${doubt ? "doubt" : status.done ? "done" : ""}`;
+    setText(badge, doubt ? "In doubt" : status.done ? "Proven" : status.certified_gap !== null ? "Running" : status.trials ? "Gathering" : "New");
     setText(sentence, status.sentence);
     const items = [["Trials", count(status.trials)], ["Proven within", status.certified_gap === null ? "–" : number(status.certified_gap)], ["Asked for", number(status.epsilon)],
       ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]];
@@ -80,7 +81,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     download.hidden = status.certified_gap === null;
     set(plan, status.best_plan.map((row) => h("tr", {}, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
       h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null), h("td", { class: "num" }, row.known ? "known" : count(row.visits)))));
-    setText(total, status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.`);
+    setText(total, !status.settled ? "No score yet: until there are some, this plan is as good as any other." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.`);
     bench?.rest(status.done);
     warned.hidden = !status.warnings.length;
     set(warnings, status.warnings.map((text) => h("li", {}, text)));
