@@ -108,4 +108,4 @@ def widths(w: float, start: float, c: float, n: int, slopes: FloatArray) -> Floa
     S >= -n, and psi(l) <= l for l <= 1/2.
     """
     process = slopes * (upper_conjugate(1 / (n * slopes), w) + start)
-    return np.minimum(process, 1 + slopes * (np.log(2 * n + c) + 1))
+    return np.asarray(np.minimum(process, 1 + slopes * (np.log(2 * n + c) + 1)))

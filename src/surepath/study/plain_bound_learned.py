@@ -92,7 +92,7 @@ class LearnedEntries(Entries):
         """Return the scores of an arc in units of its range, from 0 to 1."""
         assert seen.scores is not None
         gains = seen.scores.first(arc, int(seen.visits[arc]))
-        return np.clip((gains - self.low[arc]) / self.span[arc], 0.0, 1.0)
+        return np.asarray(np.clip((gains - self.low[arc]) / self.span[arc], 0.0, 1.0))
 
     def _forget_others(self, seen: Sums) -> None:
         if seen.scores is not self._scores:

@@ -110,6 +110,8 @@ def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> N
         wrong.append(f"epsilon is {content['epsilon']!r}, which is not what the settings and tighten() left")
     if [a.number for a in facts.actions] != list(range(1, len(facts.actions) + 1)):
         wrong.append("the actions are not numbered 1, 2, ...")
+    if whole(content["log"]["actions"]) > len(facts.actions):
+        wrong.append("the log is said to have more actions than are listed")
     if any(a.kind not in ("exclude", "tighten") for a in facts.actions):
         wrong.append("there is an action that is neither exclude nor tighten")
     if any(a.kind == "exclude" for a in facts.actions[whole(content["log"]["actions"]) :]):
