@@ -1,8 +1,8 @@
 """`make release-check`: what would be released, built and used as strangers get it, away from the repository.
 
-The sdist and the wheel are built, each is installed in an empty environment that holds the pins of requirements/dev.txt,
-and there the demo, the examples, the code of the documents and the examples in docstrings run. The source tree is out of
-reach: the tests are copied, and a package that is not the installed one is refused.
+The sdist and the wheel are built, each is installed in an empty environment that holds the pins of
+requirements/dev.txt, and there the demo, the examples, the code of the documents and the examples in docstrings run.
+The source tree is out of reach: the tests are copied, and a package that is not the installed one is refused.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from tests.throwaway import ROOT, environment
 
 PINS = "requirements/dev.txt"
-# What the copied tests read beside themselves; the package's sources are not among it.
-COPIED = ("tests", "examples", "docs", "README.md", "CHANGELOG.md", "CITATION.cff", "pyproject.toml")
+# What is copied beside the tests: everything but the package's sources and what is made by working here.
+NOT_COPIED = ("src", ".*", "__pycache__", "_build", "_generated", "results", "reproduced", "dist", "*.db*")
 CHECKED = ("tests/test_examples.py", "tests/test_documents.py")
 NEEDED = ("surepath/py.typed", "surepath/web/static/index.html", "surepath/study/storage/migrations/env.py")
 LEFT_OUT = {".venv", ".git", "__pycache__", "results", "_build"}
@@ -78,13 +78,8 @@ def check(artefact: Path, place: Path) -> None:
         sys.exit(f"the package in use is {home}, not the one installed from {artefact.name}")
     say("installed")
     work = place / "work"
-    work.mkdir()
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, work / name, ignore=shutil.ignore_patterns("__pycache__", "_build", "_generated"))
-        else:
-            shutil.copy(source, work / name)
+    shutil.copytree(ROOT, work, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    shutil.copytree(ROOT / "tests" / "data", work / "tests" / "data", dirs_exist_ok=True)
     command = str(python.parent / "surepath")
     call([command, "--version"], work)
     call([command, "demo", "--study", "demo.db"], work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from typing import Any
 
 from surepath._optional import need
@@ -54,3 +55,30 @@ def colour_of(label: str, number: int) -> str:
     if "bound" in label:
         return next((colour for name, colour in COLOURS.items() if label.endswith(name)), "black")
     return COLOURS.get(label) or list(COLOURS.values())[number % len(COLOURS)]
+
+
+def palette(labels: Iterable[str]) -> dict[str, str]:
+    """Give each learner its colour, and those that have none the ones that are left, in order.
+
+    Example:
+        >>> palette(["Challenger", "mine"])
+        {'Challenger': '#D55E00', 'mine': '#0072B2'}
+    """
+    names = list(labels)
+    taken = {COLOURS[name] for name in names if name in COLOURS}
+    all_of_them = list(dict.fromkeys(COLOURS.values()))
+    free = [colour for colour in all_of_them if colour not in taken] or all_of_them
+    others = [name for name in names if name not in COLOURS]
+    return {name: COLOURS.get(name) or free[others.index(name) % len(free)] for name in names}
+
+
+def short_name(name: str) -> str:
+    """Shorten an instance's id for a title.
+
+    Example:
+        >>> short_name("chain-v1/n8k4/seed7"), short_name("problem.json")
+        ('chain n8k4, seed 7', 'problem.json')
+    """
+    family, sign, rest = name.partition("-v1/")
+    parts = [part for part in rest.split("/") if not part.startswith("sigma")]
+    return f"{family} {', '.join(part.replace('seed', 'seed ') for part in parts)}" if sign else name
