@@ -201,7 +201,7 @@ def _study(source: str, name: str | None) -> Any:
 
 def _known(source: str, name: str | None) -> Any:
     """Read what is known from a study or a certificate."""
-    from surepath.plots.known import known
+    from surepath.plots.evidence import known
 
     if source.endswith(".json"):
         from surepath.study.certificate import Certificate

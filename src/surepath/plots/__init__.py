@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from surepath.plots.comparison import draw_comparison as draw_comparison
     from surepath.plots.cost import cost_data as cost_data
     from surepath.plots.cost import draw_cost as draw_cost
+    from surepath.plots.evidence import known as known
     from surepath.plots.gap import draw_gap as draw_gap
     from surepath.plots.gap import gap_data as gap_data
     from surepath.plots.graph import draw_graph as draw_graph
     from surepath.plots.graph import graph_layout as graph_layout
     from surepath.plots.intervals import draw_intervals as draw_intervals
     from surepath.plots.intervals import intervals_data as intervals_data
-    from surepath.plots.known import known as known
     from surepath.plots.look import save as save
     from surepath.plots.rows import rows_of as rows_of
     from surepath.plots.stopping import draw_stopping as draw_stopping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _PAIRS = ("challengers", "comparison", "cost", "gap", "intervals", "stopping", "visits")
 _HOMES = {f"{name}_data": name for name in _PAIRS} | {f"draw_{name}": name for name in _PAIRS}
-_HOMES |= {"graph_layout": "graph", "draw_graph": "graph", "known": "known", "save": "look", "rows_of": "rows"}
+_HOMES |= {"graph_layout": "graph", "draw_graph": "graph", "known": "evidence", "save": "look", "rows_of": "rows"}
 
 __all__ = sorted(_HOMES)
 

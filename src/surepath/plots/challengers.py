@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
-from surepath.plots.known import known
+from surepath.plots.evidence import known
 from surepath.plots.look import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure, short
 
 READING = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._checks import whole
 from surepath._types import FloatArray, IntArray
-from surepath.plots.known import known
+from surepath.plots.evidence import known
 from surepath.plots.look import OTHER, OUT, PLAN, dress, name_rows, new_figure_of_rows, short
 
 READING = (

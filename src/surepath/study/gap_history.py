@@ -127,7 +127,11 @@ class Past:
             self.learner._check_anew()
             self.learner._proven = {}  # a look at a study does not change it, so none remembers an earlier one
             return float(self.learner._gap())
-        return float(self.learner.certified_gap())
+        kept = dict(getattr(self.learner, "_proven", {}))
+        gap = float(self.learner.certified_gap())
+        if hasattr(self.learner, "_proven"):
+            self.learner._proven = kept  # looking changes nothing, here as in a study
+        return gap
 
     def _act(self, action: Any) -> None:
         content = json.loads(action.content)
