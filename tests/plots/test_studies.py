@@ -99,7 +99,7 @@ def test_a_gap_of_nothing_and_a_gap_of_zero_are_drawn() -> None:
 
 
 def test_challengers_are_those_of_the_learner() -> None:
-    study = told_study(4)
+    study = told_study(12, sigma=0.5)
     said, data = study.learner.explain(4), plots.challengers_data(study, 4)
     assert [one.path for one in data.rivals] == [one.path for one in said.rivals]
     assert [one.bound for one in data.rivals] == [one.bound for one in said.rivals]
