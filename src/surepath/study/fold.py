@@ -123,12 +123,13 @@ class Fold:
 
     def _fold(self, row: TrialRow) -> None:
         path = np.array(row.path, dtype=np.int64)
-        rewards = list(row.rewards)
+        rewards, failed_at = list(row.rewards), None
         if row.state in (PARTIAL, FAILED) and self.on_failure == WORST and len(rewards) < len(path):
-            rewards.append(worst_reward(self.mdp, int(path[len(rewards)])))
+            failed_at = len(rewards)
+            rewards.append(worst_reward(self.mdp, int(path[failed_at])))
         try:
             if rewards:
-                self.learner.tell(path, rewards)
+                self.learner.tell(path, rewards, failed_at=failed_at)
             elif row.state in (FAILED, EXPIRED):
                 self.learner.fail(path)
         except RewardError:
