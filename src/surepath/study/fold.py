@@ -145,6 +145,8 @@ class Fold:
             self.proof = None  # it was about the plans that were feasible then
         else:
             self.learner.tighten(float(content))
+            if self.proof is not None and self.proof["gap"] > float(content):
+                self.proof = None  # it proved what was asked for then; what stops now proves more
         self.actions = action.number
         self._chain([action.number, action.after, action.kind, content])
         self._note_proof()
