@@ -93,6 +93,7 @@ def check(artefact: Path, place: Path) -> None:
 
 
 def main() -> None:
+    os.environ.setdefault("PIP_NO_COMPILE", "1")  # most of what is installed is never imported
     with tempfile.TemporaryDirectory(prefix="surepath-release-") as folder:
         base = Path(folder).resolve()
         if base.is_relative_to(ROOT):
