@@ -71,7 +71,7 @@ docs: $(VENV)/.dev
 	@echo "open docs/_build/html/index.html"
 
 # The sdist and the wheel, each installed in an empty environment outside of this folder and used there; some minutes.
-release-check: $(VENV)/.dev
+release-check: $(VENV)/.dev postgres
 	$(BIN)/python -m tests.release_check
 
 # Pins with hashes and no addresses; needs uv on the path.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from surepath import MDP, Study
@@ -17,6 +18,7 @@ from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from tests.experiments.specs import small
 
+ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
 
@@ -111,3 +113,9 @@ def test_the_report_of_an_experiment(place: Path, tmp_path: Path) -> None:
     told = json.loads(CliRunner().invoke(app, words).stdout)
     assert len(told["files"]) == 4
     assert len(told["rates"]) == 4
+
+
+def test_every_kind_of_picture_stands_in_the_guide() -> None:
+    text = (ROOT / "docs" / "plots.md").read_text(encoding="utf-8")
+    kinds = get_command(app).commands["plot"].commands  # type: ignore[attr-defined]
+    assert [kind for kind in kinds if f"| `plot {kind}` |" not in text] == []
