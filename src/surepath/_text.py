@@ -21,6 +21,21 @@ def shown(text: object) -> str:
     return "".join(_escaped(c) if c in _TURNS or unicodedata.category(c) in _CONTROLS else c for c in words)
 
 
+_to_users = False  # whether messages go to people who run studies, who know no rewards, stages and arcs
+
+
+def speak_to_users(wanted: bool) -> bool:
+    """Choose the words of messages in this process, and return what was chosen before; commands speak to users."""
+    global _to_users
+    before, _to_users = _to_users, wanted
+    return before
+
+
+def word(of_api: str, of_users: str) -> str:
+    """One of two words for the same thing: the one of the API and the theory, or the one of people who run studies."""
+    return of_users if _to_users else of_api
+
+
 def many(count: int, thing: str) -> str:
     """A number of things in words.
 

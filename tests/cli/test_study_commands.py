@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from surepath import Study
+from surepath._text import word
 from surepath.cli.main import app
 from surepath.errors import ConflictError, PathError, RewardError, SettingError, StorageError, StudyError, SurepathError
 from tests.cli.shell import shell
@@ -101,7 +102,7 @@ def test_plans_and_options_of_your_own(here: Path) -> None:
     assert call("enqueue", "model=large", "chunk=512") == "queued chunk=512, model=large\n"
     assert facts("status")["states"]["waiting"] == 1
     assert call("ask") == "trial 1: chunk=512, model=large\n"
-    assert "lacks stage 1 ('model')" in call("enqueue", "chunk=512", error=PathError)
+    assert "lacks step 'model'" in call("enqueue", "chunk=512", error=PathError)
     assert "'larg'" in call("enqueue", "chunk=512", "model=larg", error=PathError)
     assert "has no '='" in call("enqueue", "large", code=2)
     assert "named twice" in call("enqueue", "chunk=512", "chunk=256", code=2)
@@ -135,7 +136,7 @@ def test_the_storage_and_the_name(here: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "name the study: sqlite:///mine.db has 2 ('one', 'two')" in call("ask", error=StudyError)
     assert call("ask", "--name", "two").startswith("trial 1")
     assert [row["name"] for row in facts("list")["studies"]] == ["one", "two"]
-    assert re.search(r"^one: 1 trials, created \d{4}-", call("list"))
+    assert re.search(r"^one: 1 trial, created \d{4}-", call("list"))
     assert "no study 'tow'" in call("status", "--name", "tow", error=StudyError)
     assert "there is no file" in call("list", "--storage", "other.db", error=StorageError)
     assert not (here / "other.db").exists()
@@ -145,7 +146,13 @@ def test_creating_twice(here: Path) -> None:
     created()
     assert "already exists" in call("create", "problem.json", error=StudyError)
     created("--exist-ok")
-    assert "another settings" in call("create", "problem.json", "--exist-ok", "--epsilon", "0.5", error=StudyError)
+    assert "exist_ok=True, --exist-ok" in call("create", "problem.json", error=StudyError)
+    said = call("create", "problem.json", "--exist-ok", "--epsilon", "0.5", "--lease", "2h", error=StudyError)
+    assert "differs in epsilon (0.2 there, 0.5 here); lease (600.0 there, 7200.0 here)" in said
+    problem(here, direction="minimize")
+    said = call("create", "problem.json", "--exist-ok", error=StudyError)
+    assert "differs in the problem (direction: 'maximize' there, 'minimize' here)" in said
+    problem(here)
     assert "on_failure" in call("create", "problem.json", "--name", "b", "--on-failure", "shrug", error=SettingError)
     assert "lease" in call("create", "problem.json", "--name", "b", "--lease", "soon", error=SettingError)
 
@@ -249,6 +256,66 @@ def test_a_lab_cycle_by_csv_alone(here: Path) -> None:
     assert {**facts("status"), "now": 0, "running": 0} == {**before, "now": 0, "running": 0}
 
 
+def test_fewer_scores_are_said_to_be_so(here: Path) -> None:
+    created()
+    call("ask", "--n", "2")
+    assert call("tell", "1", "0.5") == "trial 1: recorded as partial: no score for step model\n"
+    assert facts("tell", "2", "0.5")["state"] == "partial"
+
+
+def test_scores_of_the_scored_steps_alone_are_enough(here: Path) -> None:
+    text = {"steps": STEPS, "scores": ["model"], "sigma": 0.1, "epsilon": 0.2, "delta": 0.05}
+    (here / "one.json").write_text(json.dumps({"format": "surepath-problem", "version": 1, **text}))
+    call("create", "one.json")
+    call("ask")
+    assert call("tell", "1", "0.75") == "trial 1: recorded\n"
+    assert "scores: chunk=0.0, model=0.75\n" in call("show", "1")
+
+
+def test_a_late_result_names_both_trials(here: Path) -> None:
+    created()
+    call("ask", "--n", "2")
+    call("cancel", "1", "2")
+    assert call("tell", "1", "0.5", "0.25") == "trial 1: came after the lease had ended, kept as trial 3\n"
+    again = "trial 1: its late result was kept as trial 3 before, nothing changed\n"
+    assert call("tell", "1", "0.5", "0.25") == again
+    assert "trial 1's late result was kept as trial 3, recorded as [0.5, 0.25]" in call(
+        "tell", "1", "0.5", "0.3", error=ConflictError
+    )
+    assert call("fail", "2", "0.5").endswith("; it came after the lease had ended, kept as trial 4\n")
+    assert facts("tell", "1", "0.5", "0.25")["kept_as"] == 3
+
+
+def test_many_running_trials_are_one_line_a_worker(here: Path) -> None:
+    created("--lease", "7d", "--epsilon", "0.01")
+    call("ask", "--n", "5", "--worker", "ann")
+    assert call("status").count("\nrunning: trial ") == 5
+    call("ask", "--n", "91", "--worker", "bob")
+    said = call("status")
+    assert "\nrunning: 5 by ann, lease 7d\nrunning: 91 by bob, lease 7d\n" in said + "\n"
+    assert said.count("running: ") == 2
+
+
+def test_a_sheet_without_plans_is_pointed_out(here: Path) -> None:
+    created("--lease", "7d")
+    call("ask", "--n", "2")
+    (here / "plate.csv").write_text("number,score.chunk,score.model\n1,0.5,0.5\n")
+    done = CliRunner().invoke(app, ["study", "tell", "plate.csv"])
+    assert "note: plate.csv has no plan columns (plan.chunk, plan.model), so its rows could not be" in done.stderr
+
+
+def test_words_for_one_and_for_none(here: Path) -> None:
+    text = {"steps": {"chunk": ["256", "512"]}, "sigma": 0.1, "epsilon": 0.2, "delta": 0.05, "name": "one"}
+    (here / "one.json").write_text(json.dumps({"format": "surepath-problem", "version": 1, **text}))
+    assert ": 1 step, 2 options;" in call("create", "one.json")
+    call("ask")
+    assert call("export", "log.csv") == "wrote log.csv: 1 trial\n"
+    call("delete", "--yes")
+    assert call("status", error=StudyError) == (
+        "there is no study in sqlite:///study.db; create one with surepath study create"
+    )
+
+
 def test_a_short_lease_is_pointed_out(here: Path) -> None:
     created()
     done = CliRunner().invoke(app, ["study", "ask", "--csv", "one.csv"])
@@ -311,12 +378,14 @@ def test_past_results(here: Path) -> None:
         "chunk,model,score.chunk,score.model\n256,small,0.5,0.4\n512,large,0.7,\n512,small,,\n"
     )
     said = call("import-log", "past.csv")
-    assert said.startswith(
-        "imported 2 trials from past.csv; 1 rows without any score were left out\nThe proof now rests"
-    )
+    assert said.startswith("imported 2 trials from past.csv; 1 row without any score left out\nThe proof now rests")
     assert "not picked by how they came out" in said
     assert call("import-log", "past.csv") == "past.csv was imported before; nothing changed\n"
     assert facts("status")["trials"] == 2
+    with (here / "past.csv").open("a") as file:
+        file.write("256,small,0.6,0.5\n")
+    assert "past.csv: 2 of 3 results are in the log already" in call("import-log", "past.csv", error=StudyError)
+    assert call("import-log", "past.csv", "--again").startswith("imported 3 trials")
 
 
 # In processes of their own -----------------------------------------------------------------------------------------
@@ -339,6 +408,40 @@ def test_help_pages_use_the_words_of_users() -> None:
     assert len(names) == 18
     for name in names:
         assert theirs.findall(CliRunner().invoke(app, ["study", str(name), "--help"]).output) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tell", "1", "0.5", "7"], "the score 7.0 of step 'model' lies outside its range [0, 1]"),
+        (
+            ["tell", "1", "nan", "0.5"],
+            "the score of step 'chunk' is nan; scores must be finite. A failed step is not a",
+        ),
+        (["tell", "1", "0.5", "0.5", "0.5"], "scores must be 2 numbers, one per step, or fewer; got 3"),
+        (["tell", "1", "model=0.5"], "the scores name step 'model' but not step 'chunk'; tell every step up to"),
+        (["tell", "1", "[[1]]"], "scores must be 2 numbers, "),
+        (["tell", "1", "[]"], "trial 1 needs at least one score"),
+        (["fail", "1", "0.5", "0.5"], "trial 1 has all 2 scores: that is no failure"),
+        (["enqueue", "chunk=512", "model=larg"], "step 'model' has no option 'larg' in state '512'"),
+        (["exclude", "chunk=256", "chunk=512"], "named twice"),
+        (
+            ["tell", "plate.csv"],
+            "plate.csv, line 2: trial 1 is the plan chunk=256, model=small; not chunk=512, model=sm",
+        ),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_errors_use_the_words_of_users(here: Path, words: list[str], message: str) -> None:
+    problem(here, low=0, high=1, sigma=None)
+    created()
+    call("ask")
+    (here / "plate.csv").write_text("number,plan.chunk,plan.model,score.chunk,score.model\n1,512,small,1,1\n")
+    done = CliRunner().invoke(app, ["study", *words], env={"COLUMNS": "200"})
+    said = f"{done.output} {done.exception}"
+    assert message in said
+    assert re.findall(r"\b(episode|stage|arc|reward)s?\b", said) == []
+    assert word("theirs", "users") == "theirs"  # what a command chooses ends with it
 
 
 ESC = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"

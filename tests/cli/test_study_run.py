@@ -117,7 +117,32 @@ def test_a_score_that_is_none_ends_the_run(here: Path) -> None:
     (here / "trial.py").write_text("print('nan 0.5')")
     done = run(here)
     assert done.returncode == 3
-    assert done.stderr.startswith("error: trial 1: the reward at stage 0 ('chunk') is nan")
+    assert done.stderr.startswith("error: trial 1: the score of step 'chunk' is nan")
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("print('hello')", "the command came to its end, but its last line is 'hello', not 2 numbers"),
+        ("print(0.5)", "no score for step model, but the command came to its end and printed '0.5'"),
+    ],
+)
+def test_a_program_that_prints_no_scores_ends_the_run(here: Path, program: str, words: str) -> None:
+    study = create(here)
+    (here / "trial.py").write_text(program)
+    done = run(here, "--trials", "2")
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"error: trial 1: {words}")
+    assert [row.state for row in rows(study)] == ["failed"]
+
+
+def test_failures_are_summed_up(here: Path) -> None:
+    create(here)
+    (here / "trial.py").write_text("import os, sys; sys.exit('no disk ' + os.environ['SUREPATH_TRIAL'])")
+    done = run(here, "--trials", "2")
+    assert done.stdout.startswith("2 trials run now, 2 failed: exit code 1: no disk 2\nbest plan so far: ")
+    said = shell("study", "status", folder=here).stdout
+    assert "last failure: trial 2: exit code 1: no disk 2\n" in said
 
 
 SLOW = """

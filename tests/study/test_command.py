@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from surepath import MDP
-from surepath.errors import SettingError, StudyError
+from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study.command import Command
 from surepath.study.printed import NotScoresError, read_scores
+from surepath.study.running import rewards_of
 from surepath.study.trial import Trial
 from tests.study.worlds import STEPS
 
@@ -140,9 +141,6 @@ def test_a_program_named_by_the_plan_may_be_missing() -> None:
         ("print(0.5); print(0.25)", [0.5, 0.25], None),
         ("print(0.5); raise SystemExit('no more memory')", [0.5], "exit code 1: no more memory"),
         ("raise SystemExit(9)", [], "exit code 9"),
-        ("print(0.5)", [0.5], "it printed 1 of 2 scores"),
-        ("pass", [], "it printed 0 of 2 scores"),
-        ("print('fine')", (), "its last line is 'fine', not 2 numbers"),
         ("print('half'); raise SystemExit(2)", (), "exit code 2"),
         ("import os; print(0.5, flush=True); os.kill(os.getpid(), 9)", [0.5], "killed by SIGKILL"),
         ("print('x' * 10**6); print(0.5, 0.25)", [0.5, 0.25], None),
@@ -151,6 +149,44 @@ def test_a_program_named_by_the_plan_may_be_missing() -> None:
 def test_outcomes(program: str, rewards: Any, note: str | None) -> None:
     done = Command(MDP_2, python(program))(trial())
     assert (done.rewards, done.note) == (rewards, note)
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("print('hello')", r"the command came to its end, but its last line is 'hello', not 2 numbers"),
+        ("print(1, 2, 3)", r"but it printed 3 numbers, not 2: '1 2 3'"),
+        (
+            "print(0.5)",
+            r"^no score for step prompt, but the command came to its end and printed '0.5'; where a trial fails, end "
+            r"with an exit code other than 0$",
+        ),
+        ("pass", r"^no score for steps model, prompt, but the command came to its end and printed ''"),
+    ],
+)
+def test_what_a_program_that_did_not_fail_must_not_print(program: str, words: str) -> None:
+    done = Command(MDP_2, python(program))(trial())
+    assert done.note is None
+    with pytest.raises(RewardError, match=words):
+        rewards_of(MDP_2, trial(), done)
+
+
+@pytest.mark.parametrize(
+    ("scored", "printed", "rewards"),
+    [
+        (["model"], "0.5", (0.5, 0.0)),
+        (["prompt"], "0.5", (0.0, 0.5)),
+        (["prompt"], "7 0.5", (0.0, 0.5)),
+        (["prompt"], '{"prompt": 0.5}', (0.0, 0.5)),
+    ],
+)
+def test_steps_whose_score_is_known_may_be_left_out(
+    scored: list[str], printed: str, rewards: tuple[float, ...]
+) -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1, scores=scored)
+    one = Trial(7, {"model": "large", "prompt": "long"}, mdp.path({"model": "large", "prompt": "long"}), 0.0, "", "")
+    done = Command(mdp, python(f"print({printed!r})"))(one)
+    assert rewards_of(mdp, one, done) == rewards
 
 
 def test_the_input_is_empty() -> None:

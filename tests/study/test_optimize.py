@@ -112,11 +112,14 @@ def test_an_error_after_the_last_step_loses_nothing() -> None:
         ([0.5, math.nan], "trial 1: the reward at stage 1 .* is nan"),
         ([0.5, 0.5, 0.5], "trial 1: rewards must be 2 numbers"),
         (None, "trial 1: rewards must be 2 numbers"),
-        ([], "trial 1: there is no reward"),
+        ([], "trial 1: no score for steps model, prompt, but the function came to its end; where a trial fails, raise"),
+        ([0.5], "trial 1: no score for step prompt, but"),
+        ({"model": 0.5}, "trial 1: no score for step prompt, but"),
+        (iter([0.5]), "trial 1: no score for step prompt, but"),
         ("good", "trial 1: rewards must be 2 numbers"),
         ({"modle": 0.5}, "trial 1: no step is called 'modle'"),
     ],
-    ids=["nan", "many", "none", "empty", "text", "step"],
+    ids=["nan", "many", "none", "empty", "few", "few by name", "few yielded", "text", "step"],
 )
 def test_an_answer_that_is_no_reward_ends_the_run(answer: Any, words: str) -> None:
     study = new_study()

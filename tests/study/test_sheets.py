@@ -71,7 +71,10 @@ def test_a_cycle() -> None:
             "line 3: score.model says failed, but score.prompt after",
         ),
         ("1,small,short,0.5,0.5\n9,large,short,0.5,0.5\n", "line 3: there is no trial 9; the last one is 4"),
-        ("1,small,short,0.5,0.5\n2,small,short,0.5,0.5\n", "line 3: trial 2 is the plan .*'large'.*, not .*'small'"),
+        (
+            "1,small,short,0.5,0.5\n2,small,short,0.5,0.5\n",
+            "line 3: trial 2 is the plan model=large, prompt=short; not model=small, prompt=short",
+        ),
         ("1,small,short,0.5,0.5\n2,larg,short,0.5,0.5\n", "line 3: .* has no option 'larg'"),
         ("1,small,short,0.5,0.5\n,large,short,0.5,0.5\n", "line 3: number must be the number of a trial, not ''"),
         ("1,small,short,0.5,0.5\n-2,large,short,0.5,0.5\n", "line 3: number must be"),

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surepath._text import shown
+from surepath._text import shown, speak_to_users
 from surepath._version import __version__
 from surepath.cli._interrupt import INTERRUPTED, watch
 
@@ -37,11 +37,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def main(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Find the best plan when every trial is noisy and costly, and prove it."""
+    before = speak_to_users(True)
+    context.call_on_close(lambda: speak_to_users(before))
 
 
 def run() -> None:

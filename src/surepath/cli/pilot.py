@@ -63,8 +63,10 @@ def _run(mdp: MDP, trials: list[Any], command: str, quiet: bool) -> str:
 
     from rich.progress import track
 
+    from surepath.errors import RewardError
     from surepath.study.command import Command
     from surepath.study.rows import option_names, plan_columns, score_columns
+    from surepath.study.running import rewards_of
 
     performer = Command(mdp, command, "pilot")
     out = io.StringIO()
@@ -72,7 +74,10 @@ def _run(mdp: MDP, trials: list[Any], command: str, quiet: bool) -> str:
     writer.writerow(["number", *plan_columns(mdp), *score_columns(mdp)])
     for trial in track(trials, "pilot", transient=True, disable=quiet):
         done = performer(trial)
-        rewards = [] if done.rewards is None else list(done.rewards)
+        try:
+            rewards = rewards_of(mdp, trial, done)
+        except RewardError as error:
+            raise RewardError(f"trial {trial.number}: {error}") from None
         scores: list[Any] = [*rewards, *([] if done.note is None else ["failed"])]
         scores += [""] * (mdp.horizon - len(scores))
         writer.writerow([trial.number, *option_names(mdp, tuple(trial.path.tolist())), *scores[: mdp.horizon]])

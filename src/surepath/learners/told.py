@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import LARGEST
 from surepath._numbers import NotNumbersError, read_numbers, shortened
+from surepath._text import word
 from surepath._types import FloatArray, IntArray
 from surepath.errors import RewardError
 from surepath.model.mdp import MDP
@@ -53,27 +54,34 @@ def told_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
         low, high = (side[arcs] for side in mdp.reward_range)
         outside = (array < low) | (array > high)
         for h in np.flatnonzero(outside & ~mdp.is_known[arcs]).tolist():
+            span, step = f"[{low[h]:g}, {high[h]:g}]", step_in_words(mdp, h)
+            where = mdp.describe_arc(int(arcs[h]))
             raise RewardError(
-                f"the reward {float(array[h])!r} at {step_in_words(mdp, h)} lies outside the declared range "
-                f"[{low[h]:g}, {high[h]:g}] of {mdp.describe_arc(int(arcs[h]))}"
+                word(
+                    f"the reward {float(array[h])!r} at {step} lies outside the declared range {span} of {where}",
+                    f"the score {float(array[h])!r} of {step} lies outside its range {span}",
+                )
             )
     return array
 
 
+def _at(mdp: MDP, stage: int) -> str:
+    """Name the reward of a stage: "the reward at stage 1 ('answer')", to users "the score of step 'answer'"."""
+    return f"the {word('reward at', 'score of')} {step_in_words(mdp, stage)}"
+
+
 def _refuse_size(mdp: MDP, array: FloatArray) -> None:
-    h = int(np.flatnonzero(~(np.abs(array) <= LARGEST))[0])
+    h, name = int(np.flatnonzero(~(np.abs(array) <= LARGEST))[0]), word("reward", "score")
     if not np.isfinite(array[h]):
         raise RewardError(
-            f"the reward at {step_in_words(mdp, h)} is {array[h]}; rewards must be finite. "
-            f"A failed step is not a reward: tell only the rewards before it"
+            f"{_at(mdp, h)} is {array[h]}; {name}s must be finite. "
+            f"A failed step is not a {name}: tell only the {name}s before it"
         )
-    raise RewardError(
-        f"the reward at {step_in_words(mdp, h)} is {array[h]:g}; rewards must lie within {LARGEST:g} of 0"
-    )
+    raise RewardError(f"{_at(mdp, h)} is {array[h]:g}; {name}s must lie within {LARGEST:g} of 0")
 
 
 def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
-    horizon = mdp.horizon
+    horizon, name, each = mdp.horizon, word("rewards", "scores"), word("one per stage", "one per step")
     wanted = "one number" if horizon == 1 else f"{horizon} numbers"
     if horizon == 1 and np.ndim(rewards) == 0:
         rewards = [rewards]
@@ -81,13 +89,13 @@ def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
         array = read_numbers(rewards, booleans=True)
     except NotNumbersError as cause:
         if cause.place is not None and cause.place < horizon:
-            at = step_in_words(mdp, cause.place)
-            raise RewardError(f"the reward at {at} must be a number, not {cause}; got {shortened(rewards)}") from None
-        raise RewardError(f"rewards must be {wanted}, not {cause}; got {shortened(rewards)}") from None
+            at = _at(mdp, cause.place)
+            raise RewardError(f"{at} must be a number, not {cause}; got {shortened(rewards)}") from None
+        raise RewardError(f"{name} must be {wanted}, not {cause}; got {shortened(rewards)}") from None
     if array.ndim != 1:
-        raise RewardError(f"rewards must be {wanted}, one per stage; got shape {array.shape}")
+        raise RewardError(f"{name} must be {wanted}, {each}; got shape {array.shape}")
     if len(array) > horizon:
-        raise RewardError(f"rewards must be {wanted}, one per stage, or fewer; got {len(array)}")
+        raise RewardError(f"{name} must be {wanted}, {each}, or fewer; got {len(array)}")
     return array
 
 
@@ -97,9 +105,9 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
     for key, value in rewards.items():
         stage = step_number(mdp, key, RewardError)
         if stage in told:
-            raise RewardError(f"the rewards name {step_in_words(mdp, stage)} twice")
+            raise RewardError(f"the {word('rewards', 'scores')} name {step_in_words(mdp, stage)} twice")
         if isinstance(value, (list, tuple, Mapping)) or np.ndim(value):
-            raise RewardError(f"the reward at {step_in_words(mdp, stage)} must be one number, not {shortened(value)}")
+            raise RewardError(f"{_at(mdp, stage)} must be one number, not {shortened(value)}")
         told[stage] = value
     last = max(told, default=-1)
     if told and mdp.is_known[path[last + 1 :]].all():
@@ -107,7 +115,7 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
     for stage in range(last + 1):
         if stage not in told and not mdp.is_known[path[stage]]:
             raise RewardError(
-                f"the rewards name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
+                f"the {word('rewards', 'scores')} name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
                 f"tell every step up to the one where the trial failed"
             )
     return [told.get(stage, np.nan) for stage in range(last + 1)]

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import frozen, noise_missing_message, one_of, suggest
 from surepath._numbers import is_whole, refuse_masks
+from surepath._text import word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import PathError, ProblemError
 from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
@@ -367,6 +368,9 @@ class MDP:
         """An arc in words, for messages: "arc 17 (stage 2, state 'a', action 'x')"."""
         stage = int(np.searchsorted(self.stage_arc, arc, side="right")) - 1
         node = int(self.source[arc])
+        if word("arc", "option") == "option":
+            name = stage if self.step_labels is None else repr(self.step_labels[stage])
+            return f"option {self.action_label(arc)!r} of step {name} (state {self.state_label(node)!r})"
         return f"arc {arc} (stage {stage}, state {self.state_label(node)!r}, action {self.action_label(arc)!r})"
 
     def _repr_html_(self) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import suggest
 from surepath._numbers import is_whole
+from surepath._text import word
 from surepath._types import IntArray
 from surepath.errors import PathError, SurepathError
 
@@ -86,7 +87,9 @@ def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
 
 
 def step_in_words(mdp: MDP, stage: int) -> str:
-    """A stage for messages: "stage 2", or "stage 2 ('answer')" where steps have names."""
+    """A stage for messages: "stage 2", or "stage 2 ('answer')" where steps have names; to users "step 'answer'"."""
+    if word("stage", "step") == "step":
+        return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
     return f"stage {stage}" if mdp.step_labels is None else f"stage {stage} ({mdp.step_labels[stage]!r})"
 
 

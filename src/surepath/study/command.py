@@ -17,13 +17,13 @@ import subprocess
 import tempfile
 import threading
 import time
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from surepath._checks import suggest
 from surepath._text import shown
 from surepath.errors import SettingError, StudyError
 from surepath.model.mdp import MDP
-from surepath.study.printed import NotScoresError, read_scores
+from surepath.study.printed import LONGEST, NotScoresError, read_scores
 from surepath.study.rows import steps
 from surepath.study.running import Performed
 from surepath.study.trial import Trial
@@ -31,6 +31,7 @@ from surepath.study.trial import Trial
 TAIL = 2**16  # bytes of output that are looked at
 PATIENCE = 2.0  # seconds between asking a process to end and ending it
 TRIAL = "trial"
+FAIL = "where a trial fails, end with an exit code other than 0"
 
 # "{{" and "}}" are braces, {name} is a step; what cannot be a name, such as {print $1}, is left alone.
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w[\w .-]*)\}")
@@ -81,16 +82,17 @@ class Command:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             code = self._run(trial, out, err)
             printed, said = _tail(out), _tail(err)
-        horizon = self._mdp.horizon
+        wrong, rewards = "", cast(Any, ())
         try:
-            rewards: Any = read_scores(self._mdp, printed)
-            problem = f"it printed {len(rewards)} of {horizon} scores" if len(rewards) < horizon else ""
+            rewards = read_scores(self._mdp, printed)
         except NotScoresError as error:
-            rewards, problem = (), str(error)
-        if code == 0 and not problem:
-            return Performed(rewards)
-        last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
-        why = problem if code == 0 else (f"exit code {code}" if code > 0 else f"killed by {_signal(-code)}")
+            wrong = f"the command came to its end, but {error}"
+        if code == 0:
+            return Performed(
+                rewards, wrong=wrong, ended=f"the command came to its end and printed {_last(printed)!r}; {FAIL}"
+            )
+        last = _last(said)
+        why = f"exit code {code}" if code > 0 else f"killed by {_signal(-code)}"
         return Performed(rewards, f"{why}: {last}" if last else why)
 
     def _run(self, trial: Trial, out: IO[bytes], err: IO[bytes]) -> int:
@@ -135,6 +137,11 @@ class Command:
         self._ended = True
         for child in list(self._children):
             _signal_group(child, signal.SIGKILL)
+
+
+def _last(text: str) -> str:
+    """The last line that is not empty."""
+    return next((shown(line.strip()[:LONGEST]) for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from surepath._checks import one_of
+from surepath._numbers import shortened
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError
 from surepath.learners.registry import LEARNERS, build
@@ -113,3 +114,32 @@ def check_name(name: Any) -> str:
             f"the name of a study must be printable text of 1 to {LONGEST_NAME} characters, not {name!r}"
         )
     return name
+
+
+def differences(there: StudyRecord, here: StudyRecord) -> list[str]:
+    """Say what two studies differ in: each thing with what is there and what is asked for here."""
+    found = []
+    if there.problem_hash != here.problem_hash:
+        ours, theirs = (parse_json_problem(record.problem).mdp for record in (here, there))
+        found.append(f"the problem{_problem_difference(theirs, ours)}")
+    for old, new in ((there.settings, here.settings), (there.options, here.options)):
+        if old != new:
+            was, now = json.loads(old), json.loads(new)
+            keys = [key for key in dict.fromkeys([*was, *now]) if was.get(key) != now.get(key)]
+            short = [key for key in keys if not isinstance(now.get(key, was.get(key)), (dict, list))]
+            found += [f"{key} ({shortened(was.get(key))} there, {shortened(now.get(key))} here)" for key in short]
+            found += [] if short else keys  # long ones, such as the numbers of the bound, follow from the others
+    return found
+
+
+def _problem_difference(there: MDP, here: MDP) -> str:
+    """The first thing that two problems differ in, in brackets."""
+    for name in ("steps", "options", "direction"):
+        was, now = (
+            {"steps": m.step_labels, "options": m.action_labels, "direction": m.direction} for m in (there, here)
+        )
+        if was[name] != now[name]:
+            return f" ({name}: {shortened(was[name])} there, {shortened(now[name])} here)"
+    if there.n_arcs != here.n_arcs:
+        return f" ({there.n_arcs:,} options there, {here.n_arcs:,} here)"
+    return " (its noise, its ranges, its known scores, or what depends on what)"

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.study.states import FAILED
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Progress:
         lost = f", {failed:,} failed" if failed else ""
         plan = ", ".join(f"{step}={option}" for step, option in status.best_plan.items()) if math.isfinite(gap) else ""
         plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
-        return f"{trials:,} trials{lost}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
+        return f"{many(trials, 'trial')}{lost}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
 
     def say(self, words: str) -> None:
         """Write a line of its own where the progress is shown, and to the log everywhere."""

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from surepath._checks import whole
 from surepath.errors import RewardError, StoppedError, StudyError
 from surepath.learners.told import told_rewards
+from surepath.model.mdp import MDP
 from surepath.study.lease import seconds
 from surepath.study.progress import Progress
 from surepath.study.states import COMPLETE, FAILED, LEAVE_OUT, PARTIAL, WORST
 from surepath.study.trial import Trial
+from surepath.study.whole_scores import missing, with_known
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -37,6 +39,21 @@ class Performed(NamedTuple):
     rewards: Any
     note: str | None = None  # None when the trial came to its end
     error: BaseException | None = None
+    wrong: str = ""  # why its rewards cannot be read, though it came to its end
+    ended: str = "the function came to its end; where a trial fails, raise an error"
+
+
+def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
+    """The rewards that were seen; an error for what is no reward, and for too few from a trial that did not fail."""
+    if performed.wrong:
+        raise RewardError(performed.wrong)
+    if performed.note is not None:
+        return tuple(told_rewards(mdp, trial.path, performed.rewards).tolist())
+    path = trial.path.tolist()
+    found = tuple(told_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards)).tolist())
+    if lacking := missing(mdp, path, len(found)):
+        raise RewardError(f"{lacking}, but {performed.ended}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -82,7 +99,7 @@ class Runner:
         self._running: dict[str, Trial | None] = {}  # by request
         self._ending, self._abandoned = threading.Event(), threading.Event()
         self._error: BaseException | None = None
-        self._failures, self.recorded = 0, 0
+        self._failures, self.recorded, self.failed, self.last_failure = 0, 0, 0, ""
 
     def run(self, n_jobs: int = 1) -> None:
         """Run trials in this thread, or in n_jobs of their own; an interrupt gives the running ones back."""
@@ -156,9 +173,7 @@ class Runner:
     def _record(self, trial: Trial, performed: Performed) -> Outcome:
         study = self._study
         try:
-            rewards = tuple(told_rewards(study.mdp, trial.path, performed.rewards).tolist())
-            if performed.note is None and not rewards:
-                raise RewardError("there is no reward; raise an error in a trial that failed")
+            rewards = rewards_of(study.mdp, trial, performed)
         except RewardError as error:
             # Not a failed trial but a mistake: leaving such results out would choose results by how they came out.
             study.fail(trial, note=f"{type(error).__name__}: {error}")
@@ -170,9 +185,12 @@ class Runner:
             answer = study.fail(trial, rewards, performed.note)
         state = COMPLETE if whole_trial else PARTIAL if rewards else FAILED
         log.info("trial %d is %s %s%s", trial.number, state, list(rewards), "" if answer == "told" else f" ({answer})")
+        with self._guard:
+            self.recorded += 1
+            if performed.note is not None:
+                self.failed, self.last_failure = self.failed + 1, performed.note
         if performed.note is not None:
             log.warning("trial %d failed: %s", trial.number, performed.note)
-        self.recorded += 1
         return Outcome(trial, state, rewards, performed.note or "")
 
     def _count(self, outcome: Outcome, performed: Performed) -> None:
@@ -185,7 +203,7 @@ class Runner:
             hopeless = self._failures == HOPELESS[self._study.options.on_failure]
         if hopeless:
             raise StudyError(
-                f"the first {self._failures} trials all failed, the last one with: {outcome.note or 'too few rewards'}"
+                f"the first {self._failures} trials all failed, the last one with: {outcome.note or 'too few scores'}"
             ) from performed.error
 
     def _call_back(self, outcome: Outcome) -> None:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from surepath.model.plans import Plan
 from surepath.study.progress import rough_trials_left
-from surepath.study.states import RUNNING, STATES, WAITING
+from surepath.study.states import FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
+from surepath.study.storage.contract import Reading
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
 MOST_WAITING = 1_000_000
+LATEST = 500  # trials among which a failure is looked for
 
 
 class RunningTrial(NamedTuple):
@@ -43,6 +45,7 @@ class Status:
         workers: Who runs them.
         findings: What the rewards say against the declared noise, in sentences.
         now: The storage's clock, in seconds since 1970.
+        last_failure: Which of the latest trials failed last, and why; "" when none did.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Status:
     workers: tuple[str, ...]
     findings: tuple[str, ...]
     now: float
+    last_failure: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -98,4 +102,15 @@ def read_status(study: Study) -> Status:
             workers=tuple(sorted({trial.worker for trial in running})),
             findings=tuple(str(finding.message) for finding in learner.findings()),
             now=now,
+            last_failure=study._read(_last_failure) if states[FAILED] + states[PARTIAL] else "",
         )
+
+
+def _last_failure(log: Reading) -> str:
+    """Look for a reason among the latest trials only: the cost must not grow with the history."""
+    rows = log.trials(max(log.last_number() - LATEST + 1, 1), LATEST)
+    failed = [row for row in rows if row.state in (FAILED, PARTIAL) and row.note and row.source != IMPORTED]
+    if not failed:
+        return ""
+    last = max(failed, key=lambda row: (row.told or 0.0, row.number))
+    return f"trial {last.number}: {last.note}"

@@ -25,7 +25,7 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
 from surepath.model.sources.files import parse_json_problem
 from surepath.study import telling
-from surepath.study.creation import Options, new_record
+from surepath.study.creation import Options, differences, new_record
 from surepath.study.expiry import expire
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.imports import Imports
@@ -115,12 +115,11 @@ class Study:
             if not exist_ok or "already exists" not in str(error):
                 raise
             found = place.load(record.name)
-            for part in ("problem_hash", "settings", "options"):
-                if getattr(found, part) != getattr(record, part):
-                    words = part.replace("_hash", "")
-                    raise StudyError(
-                        f"the study {record.name!r} exists with another {words}; choose another name"
-                    ) from None
+            if differing := differences(found, record):
+                raise StudyError(
+                    f"the study {record.name!r} exists, but differs in {'; '.join(differing)}. What is frozen never "
+                    f"changes: go on with what it has, or choose another name"
+                ) from None
             record = found
         return cls(place, record)
 
@@ -130,8 +129,10 @@ class Study:
         place = open_storage(storage)
         if name is None:
             names = retrying(place.names)
+            if not names:
+                raise StudyError(f"there is no study in {place.shown}; create one with surepath study create")
             if len(names) != 1:
-                known = ", ".join(repr(one) for one in names[:20]) or "none"
+                known = ", ".join(repr(one) for one in names[:20])
                 raise StudyError(f"name the study: {place.shown} has {len(names)} ({known})")
             name = names[0]
         wanted = name

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._numbers import shortened
+from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.told import told_rewards
 from surepath.model.mdp import MDP
@@ -28,7 +29,9 @@ def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
     row = _row(log, number)
     seen = _checked(mdp, row.path, rewards)
     if not seen:
-        raise StudyError(f"trial {number} needs at least one reward; report a trial without any as failed")
+        raise StudyError(
+            f"trial {number} needs at least one {word('reward', 'score')}; report a trial without any as failed"
+        )
     return _record(log, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "")
 
 
@@ -37,7 +40,9 @@ def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failur
     row = _row(log, number)
     seen = _checked(mdp, row.path, rewards)
     if len(seen) == mdp.horizon:
-        raise StudyError(f"trial {number} has all {mdp.horizon} rewards: that is no failure; tell it")
+        raise StudyError(
+            f"trial {number} has all {mdp.horizon} {word('rewards', 'scores')}: that is no failure; tell it"
+        )
     return _record(log, row, PARTIAL if seen else FAILED, seen, kept_text(note))
 
 
@@ -59,8 +64,8 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
         try:
             row = _row(log, result.number)
             if result.path is not None and result.path != row.path:
-                theirs, ours = mdp.plan(list(result.path)), mdp.plan(list(row.path))
-                raise StudyError(f"trial {result.number} is the plan {ours}, not {theirs}")
+                theirs, ours = (plan_words(mdp, path) for path in (result.path, row.path))
+                raise StudyError(f"trial {result.number} is the plan {ours}; not {theirs}")
             if result.failed:
                 answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure))
             else:
@@ -70,6 +75,11 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
                 raise
             raise type(error)(f"{result.where}: {error}") from None
     return answers
+
+
+def plan_words(mdp: MDP, path: tuple[int, ...]) -> str:
+    """Write the plan of a path on one line: model=large, prompt=long."""
+    return ", ".join(f"{step}={option}" for step, option in mdp.plan(list(path)).items())
 
 
 def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], note: str) -> str:
@@ -102,6 +112,11 @@ def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
     if row.state == state and row.rewards == seen:
         return REPEATED
     was = f"as {list(row.rewards)}" if row.state in SCORED else f"as {row.state}"
+    if row.source == LATE:
+        raise ConflictError(
+            f"trial {row.of}'s late result was kept as trial {row.number}, recorded {was}; "
+            f"a recorded trial never changes"
+        )
     raise ConflictError(f"trial {row.number} was already recorded {was}; a recorded trial never changes")
 
 
@@ -128,7 +143,7 @@ def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
     arcs = tuple(path.tolist())
     seen = _checked(mdp, arcs, rewards)
     if not seen:
-        raise SettingError("a past result needs at least one reward")
+        raise SettingError(f"a past result needs at least one {word('reward', 'score')}")
     state = COMPLETE if len(seen) == mdp.horizon else PARTIAL
     return TrialRow(0, state, arcs, IMPORTED, rewards=seen, note=kept_text(note))
 

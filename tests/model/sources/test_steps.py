@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath import MDP, Challenger
+from surepath import MDP, Challenger, Study
 from surepath.errors import PathError, ProblemError, RewardError, SettingError, SurepathError
 from tests.naive.paths import all_paths
 
@@ -153,6 +153,13 @@ def test_a_dependency_that_blows_up_is_told_before_it_is_built() -> None:
     assert seen[0].filename == __file__
     assert mdp.n_arcs == 262_142
     assert isinstance(SettingError("x"), SurepathError)
+
+
+@pytest.mark.parametrize("more", [{"sigma": 0.1}, {"sigma": {"a": 0.1, "b": 0.2}}, {"reward_range": (0, 1)}])
+def test_problems_with_steps_that_are_not_scored_make_studies(more: dict[str, Any]) -> None:
+    """They come back from the text that a study keeps."""
+    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, scores=["b"], **more)
+    assert Study.create(mdp, storage="memory", epsilon=0.5, delta=0.1).mdp == mdp
 
 
 def test_only_some_steps_are_scored() -> None:

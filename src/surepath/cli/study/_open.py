@@ -48,6 +48,11 @@ def trial_row(found: Study, number: int) -> TrialRow:
     return row
 
 
+def late_rows(found: Study, numbers: Sequence[int]) -> list[TrialRow]:
+    """Read the trials under which late results of these were kept."""
+    return found._read(lambda log: [row for n in numbers for row in log.trials_of(n) if row.source == "late"])
+
+
 def pairs(words: Sequence[str], what: str) -> dict[str, str]:
     """Read words such as model=large, or one JSON object, as a mapping."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):

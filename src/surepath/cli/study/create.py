@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
 from surepath.cli.study import study
@@ -59,7 +59,8 @@ def create(
         print_json({**facts, "problem_hash": made.record.problem_hash})
         return
     typer.echo(
-        f"created {shown(made.name)} in {shown(facts['storage'])}: {made.mdp.horizon} steps, {made.mdp.n_arcs:,} "
-        f"options; the answer may be {made.epsilon:g} from the best, wrong with probability {made.delta:g} at most\n"
+        f"created {shown(made.name)} in {shown(facts['storage'])}: {many(made.mdp.horizon, 'step')}, "
+        f"{many(made.mdp.n_arcs, 'option')}; the answer may be {made.epsilon:g} from the best, "
+        f"wrong with probability {made.delta:g} at most\n"
         f"run trials with surepath study run, or take them one by one with surepath study ask"
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, refuse_existing
@@ -43,7 +43,7 @@ def delete(
 
 def _agreed(name: str, trials: int, keep: Path | None) -> bool:
     kept = "is lost (--export FILE.jsonl keeps it)" if keep is None else f"goes to {shown(keep)}"
-    typer.echo(f"Its log {kept}. Delete {shown(name)} with {trials:,} trials? [y/N] ", nl=False, err=True)
+    typer.echo(f"Its log {kept}. Delete {shown(name)} with {many(trials, 'trial')}? [y/N] ", nl=False, err=True)
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
         typer.echo(err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Force, Name, Storage, load, refuse_existing
@@ -27,4 +27,4 @@ def export(
     if as_json:
         print_json({"written": str(path), "trials": trials})
         return
-    typer.echo(f"wrote {shown(path)}: {trials:,} trials")
+    typer.echo(f"wrote {shown(path)}: {many(trials, 'trial')}")

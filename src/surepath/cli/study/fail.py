@@ -8,7 +8,7 @@ import typer
 
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Number, Storage, load, scores, trial_row
+from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Number, Storage, late_rows, load, scores, trial_row
 
 
 @study.command("fail", context_settings=SCORES)
@@ -33,5 +33,7 @@ def fail(
         return
     kept = f", its first {len(values)} scores are kept" if values and len(values) > 1 else ""
     kept = ", its first score is kept" if values and len(values) == 1 else kept
-    late = "; it came after the lease had ended, kept as a new trial" if answer == "late" else ""
+    late = ""
+    if answer == "late":
+        late = f"; it came after the lease had ended, kept as trial {late_rows(found, [number])[0].number}"
     typer.echo(f"trial {number}: failed{kept}{late}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Storage, moment
@@ -27,6 +27,6 @@ def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) ->
         print_json({"studies": found})
         return
     for row in found:
-        typer.echo(f"{shown(row['name'])}: {row['trials']:,} trials, created {moment(row['created'])}")
+        typer.echo(f"{shown(row['name'])}: {many(row['trials'], 'trial')}, created {moment(row['created'])}")
     if not found:
         typer.echo("no studies here; surepath study create makes one")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Storage
@@ -27,4 +27,4 @@ def restore(
     if as_json:
         print_json({"name": made.name, "trials": len(made), "digest": made.digest})
         return
-    typer.echo(f"restored {shown(made.name)}: {len(made):,} trials")
+    typer.echo(f"restored {shown(made.name)}: {many(len(made), 'trial')}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from surepath._text import many, shown
 from surepath.cli._interrupt import INTERRUPTED, allow, last_act, last_words
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
@@ -35,6 +36,7 @@ def run(
     """Run a command for one trial after another until the best plan is proven or the budget is spent.
 
     The command prints a score for each step, as numbers or as one line of JSON; a non-zero exit is a failed trial.
+    One that ends with exit code 0 and prints anything else ends the run.
     """
     from surepath.study.command import Command
     from surepath.study.running import Runner
@@ -54,13 +56,15 @@ def run(
         raise typer.Exit(INTERRUPTED) from None
     finally:
         performer.kill()  # nothing is left of them, unless a second Ctrl-C cut the first one short
-    _report(found, runner.recorded, as_json)
+    _report(found, runner, as_json)
 
 
-def _report(found: Any, recorded: int, as_json: bool) -> None:
+def _report(found: Any, runner: Any, as_json: bool) -> None:
     now = found.status()
     facts = {
-        "recorded": recorded,
+        "recorded": runner.recorded,
+        "failed": runner.failed,
+        "last_failure": runner.last_failure or None,
         "done": now.done,
         "best_plan": now.best_plan,
         "certified_gap": now.certified_gap,
@@ -72,7 +76,9 @@ def _report(found: Any, recorded: int, as_json: bool) -> None:
         facts["forecast"] = None if forecast is None else forecast.to_dict()
         print_json(facts)
         return
-    typer.echo(f"{recorded:,} trials run now; best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}")
+    lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}\n" if runner.failed else "; "
+    so_far = "" if now.done else " so far"
+    typer.echo(f"{many(runner.recorded, 'trial')} run now{lost}best plan{so_far}: {plan_in_words(now.best_plan)}")
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
     else:

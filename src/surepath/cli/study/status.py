@@ -14,7 +14,8 @@ from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, plan_in_words
 
 MORE = 50  # trials that the forecast looks ahead
-MOST_SHOWN = 10  # running trials
+MOST_SHOWN = 6  # running trials, each on a line of its own
+MOST_WORKERS = 10
 
 
 @study.command("status")
@@ -56,7 +57,6 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
 
 def text(now: Any, *, brief: bool = False) -> str:
     """Put a status into words; brief gives one line."""
-    from surepath.study.lease import in_words
     from surepath.study.progress import gap_in_words
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
@@ -72,10 +72,27 @@ def text(now: Any, *, brief: bool = False) -> str:
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
         f"{': done' if now.done else left}",
     ]
-    for trial in now.running[:MOST_SHOWN]:
-        left = in_words(max(trial.lease_until - now.now, 0.0))
-        lines.append(f"running: trial {trial.number} by {shown(trial.worker)}, lease {left}")
-    if len(now.running) > MOST_SHOWN:
-        lines.append(f"running: {len(now.running) - MOST_SHOWN:,} more")
+    lines += [f"running: {line}" for line in _running(now)]
+    lines += [f"last failure: {shown(now.last_failure)}"] if now.last_failure else []
     lines += [f"finding: {shown(one)}" for one in now.findings]
     return "\n".join(lines)
+
+
+def _running(now: Any) -> list[str]:
+    """One line per running trial, or per worker where there are many."""
+    from surepath.study.lease import in_words
+
+    def lease(ends: list[float]) -> str:
+        return in_words(max(min(ends) - now.now, 0.0))
+
+    if len(now.running) <= MOST_SHOWN:
+        ends = [(trial.number, trial.worker, trial.lease_until) for trial in now.running]
+        return [f"trial {number} by {shown(worker)}, lease {lease([end])}" for number, worker, end in ends]
+    by_worker: dict[str, list[float]] = {}
+    for trial in now.running:
+        by_worker.setdefault(trial.worker, []).append(trial.lease_until)
+    lines = [f"{len(ends):,} by {shown(worker)}, lease {lease(ends)}" for worker, ends in by_worker.items()]
+    if len(lines) > MOST_WORKERS:
+        more = sum(map(len, list(by_worker.values())[MOST_WORKERS:]))
+        lines[MOST_WORKERS:] = [f"{more:,} by {len(lines) - MOST_WORKERS:,} other workers"]
+    return lines

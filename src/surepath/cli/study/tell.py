@@ -11,7 +11,7 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Storage, load, note, scores
+from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Storage, late_rows, load, note, scores, trial_row
 
 WORDS = {
     "told": "recorded",
@@ -42,12 +42,25 @@ def tell(
 
 
 def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
+    from surepath.study.states import PARTIAL
+    from surepath.study.whole_scores import missing, with_known
+
+    rewards = with_known(found.mdp, trial_row(found, number).path, rewards)
     answer = found.tell(number, rewards)
+    kept = next(iter(late_rows(found, [number])), None)
+    row = kept or trial_row(found, number)
     if as_json:
-        print_json({"number": number, "answer": answer, "done": found.done})
+        facts = {"number": number, "answer": answer, "state": row.state, "done": found.done}
+        print_json(facts if kept is None else {**facts, "kept_as": kept.number})
         return
-    words = {**WORDS, "late": "came after the lease had ended, kept as a new trial"}
-    typer.echo(f"trial {number}: {words[answer]}{_end(found)}")
+    words = WORDS[answer]
+    if kept is not None:
+        late = f"came after the lease had ended, kept as trial {kept.number}"
+        words = late if answer == "late" else f"its late result was kept as trial {kept.number} before, nothing changed"
+    if row.state == PARTIAL and answer != "repeated":
+        partial = f"as partial: {shown(missing(found.mdp, row.path, len(row.rewards)))}"
+        words = f"{words} {partial}"
+    typer.echo(f"trial {number}: {words}{_end(found)}")
 
 
 def _sheet(found: Any, path: Path, as_json: bool) -> None:
@@ -55,12 +68,16 @@ def _sheet(found: Any, path: Path, as_json: bool) -> None:
     from surepath.study.sheets import read_sheet, read_table
 
     sheet = read_sheet(found.mdp, read_table(path), path.name)
-    counts = Counter(found.tell_many(sheet.results))
+    answers = found.tell_many(sheet.results)
+    counts = Counter(answers)
     if as_json:
         rest = {answer: counts[answer] for answer in WORDS}
         print_json({**rest, "empty": sheet.empty, "done": found.done})
         return
     parts = [f"{counts[answer]:,} {words}" for answer, words in WORDS.items() if counts[answer]]
+    if counts["late"]:
+        late = [result.number for result, answer in zip(sheet.results, answers) if answer == "late"]
+        parts[-1] += f" ({_some([row.number for row in late_rows(found, late)])})"
     if sheet.empty:
         parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
     typer.echo(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found))

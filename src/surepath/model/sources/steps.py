@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import check_sigma, one_of, per_arc, suggest
 from surepath._numbers import is_whole
-from surepath._types import FloatArray, IntArray
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError, SettingError
 from surepath.model.mdp import MDP
 from surepath.model.plans import WHOLE, whole_label
@@ -98,7 +98,7 @@ def from_steps(
         stage_node=stage_node,
         node_state=np.concatenate(node_state),
         action=np.concatenate(action),
-        sigma=_noise(sigma, rows, arcs_of),
+        sigma=_silenced(_noise(sigma, rows, arcs_of), silent),
         reward_range=limits,
         known=np.where(silent, 0.0, np.nan) if silent.any() else None,
         state_labels=labels,
@@ -240,6 +240,11 @@ def _ahead(rows: list[Step], i: int, size: int) -> IntArray:
         goal += stride * (np.arange(options)[None, :] if j == i else digit[j][:, None])
         stride *= len(rows[j].options)
     return goal
+
+
+def _silenced(sigma: FloatArray | None, silent: BoolArray) -> FloatArray | None:
+    """Known scores have no noise, as in a problem file, so that the same problem comes back from one."""
+    return None if sigma is None else np.where(silent, 0.0, sigma)
 
 
 def _noise(sigma: Any, rows: list[Step], arcs_of: list[int]) -> FloatArray | None:

@@ -50,7 +50,8 @@ class MemoryStorage(Storage):
             found = self._books.get(record.name)
             if found is not None and found.record != record:
                 raise StudyError(
-                    f"a study {record.name!r} already exists here; load it, or create one under another name"
+                    f"a study {record.name!r} already exists here; go on with it (exist_ok=True, --exist-ok), "
+                    f"or create one under another name"
                 )
             if found is None:
                 self._books[record.name] = _Book(record)

@@ -172,4 +172,7 @@ def unknown_study(name: str, known: list[str]) -> StudyError:
 
 
 def _duplicate(name: str) -> StudyError:
-    return StudyError(f"a study {name!r} already exists here; load it, or create one under another name")
+    return StudyError(
+        f"a study {name!r} already exists here; go on with it (exist_ok=True, --exist-ok), "
+        f"or create one under another name"
+    )
