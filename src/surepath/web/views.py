@@ -11,12 +11,12 @@ import numpy as np
 from surepath.learners.failures import PATIENCE
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
+from surepath.plots.intervals import half_width
 from surepath.study.fold import Fold
 from surepath.study.states import RUNNING, SCORED, STATES, WAITING
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
-from surepath.web.picture import half_width
 from surepath.web.plain import plain, rounded
 
 SCANNED = 20_000  # trials that one request with a filter looks at
