@@ -46,8 +46,8 @@ def example(noise: str) -> tuple[Study, dict[str, Any]]:
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_example_holds_by_itself_by_its_log_and_by_an_export(noise: str, tmp_path: Path) -> None:
     study, content = example(noise)
-    for more in ({}, {"storage": study.storage}):
-        verdict = verify(content, **more)
+    for storage in (None, study.storage):
+        verdict = verify(content, storage)
         assert verdict.answer == "yes", verdict
         assert "the bound was computed again: the scores" in verdict.notes[-1]
     for name in ("log.csv", "log.jsonl"):
