@@ -31,7 +31,7 @@ class Known:
         active: Arcs that may still be on a best path, bool [N].
         epsilon, delta: What is asked for.
         gap: Proven distance of the plan from the best; infinite while nothing is proven.
-        learner: What has seen all this; None for a certificate of a learner that cannot be rebuilt from its sums.
+        learner: What has seen all this; None where a certificate says it.
     """
 
     mdp: MDP
