@@ -17,6 +17,7 @@ from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
 from surepath.learners.challenger.sampling import (
+    BESIDE,
     BY_COVERAGE,
     BY_DIAMETER,
     BY_GUARD,
@@ -79,12 +80,16 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
 
 
 @folded_kernel
-def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
+def again(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """Choose one more path for another worker from the same marks; the last one, in work.path, is now pending."""
     for h in range(len(work.path)):
         e = work.path[h]
         n = seen.visits[e] + seen.pending[e]
         work.mark[e] *= (n - 1.0) / n if n > 1 else 1.0
+    for e in range(len(work.mark)):  # what many plays under way will tell by themselves leaves the rest to be learned
+        if seen.alive[e] and not pairs.is_known[e]:
+            n = seen.visits[e] + seen.pending[e]
+            work.mark[e] = max(work.mark[e], BESIDE * work.variance[e] / n)
     heaviest(graph, seen, work.mark, work.ahead, work.path)
 
 
@@ -126,7 +131,7 @@ def act(
     `limit` is 1, and returns the constant of `challenge`.
     """
     if task == tasks.AGAIN:
-        again(graph, seen, work)
+        again(graph, pairs, seen, work)
         return 0.0
     if task == tasks.TELL:
         guarding = turn(graph, pairs, seen, work) == FLOW

@@ -34,20 +34,32 @@ FREE, EVEN, FLOW = range(3)  # whose turn it is
 BEGIN, END = 0.5, 2.0  # of the planned trials: where the guard begins, and where it begins to follow the flow
 MEMORY = 0.5  # what a challenger counts for in the next plan
 FORGOTTEN = 1e-3  # below this it no longer counts
+BESIDE = 0.25  # what any other arc counts for beside plays under way
 
 
 @inner_kernel
 def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
-    """A path through as many unvisited arcs as possible into work.path; False when every arc has been visited."""
-    missing = False
+    """Choose a path through as many unvisited arcs as possible; False when every arc has been visited.
+
+    An arc that is already on its way to a worker counts by its plays, those under way included: beside it other arcs
+    are worth a visit too.
+    """
+    missing, busy = False, False
     for e in range(len(seen.alive)):
-        fresh = seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e]
-        # An unvisited arc that is already on its way to a worker counts for little, but is better than nothing.
-        work.mark[e] = (1.0 if seen.pending[e] == 0 else 1e-6 / seen.pending[e]) if fresh else 0.0
-        missing = missing or fresh
-    if missing:
-        heaviest(graph, seen, work.mark, work.ahead, work.path)
-    return missing
+        missing = missing or (seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e])
+        busy = busy or seen.pending[e] > 0
+    if not missing:
+        return False
+    for e in range(len(seen.alive)):
+        plays = seen.visits[e] + seen.pending[e]
+        work.mark[e] = 0.0
+        if seen.alive[e] and not pairs.is_known[e]:
+            if plays == 0:
+                work.mark[e] = 1.0
+            elif busy:
+                work.mark[e] = 0.5 / (len(work.path) * plays)
+    heaviest(graph, seen, work.mark, work.ahead, work.path)
+    return True
 
 
 @inner_kernel
@@ -92,7 +104,7 @@ def is_crowded(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> boo
             if seen.alive[e]:
                 most = max(most, work.extra[OWN, pairs.ties, e] + ahead[target[e]])
         ahead[i] = most
-    return ahead[0] > pairs.crowd
+    return bool(ahead[0] > pairs.crowd)
 
 
 @inner_kernel
