@@ -92,7 +92,7 @@ def is_crowded(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> boo
             if seen.alive[e]:
                 most = max(most, work.extra[OWN, pairs.ties, e] + ahead[target[e]])
         ahead[i] = most
-    return ahead[0] > pairs.crowd
+    return bool(ahead[0] > pairs.crowd)
 
 
 @inner_kernel
