@@ -38,6 +38,8 @@ def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tu
     if name == "Challenger":
         return _challenger(mdp, settings)
     if name in ("EPRL", "BPIUCRL", "Uniform"):
+        if settings.get("widths") == "bernstein" and settings.get("preset", "theory") == "theory":
+            return None, f"learned noise does not follow from sums per option; {ONLY_REPLAY}"
         if settings.get("widths") not in WIDTHS or settings.get("preset", "theory") != "theory":
             return (
                 None,
