@@ -55,7 +55,7 @@ def log_process(s: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, F
 def interval_table(budget: float) -> FloatArray:
     """Make the table for B = budget; nobody may write into it.
 
-    Newton's method: log M is convex and rises with S, so every step from the left ends on the right of Sbar.
+    Newton's method: how far s still is from Sbar only makes the lines a little higher.
     """
     v = FIRST_V * np.expm1(np.log(V_RATIO) * np.arange(V_POINTS))
     s = np.sqrt(2.0 * (v + SCALES[-1]) * budget) + 2.0 * budget
@@ -63,7 +63,7 @@ def interval_table(budget: float) -> FloatArray:
         value, rise, _ = log_process(s, v)
         step = (budget - value) / rise
         s = s + step
-        if np.abs(step).max() < 1e-9 * s.min():
+        if np.abs(step / s).max() < 1e-4:
             break
     value, rise, fall = log_process(s, v)
     slope = fall / rise
