@@ -195,6 +195,7 @@ def test_bad_usage(here: Path, words: list[str], message: str) -> None:
         (["tell", "1", "0.5", "0.5", "0.5"], RewardError),
         (["tell", "1", "mod=0.5"], RewardError),
         (["tell", "99999999999", "0.5"], StudyError),
+        (["tell", "9" * 30, "0.5"], SettingError),
         (["ask", "--n", "999999999"], SettingError),
         (["tighten", "nan"], SettingError),
         (["tell", "absent.csv"], SurepathError),

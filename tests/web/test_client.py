@@ -72,7 +72,7 @@ def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
     for study in twins:
         rng = np.random.default_rng(1)
         study.enqueue({"chunk": "256", "retriever": "bm25", "answer": "small"})
-        study.fail(study.ask(), [0.3])
+        study.fail(study.ask(), [0.3], "spilled")
         study.cancel(study.ask())
         while not study.done:
             trial = study.ask()
@@ -81,6 +81,7 @@ def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
     assert remote.best_plan == local.best_plan
     assert remote.certified_gap == local.certified_gap
     assert (remote.epsilon, remote.delta, len(remote)) == (local.epsilon, local.delta, len(local))
+    assert local.status().last_failure == "trial 1: spilled"
     assert replace(remote.status(), storage="memory", now=0.0) == replace(local.status(), now=0.0)
     assert remote.digest == local.digest
     assert remote.explain() == local.explain()
@@ -222,6 +223,11 @@ def test_a_long_import_goes_in_several_requests(site: Site, monkeypatch: pytest.
     with pytest.raises(RewardError):
         remote.import_trials([*results, ([0, 2, 8], [float("nan")])])
     assert len(local) == 100
+    with pytest.raises(StudyError, match="in the log already, from an earlier import"):
+        remote.import_trials(results)
+    assert len(local) == 100
+    assert remote.import_trials(results, again=True) == 100
+    assert len(local) == 200
 
 
 def test_the_progress_line_and_the_watch_work_over_http(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

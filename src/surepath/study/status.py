@@ -102,12 +102,12 @@ def read_status(study: Study) -> Status:
             workers=tuple(sorted({trial.worker for trial in running})),
             findings=tuple(str(finding.message) for finding in learner.findings()),
             now=now,
-            last_failure=study._read(_last_failure) if states[FAILED] + states[PARTIAL] else "",
+            last_failure=study._read(last_failure) if states[FAILED] + states[PARTIAL] else "",
         )
 
 
-def _last_failure(log: Reading) -> str:
-    """Look for a reason among the latest trials only: the cost must not grow with the history."""
+def last_failure(log: Reading) -> str:
+    """Name the trial that failed last, with its reason; only the latest are looked at, so that the cost stays small."""
     rows = log.trials(max(log.last_number() - LATEST + 1, 1), LATEST)
     failed = [row for row in rows if row.state in (FAILED, PARTIAL) and row.note and row.source != IMPORTED]
     if not failed:

@@ -374,8 +374,9 @@ class Study:
         Args:
             function: Gets the plan {step: option}; returns its rewards (H numbers, or {step: reward}), or yields them
                 step by step. An exception makes it a failed trial with the rewards yielded so far. A result that is no
-                reward (NaN, text, outside the declared range) ends the run with an error. With on_failure="worst" it
-                must be a generator, so that the step that failed is known.
+                reward (NaN, text, outside the declared range), or one without a reward for every step whose reward is
+                not known anyway, ends the run with an error. With on_failure="worst" it must be a generator, so that
+                the step that failed is known.
             n_jobs: Trials that run at the same time, each in a thread; 1 runs them in this thread.
             n_trials: Run at most so many.
             timeout: Begin no trial after this time: seconds, "2h".

@@ -99,6 +99,7 @@ class RemoteView:
             ),
             workers=tuple(one["worker"] for one in found["workers"]),
             findings=tuple(found["findings"]),
+            last_failure=found["last_failure"],
             **{name: found[name] for name in same},
         )
 

@@ -13,7 +13,8 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 from surepath.plots.intervals import half_width
 from surepath.study.fold import Fold
-from surepath.study.states import RUNNING, SCORED, STATES, WAITING
+from surepath.study.states import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING
+from surepath.study.status import last_failure
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
@@ -65,6 +66,9 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "lease": study.options.lease,
             "sentence": sentence(study.mdp, learner, fold.prefix, gap),
             "findings": [finding.message for finding in learner.findings()],
+            "last_failure": last_failure(log)
+            if any(fold.tally.states[n] + ahead[n] for n in (FAILED, PARTIAL))
+            else "",
             "warnings": warnings(study.mdp, fold),
             "running": [trial(study.mdp, row) for row in running[:MOST_LISTED]],
             "workers": workers(running, log.now()),

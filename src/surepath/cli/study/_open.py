@@ -40,7 +40,9 @@ def load(storage: str, name: str | None) -> Study:
 def trial_row(found: Study, number: int) -> TrialRow:
     """Read one trial."""
     from surepath.errors import StudyError
+    from surepath.study.study import trial_number
 
+    number = trial_number(number)
     found.sync()
     row = found._read(lambda log: log.trial(number))
     if row is None:
