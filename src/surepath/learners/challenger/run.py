@@ -14,7 +14,7 @@ from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
+from surepath.learners.challenger.bound import challenge, refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
@@ -32,6 +32,7 @@ from surepath.learners.challenger.sampling import (
     weigh,
 )
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
+from surepath.learners.challenger.thrift import choose
 
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
@@ -74,18 +75,18 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
     else:
         rule = pairs.sampling if pairs.sampling == BY_COVERAGE else BY_DIAMETER
         weigh(graph, pairs, seen, work, np.int64(rule))
-    heaviest(graph, seen, work.mark, work.ahead, work.path)
+    choose(graph, pairs, seen, work, np.int64(1 if whose == FREE else 0))
     return False
 
 
 @folded_kernel
-def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
+def again(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """Choose one more path for another worker from the same marks; the last one, in work.path, is now pending."""
     for h in range(len(work.path)):
         e = work.path[h]
         n = seen.visits[e] + seen.pending[e]
         work.mark[e] *= (n - 1.0) / n if n > 1 else 1.0
-    heaviest(graph, seen, work.mark, work.ahead, work.path)
+    choose(graph, pairs, seen, work, np.int64(1))
 
 
 @folded_kernel
@@ -126,7 +127,7 @@ def act(
     `limit` is 1, and returns the constant of `challenge`.
     """
     if task == tasks.AGAIN:
-        again(graph, seen, work)
+        again(graph, pairs, seen, work)
         return 0.0
     if task == tasks.TELL:
         guarding = turn(pairs, seen.memo[at.EPISODES]) == FLOW

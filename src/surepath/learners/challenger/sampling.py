@@ -12,6 +12,8 @@ guarded       Separating, with a guard: once half of the trials planned for ties
               to the optimal design), and from twice those trials on it follows the flow of that design, whatever is
               seen. That bounds the number of trials (docs, "Challenger: the theorem"). Where plans differ clearly the
               learner has stopped before the guard begins.
+thrifty       Guarded, and in the trials that are not the guard's the path that tells most per unit of its price
+              (`thrift.py`); the default where plans have different prices.
 
 Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
 """
@@ -22,11 +24,12 @@ import numpy as np
 
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
-from surepath.learners.challenger.bound import heaviest, trace
+from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
+from surepath.learners.challenger.thrift import choose
 
-SAMPLING = ("separating", "max-diameter", "coverage", "guarded")
+SAMPLING = ("separating", "max-diameter", "coverage", "guarded", "thrifty")
 BY_SEPARATION, BY_DIAMETER, BY_COVERAGE, BY_GUARD = range(4)
 FREE, EVEN, FLOW = range(3)  # whose turn it is
 BEGIN, END = 0.5, 2.0  # of the planned trials: where the guard begins, and where it begins to follow the flow
@@ -44,7 +47,7 @@ def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
         work.mark[e] = (1.0 if seen.pending[e] == 0 else 1e-6 / seen.pending[e]) if fresh else 0.0
         missing = missing or fresh
     if missing:
-        heaviest(graph, seen, work.mark, work.ahead, work.path)
+        choose(graph, pairs, seen, work, np.int64(1))
     return missing
 
 

@@ -50,6 +50,7 @@ class Pairs(NamedTuple):
     size: Size  # where one sigma of all arcs is unknown; the array sigma is then 1, and all widths are in its unit
     flow: FloatArray  # [N] part of the trials through each arc, as planned for ties
     planned: float  # trials planned for ties; infinite where there is no such plan
+    price: FloatArray  # [N] price of each arc for the sampling; empty where it does not look at prices
     sampling: int  # index of the sampling rule
     repeat: float  # share of the least visits for which a path is played again in a run
     patience: float  # share by which the episodes grow between two full checks

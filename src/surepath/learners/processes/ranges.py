@@ -70,5 +70,7 @@ def ranges_of(mdp: MDP, noise: str) -> Ranges:
     low, span = np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)
     if mdp.reward_range is not None:
         least, most = mdp.reward_range if mdp.sign > 0 else (-mdp.reward_range[1], -mdp.reward_range[0])
+        if mdp.charge is not None:
+            least, most = least - mdp.charge, most - mdp.charge
         low[learns], span[learns] = least[learns], (most - least)[learns]
     return Ranges(learns, low, span)
