@@ -8,8 +8,10 @@ import pytest
 from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate
 from surepath.kernels.arrays import graph_of
 from surepath.kernels.flow.design import design_flow
+from surepath.learners.challenger import state as at
 from surepath.learners.challenger.sampling import EVEN, FLOW, FREE, turn
-from surepath.learners.challenger.ties import most_trials, planned_shares
+from surepath.learners.challenger.ties import CROWD, most_trials, pair_need, planned_shares
+from tests.naive.paths import all_paths
 
 
 def some_mdp(rng: np.random.Generator) -> MDP:
@@ -22,6 +24,27 @@ def flat(stages: int, actions: int, sigma: float = 1.0) -> Instance:
     """Every plan is as good as every other."""
     mdp = MDP.from_arrays(np.zeros((stages, 1, actions), dtype=int))
     return Instance(mdp, Gaussian(np.zeros(mdp.n_arcs), sigma))
+
+
+def fan(plans: int, stages: int) -> MDP:
+    """A choice at the start, and then a chain for each option."""
+    rows = [(0, "start", f"{i}", f"{i}") for i in range(plans)]
+    rows += [(h, f"{i}", "on", f"{i}") for h in range(1, stages) for i in range(plans)]
+    return MDP.from_edges(rows)
+
+
+def most_logarithms(learner: Challenger) -> float:
+    """The largest sum of log(1 + n/c) along a path, by listing all paths that are left."""
+    logs, alive = np.log1p(learner.visits / learner.pairs.c[at.OWN, learner.pairs.ties]), learner._seen.alive
+    return max(float(logs[list(path)].sum()) for path in all_paths(learner.mdp) if alive[list(path)].all())
+
+
+def whose_turn(learner: Challenger, limit: float) -> int:
+    """Whose turn the next trial is, by the definition."""
+    planned, t, covered = learner.pairs.planned, learner.episodes, learner.episodes >= learner.mdp.n_arcs
+    if covered and most_logarithms(learner) > limit:
+        return FLOW
+    return FREE if t < planned / 2 or t % 2 == 0 else FLOW if covered and t >= 2 * planned else EVEN
 
 
 @pytest.mark.parametrize(
@@ -71,41 +94,51 @@ def test_noise_that_differs_shifts_the_plan() -> None:
 
 def test_the_guard_takes_every_second_trial_and_follows_the_flow_at_last() -> None:
     learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0)
-    planned = learner.pairs.planned
-    of = getattr(turn, "py_func", turn)
+    planned, of = learner.pairs.planned, getattr(turn, "py_func", turn)
+
+    def after(learner: Challenger, episodes: int) -> int:
+        seen = learner._seen._replace(memo=np.full(at.N_MEMO, float(episodes)))
+        return int(of(graph_of(learner.mdp), learner.pairs, seen, learner._work))
+
     even = 2 * int(0.4 * planned)
-    odd = even + 1
-    assert of(learner.pairs, 3.0) == FREE
-    assert of(learner.pairs, float(even)) == FREE
-    assert of(learner.pairs, float(odd)) == EVEN
-    assert of(learner.pairs, float(2 * int(planned) + 3)) == FLOW
+    assert after(learner, 3) == FREE
+    assert after(learner, even) == FREE
+    assert after(learner, even + 1) == EVEN
+    assert after(learner, 2 * int(planned) + 3) == FLOW
     free = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, sampling="separating")
-    assert of(free.pairs, float(odd)) == FREE
+    assert after(free, even + 1) == FREE
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int) -> None:
     """On its own turns the guard plays; on all others somebody plays one and the same path for ever."""
     rng = np.random.default_rng(seed)
-    mdp = some_mdp(rng) if seed else flat(3, 2).mdp
-    sigma, epsilon = 0.5, 0.4 * np.sqrt(mdp.horizon)
+    mdp = some_mdp(rng) if seed % 3 else (flat(3, 2).mdp if seed else fan(30, 30))
+    arcs, horizon = mdp.n_arcs, mdp.horizon
+    sigma, epsilon = 0.5, (0.4 if seed else 0.9) * np.sqrt(horizon)
     bound = Challenger(mdp, epsilon, 0.1, sigma).bound
     shifted = {**bound["entries"][-1], "weight": 1.0}
     learner = Challenger(mdp, epsilon, 0.1, sigma, bound={**bound, "entries": [shifted]}, patience=0.0)
-    most = most_trials(mdp, shifted, 0.1, sampled=1.0)
+    limit = CROWD * pair_need(mdp, 0.1, 1.0, shifted["steadiness"])
+    most, steady, planned = most_trials(mdp, shifted, 0.1, sampled=1.0), shifted["steadiness"], shifted["trials"]
     stubborn, means = learner.ask(), rng.random(mdp.n_arcs)
-    of = getattr(turn, "py_func", turn)
-    flowing = 0
+    flowing, crowded = 0, False
     while not learner.stopped and learner.episodes <= most:
-        whose = of(learner.pairs, float(learner.episodes))
+        whose = whose_turn(learner, limit)
         path = learner.ask() if whose == FLOW or (learner.visits == 0).any() else stubborn
         flowing += whose == FLOW
+        crowded = crowded or (whose == FLOW and learner.episodes < 2 * planned)
         learner.tell(path, means[path] + sigma * rng.standard_normal(len(path)))
+        assert learner._seen.guarded[: int(mdp.first[1])].sum() == flowing
+        last, after = arcs**2 / (steady * planned * horizon), learner.episodes / (steady * planned)
+        after += 2 * last
+        assert most_logarithms(learner) <= limit + horizon * (np.log1p(last) + np.log1p(after)) + 1e-9
     assert learner.stopped
     assert flowing > 0
-    guarded, plays = learner._seen.guarded, learner._seen.guarded[: int(mdp.first[1])].sum()
-    assert (guarded >= plays * learner.pairs.flow - mdp.n_arcs).all()
-    assert np.abs(guarded - plays * learner.pairs.flow).max() < 1 + mdp.horizon
+    assert crowded == (seed == 0)
+    guarded = learner._seen.guarded
+    assert (guarded >= flowing * learner.pairs.flow - mdp.n_arcs).all()
+    assert np.abs(guarded - flowing * learner.pairs.flow).max() < 1 + mdp.horizon
 
 
 def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:

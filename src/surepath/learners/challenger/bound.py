@@ -138,15 +138,15 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
 
 
 @inner_kernel
-def heaviest(graph: Graph, seen: Evidence, weight: FloatArray, ahead: FloatArray, path: IntArray) -> float:
-    """The path of largest weight over the arcs that are left, the lowest arc where two tie; returns its weight."""
+def heaviest(graph: Graph, mask: BoolArray, weight: FloatArray, ahead: FloatArray, path: IntArray) -> float:
+    """The path of largest weight over the arcs of a mask, the lowest arc where two tie; returns its weight."""
     first, target = graph.first, graph.target
     sink = len(first) - 1
     ahead[sink] = 0.0
     for i in range(sink - 1, -1, -1):
         best = -np.inf
         for e in range(first[i], first[i + 1]):
-            if seen.alive[e]:
+            if mask[e]:
                 x = weight[e] + ahead[target[e]]
                 if x > best:
                     best = x
@@ -155,7 +155,7 @@ def heaviest(graph: Graph, seen: Evidence, weight: FloatArray, ahead: FloatArray
     for h in range(len(path)):
         best, chosen = -np.inf, -1
         for e in range(first[node], first[node + 1]):
-            if seen.alive[e]:
+            if mask[e]:
                 x = weight[e] + ahead[target[e]]
                 if chosen < 0 or x > best:
                     best, chosen = x, e
@@ -185,7 +185,7 @@ def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> 
         for e in range(start, stop):
             work.weight[e] = work.mean[e] - high
         total += high - low
-    heaviest(graph, seen, work.weight, work.ahead, work.incumbent)
+    heaviest(graph, seen.alive, work.weight, work.ahead, work.incumbent)
     for h in range(horizon):
         work.on[work.incumbent[h]] = True
     work.slack[0] = 2.0 * ROUNDING * (horizon + 4) * total

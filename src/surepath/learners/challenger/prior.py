@@ -27,7 +27,7 @@ from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.state import Pairs
 from surepath.learners.challenger.thrift import prices_of
-from surepath.learners.challenger.ties import planned_shares
+from surepath.learners.challenger.ties import crowd_limits, planned_shares
 from surepath.learners.processes.gaussian_size import size_of
 from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded
 from surepath.learners.processes.ranges import ranges_of
@@ -117,7 +117,7 @@ def pairs_of(
         scale[~learning] *= -1.0  # held beside the others
         c[:, learning] = np.where(ranges.learns, rounded(c[:, learning]), VISITS_PER_SQUARE * c[:, learning])
     before, after = choices(mdp)
-    flow, planned = np.zeros(mdp.n_arcs), np.inf
+    flow, planned, ties = np.zeros(mdp.n_arcs), np.inf, -1
     tilt, plan = np.zeros(c.shape[1:]), np.ones((len(entries), 2))
     for j in np.flatnonzero(kind == at.SHIFTED):
         entry = entries[j]
@@ -125,7 +125,8 @@ def pairs_of(
         c[:, j] = entry["steadiness"] * visits
         tilt[j] = sigma / (entry["slope"] * visits)
         scale[j], plan[j] = np.inf, (entry["slope"], entry["steadiness"])
-        flow, planned = visits / entry["trials"], entry["trials"]
+        flow, planned, ties = visits / entry["trials"], entry["trials"], int(j)
+    crowd, crowd_from = crowd_limits(mdp, entries[ties], delta, flow) if ties >= 0 else (np.inf, np.inf)
     arcs = max(1, int((~mdp.is_known).sum()))
     return Pairs(
         sigma=sigma.copy(),
@@ -148,6 +149,9 @@ def pairs_of(
         size=size_of(spare * delta if unknown else None),
         flow=flow,
         planned=planned,
+        ties=ties,
+        crowd=crowd,
+        crowd_from=crowd_from,
         price=prices_of(mdp, thrifty),
         sampling=sampling,
         repeat=repeat,

@@ -60,7 +60,7 @@ def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: flo
         for e in range(len(seen.alive)):
             work.live[e] = seen.alive[e]
             work.cleared[e] = False
-    whose = turn(pairs, t)
+    whose = turn(graph, pairs, seen, work)
     if whose != FREE:
         weigh(graph, pairs, seen, work, np.int64(BY_GUARD))
         if whose == FLOW:
@@ -130,7 +130,7 @@ def act(
         again(graph, pairs, seen, work)
         return 0.0
     if task == tasks.TELL:
-        guarding = turn(pairs, seen.memo[at.EPISODES]) == FLOW
+        guarding = turn(graph, pairs, seen, work) == FLOW
         for h in range(limit):
             e = work.path[h]
             if pairs.is_known[e]:
@@ -163,7 +163,7 @@ def act(
             return DONE
         if task == tasks.PLAN or memo[at.EPISODES] >= limit:
             return CUT
-        guarding = turn(pairs, memo[at.EPISODES]) == FLOW
+        guarding = turn(graph, pairs, seen, work) == FLOW
         many = 1 if guarding else plays(pairs, seen, work, pairs.repeat)
         count = min(many, limit - int(memo[at.EPISODES]))
         for _ in range(count):

@@ -10,10 +10,11 @@ coverage      The path through most arcs that have the fewest visits.
 guarded       Separating, with a guard: once half of the trials planned for ties have been made, every second trial
               evens out what is known (the path of largest sum of sigma^2 / n over the arcs that are left, which leads
               to the optimal design), and from twice those trials on it follows the flow of that design, whatever is
-              seen. That bounds the number of trials (docs, "Challenger: the theorem"). Where plans differ clearly the
-              learner has stopped before the guard begins.
-thrifty       Guarded, and in the trials that are not the guard's the path that tells most per unit of its price
-              (`thrift.py`); the default where plans have different prices.
+              seen. Should the visits of some path lie so far above the plan that their logarithms cost too much, all
+              trials follow the flow from then on. That bounds the number of trials (docs, "Challenger: the theorem").
+              Where plans differ clearly the learner has stopped before the guard begins.
+thrifty       Guarded, and in the trials that are not the guard's a path that tells much for its price (`thrift.py`); the
+              default where plans have different prices.
 
 Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
 """
@@ -23,10 +24,11 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
+from surepath.kernels.jit import Whole, inner_kernel
+from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
-from surepath.learners.challenger.state import Evidence, Pairs, Scratch
+from surepath.learners.challenger.state import OWN, Evidence, Pairs, Scratch
 from surepath.learners.challenger.thrift import choose
 
 SAMPLING = ("separating", "max-diameter", "coverage", "guarded", "thrifty")
@@ -81,12 +83,32 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     return left(work) == 0
 
 
-@hot_kernel
-def turn(pairs: Pairs, episodes: float) -> int:
+@inner_kernel
+def is_crowded(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
+    """Whether some path has so many more visits than planned that the logarithms of its widths cost too much."""
+    first, target, ahead = graph.first, graph.target, work.ahead
+    sink = len(first) - 1
+    ahead[sink] = 0.0
+    for i in range(sink - 1, -1, -1):
+        most = -np.inf
+        for e in range(first[i], first[i + 1]):
+            if seen.alive[e]:
+                most = max(most, work.extra[OWN, pairs.ties, e] + ahead[target[e]])
+        ahead[i] = most
+    return ahead[0] > pairs.crowd
+
+
+@inner_kernel
+def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     """Whose turn the next trial is."""
-    if pairs.sampling != BY_GUARD or episodes < BEGIN * pairs.planned or int(episodes) % 2 == 0:
+    episodes, covered = seen.memo[at.EPISODES], seen.memo[at.EPISODES] >= len(seen.alive)
+    if pairs.sampling != BY_GUARD:
         return FREE
-    return EVEN if episodes < END * pairs.planned else FLOW
+    if covered and episodes >= pairs.crowd_from and is_crowded(graph, pairs, seen, work):
+        return FLOW
+    if episodes < BEGIN * pairs.planned or int(episodes) % 2 == 0:
+        return FREE
+    return FLOW if covered and episodes >= END * pairs.planned else EVEN
 
 
 @inner_kernel

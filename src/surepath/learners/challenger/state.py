@@ -50,6 +50,9 @@ class Pairs(NamedTuple):
     size: Size  # where one sigma of all arcs is unknown; the array sigma is then 1, and all widths are in its unit
     flow: FloatArray  # [N] part of the trials through each arc, as planned for ties
     planned: float  # trials planned for ties; infinite where there is no such plan
+    ties: int  # the entry for ties; -1 where there is none
+    crowd: float  # sum of 1/2 log(1 + n/c) along a path, c of that entry, above which the guard takes every trial
+    crowd_from: float  # trials before which no path can have that much
     price: FloatArray  # [N] price of each arc for the sampling; empty where it does not look at prices
     sampling: int  # index of the sampling rule
     repeat: float  # share of the least visits for which a path is played again in a run

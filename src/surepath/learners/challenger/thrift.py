@@ -1,16 +1,19 @@
-"""Sampling that spends less: among all paths, the one that tells most per unit of its price.
+"""Sampling that spends less: among all paths, one that tells much for its price.
 
-A play of a path lowers sigma^2 / n of each of its arcs by about sigma^2 / n^2. So a path is worth the sum of its marks
-(which hold sigma^2 / n) divided by n, and the path that maximises
+The separating rule plays the path with the largest sum of marks, which hold sigma^2 / n. Here the path that maximises
 
-    sum of mark / n over its arcs, divided by its price
+    (sum of marks over its arcs) / sqrt(price of the path)
 
-is played. With this rule two plans of prices p and q that share nothing are played in the ratio sqrt(q) : sqrt(p),
-which proves a difference between them for the least money. A ratio of two sums over a path is maximised by Dinkelbach's
-iteration: find the path of largest (worth - rate * price), set the rate to that path's own ratio, and stop when no path
-has more. The rate rises in every round and the number of rounds is small.
+is looked for. Two plans of prices p and q that share nothing are then played in the ratio sqrt(q) : sqrt(p): of all
+ratios the one that brings sigma^2 / n + sigma^2 / m to a given size for the least money (minimise p n + q m). Arcs that
+were ruled out may fill a path in: they tell nothing, and where one is cheaper than what is left, every play is.
 
-Where nothing costs anything, `price` is empty and the heaviest path is played, as ever.
+With W the sum of marks and P the price of the path in hand, the root lies below its tangent there, so a path with
+
+    marks - W / (2 P) * price > W / 2
+
+has a larger ratio. The path of largest such sum is found by one pass; when it is no better, the search is over. The
+ratio rises in every round. Where all paths have one price, the heaviest path is played, as without prices.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
-ROUNDS = 30  # of Dinkelbach's iteration, which needs about five
+ROUNDS = 30  # of the search, which needs about five
 LEAST = 0.01  # of the mean cost: what an arc counts for at least, so that what is free does not crowd out the rest
 
 
@@ -44,25 +47,19 @@ def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
     return np.asarray(mdp.cost + LEAST * float(mdp.cost.mean()))
 
 
-A, B = 0.0, 0.5
-
-
 @inner_kernel
 def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: Whole) -> None:
-    """Put the path to play into work.path: the heaviest by its marks, or the one of most worth for its price."""
-    heaviest(graph, seen, work.mark, work.ahead, work.path)
-    rounds = ROUNDS if thrifty == 1 and len(pairs.price) > 0 else 0
-    rate = 0.0
-    for _ in range(rounds):
+    """Put the path to play into work.path: the heaviest by its marks, or one that has much of them for its price."""
+    heaviest(graph, seen.alive, work.mark, work.ahead, work.path)
+    best = 0.0  # the largest ratio so far, squared
+    for _ in range(ROUNDS if thrifty == 1 and len(pairs.price) > 0 else 0):
         worth, price = 0.0, 0.0
         for h in range(len(work.path)):
-            e = work.path[h]
-            worth += work.mark[e] / max(1, seen.visits[e] + seen.pending[e]) ** A
-            price += pairs.price[e]
-        if not worth > rate * price**B * (1.0 + 1e-12):
+            worth += work.mark[work.path[h]]
+            price += pairs.price[work.path[h]]
+        if not worth * worth > best * price * (1.0 + 1e-12):
             break
-        rate = worth / price**B
+        best = worth * worth / price
         for e in range(len(work.mark)):
-            own = work.mark[e] / max(1, seen.visits[e] + seen.pending[e]) ** A
-            work.weight[e] = own - rate * B * price ** (B - 1.0) * pairs.price[e]
-        heaviest(graph, seen, work.weight, work.ahead, work.path)
+            work.weight[e] = work.mark[e] - 0.5 * worth / price * pairs.price[e]
+        heaviest(graph, seen.open, work.weight, work.ahead, work.path)

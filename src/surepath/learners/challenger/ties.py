@@ -29,14 +29,14 @@ FLOWS = ("design", "even")
 MOST_DESIGNED = 5000  # arcs; on larger graphs the optimal flow takes too long, and evenly picked actions must do
 FLOOR = 1e-6  # of the largest variance: what an arc without noise counts for in the design
 DIGITS = 9  # of the flow: what two machines agree on
+CROWD = 4.0  # of L: the logarithms of a pair above which every trial is the guard's
 
 
 def ties_entry(
     mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, weight: float, steadiness: float
 ) -> dict[str, Any]:
     """Plan the entry for an epsilon above 0."""
-    wrong = mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths))
-    need = wrong + np.log(1 / delta) + np.log(1 / weight) + mdp.horizon * np.log1p(1 / steadiness)
+    need = pair_need(mdp, delta, weight, steadiness)
     ratio = float(np.clip(sigma.max() / epsilon, 1e-9, 1e9))
     return {
         "kind": "shifted",
@@ -47,6 +47,24 @@ def ties_entry(
         "steadiness": steadiness,
         "flow": "design" if mdp.n_arcs <= MOST_DESIGNED else "even",
     }
+
+
+def pair_need(mdp: MDP, delta: float, weight: float, steadiness: float) -> float:
+    """L: what a pair pays in all when every arc has its planned visits."""
+    wrong = mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths))
+    return float(wrong + np.log(1 / delta) + np.log(1 / weight) + mdp.horizon * np.log1p(1 / steadiness))
+
+
+def crowd_limits(mdp: MDP, entry: dict[str, Any], delta: float, flow: FloatArray) -> tuple[float, float]:
+    """What 1/2 log(1 + n/c) may sum to along a path, and the trials before which it cannot be more.
+
+    Visits far beyond those planned make the logarithms of a pair large. While they are at most CROWD * L they cost no
+    more than a constant factor of the trials; above that the guard takes every trial. n is at most the trials t, so
+    each logarithm is at most log(1 + t / (steadiness * T * least share)).
+    """
+    limit = CROWD * pair_need(mdp, delta, entry["weight"], entry["steadiness"])
+    least = entry["steadiness"] * entry["trials"] * float(flow.min())
+    return limit / 2, float(least * np.expm1(min(limit / mdp.horizon, 600.0)))
 
 
 def planned_shares(mdp: MDP, sigma: FloatArray, flow: str) -> FloatArray:
@@ -91,12 +109,14 @@ def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 
         sampled: By which factor the trials grow between two full checks.
     """
     horizon, arcs, steady, planned = mdp.horizon, mdp.n_arcs, entry["steadiness"], entry["trials"]
-    wrong = mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths))
-    need = wrong + np.log(1 / delta) + np.log(1 / entry["weight"]) + horizon * np.log1p(1 / steady)
+    need = pair_need(mdp, delta, entry["weight"], steady)
     least = float(planned_shares(mdp, np.ones(arcs), entry["flow"]).min())
+    mean = arcs / horizon  # of 1 / share along every path
     trials = 2.0 * planned
     for _ in range(200):
-        logs = horizon * np.log1p(trials / planned * arcs / (steady * horizon))
-        part = (steady + 1) / 2 + logs / need
-        trials = 2 * (1 + part) * planned + 2 * arcs / least + 3
+        unchecked = np.log1p(trials / planned * mean / steady)
+        last, after = arcs * mean / (steady * planned), (trials + 2 * arcs * mean) / (steady * planned)
+        checked = CROWD * need / horizon + np.log1p(last) + np.log1p(after)
+        part = (steady + 1) / 2 + horizon / need * min(unchecked, checked)
+        trials = 2 * (1 + part) * planned + 2 * arcs / least + arcs + 3
     return float(sampled * trials + 1)
