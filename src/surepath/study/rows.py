@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from surepath.model.mdp import MDP
+from surepath.model.paths import best_path
 from surepath.study.states import WAITING
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
@@ -24,6 +27,11 @@ FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
 def steps(mdp: MDP) -> list[str]:
     """Name the steps, by number where they have no names."""
     return [str(step) for step in mdp.step_labels or range(mdp.horizon)]
+
+
+def plan_steps(mdp: MDP) -> list[str]:
+    """Name the steps of a plan as people think of it: also where the whole plan is one option, scored at its end."""
+    return [str(step) for step in mdp.plan(best_path(mdp, np.zeros(mdp.n_arcs)))]
 
 
 def plan_columns(mdp: MDP) -> list[str]:

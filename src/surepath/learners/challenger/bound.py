@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import FloatArray, IntArray
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
 from surepath.learners.challenger import state as at

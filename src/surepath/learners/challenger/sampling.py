@@ -13,8 +13,8 @@ guarded       Separating, with a guard: once half of the trials planned for ties
               seen. Should the visits of some path lie so far above the plan that their logarithms cost too much, all
               trials follow the flow from then on. That bounds the number of trials (docs, "Challenger: the theorem").
               Where plans differ clearly the learner has stopped before the guard begins.
-thrifty       Guarded, and in the trials that are not the guard's a path that tells much for its price (`thrift.py`); the
-              default where plans have different prices.
+thrifty       Guarded, and in the trials that are not the guard's a path that tells much for its price (`thrift.py`);
+              the default where plans have different prices.
 
 Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
 """
