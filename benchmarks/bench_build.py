@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.record import record
+
 # N, roughly -> (states, stages, actions)
 SIZES = {10_000: (55, 50, 4), 100_000: (270, 100, 4), 1_000_000: (2_750, 100, 4), 10_000_000: (27_700, 100, 4)}
 
@@ -57,6 +59,8 @@ def main() -> None:
             f"{arcs:>12,} {seconds:>9.4f} {1e9 * seconds / arcs:>10.1f} {row['bytes'] / arcs:>13.1f} "
             f"{row['process'] / 2**20:>12.0f} {row['process'] / 2**30:>9.2f}"
         )
+        record(f"time to build {arcs:,} arcs", seconds, "s")
+        record(f"memory of {arcs:,} arcs at the peak", row["bytes"] / arcs, "bytes an arc")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.record import record
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
 from surepath.kernels.arrays import reality_of
 from surepath.kernels.streams import single_source
@@ -106,6 +107,7 @@ def beside_cpp(rounds: int = 12) -> None:
     for name, (tau, own) in ours.items():
         same = "" if tau == theirs[name][0] else f"  (stopping times differ: {theirs[name][0]})"
         print(f"{name:>26}{tau:>10,}{own:>10.1f}{theirs[name][1]:>10.1f}{own / theirs[name][1]:>8.2f}{same}")
+        record(f"an episode over that of C++, {name}", own / theirs[name][1], "x")
 
 
 def beside_the_twin() -> None:
@@ -124,6 +126,7 @@ def beside_the_twin() -> None:
     print(
         f"\nnaive twin {1e6 * naive:,.0f} us an episode, ours with its draws {1e9 * ours:.0f} ns: {naive / ours:,.0f}x"
     )
+    record("an episode of the naive twin over ours", naive / ours, "x")
 
 
 def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> float:
@@ -164,6 +167,7 @@ def as_n_grows() -> None:
             row.append(1e6 * _later(instance, {"name": "EPRL", **spec}, cover // horizon, few))
         early = 1e6 * fused(instance, {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"}, few)
         print(f"{mdp.n_arcs:>9,}{row[0]:>20.2f}{row[1]:>18.2f}{row[2]:>18.2f}{row[3]:>14.2f}{early:>20.2f}")
+        record(f"an episode of max-diameter on {mdp.n_arcs:,} arcs", row[1], "us")
 
 
 def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -> float:
@@ -211,6 +215,7 @@ def over_workers(turns: int = 15) -> None:
                 if words:
                     theirs[workers].append(_at_once(words, workers))
     gain = min(ours[1]) / min(ours[2])
+    record("two workers over one", gain, "x")
     print(
         f"\ntwo workers: {gain:.2f}x ({runs} runs in {min(ours[1]):.2f} s and {min(ours[2]):.2f} s, the best of {turns}"
         f"; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})"
@@ -275,6 +280,8 @@ def compilation(turns: int = 3) -> None:
                 times.append(float(done.stdout))
     shown = ", ".join(f"{seconds:.1f}" for seconds in cold)
     print(f"first run, cold cache {min(cold):.1f} s of CPU (of {shown}), warm {min(warm):.2f} s")
+    record("first run, cold cache, CPU", min(cold), "s")
+    record("first run, warm cache, CPU", min(warm), "s")
 
 
 def main() -> None:

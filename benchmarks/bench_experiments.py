@@ -15,6 +15,8 @@ import tempfile
 import time
 from typing import Any
 
+from benchmarks.record import record
+
 SWEEP: dict[str, Any] = {
     "seed": 1,
     "deltas": [0.1],
@@ -71,6 +73,12 @@ def ratios_seconds(workers: int) -> tuple[float, float]:
     return long, timed(spec_of(**whole, runs=10, learners=others), workers)
 
 
+def line(name: str, value: float, unit: str, form: str, more: str = "") -> None:
+    """Print and record one figure."""
+    print(f"{name:<60} {value:>8{form}}{more}")
+    record(name, value, unit)
+
+
 def main() -> None:
     """Print the table."""
     cores = os.cpu_count() or 1
@@ -79,20 +87,20 @@ def main() -> None:
     alone, one, many = bare(spec), timed(spec, 1), timed(spec, cores)
     apart = timed(spec_of(learners=[{**BPI, "share": False}]), 1)
     shared = timed(spec_of(learners=[BPI]), 1)
-    print(f"{'an experiment of 800 runs over bare simulate, one thread':<60} {one / alone:>8.2f}")
-    print(f"{f'one thread over {cores}':<60} {one / many:>8.2f}")
-    print(f"{'a run per epsilon over one run for four':<60} {apart / shared:>8.2f}")
+    line("an experiment of 800 runs over bare simulate, one thread", one / alone, "x", ".2f")
+    line(f"one thread over {cores}", one / many, "x", ".2f")
+    line("a run per epsilon over one run for four", apart / shared, "x", ".2f")
     rows = {}
     for runs in (200, 2_000):
         command = [sys.executable, "-c", f"from benchmarks.bench_experiments import *; print(json.dumps(peak({runs})))"]
         rows[runs] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     growth = rows[2_000]["mib"] / rows[200]["mib"]
-    print(f"{'peak memory, 16,000 runs over 1,600':<60} {growth:>8.2f}   ({rows[2_000]['mib']:.0f} MiB)")
-    print(f"{'runs a second, 16,000 short runs with their rows':<60} {16_000 / rows[2_000]['seconds']:>8,.0f}")
+    line("peak memory, 16,000 runs over 1,600", growth, "x", ".2f", f"   ({rows[2_000]['mib']:.0f} MiB)")
+    line("runs a second, 16,000 short runs with their rows", 16_000 / rows[2_000]["seconds"], "", ",.0f")
     long, rest = ratios_seconds(cores)
     sweep = 10 * long + rest
-    print(f"{f'figure-ratios, 10 runs, {cores} cores, in seconds':<60} {sweep:>8.0f}")
-    print(f"{'the authors: 48 h on 32 processors, per processor':<60} {48 * 3600 * 32 / (sweep * cores):>8,.0f}")
+    line(f"figure-ratios, 10 runs, {cores} cores, in seconds", sweep, "s", ".0f")
+    line("the authors: 48 h on 32 processors, per processor", 48 * 3600 * 32 / (sweep * cores), "x", ",.0f")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from benchmarks.record import record
 from surepath import MDP, Gaussian, Instance
 from surepath.theory import characteristic_time, gaps
 
@@ -30,6 +31,7 @@ def main() -> None:
             times.append(time.perf_counter() - begun)
         n = instance.mdp.n_arcs
         print(f"{n:>16,}{min(times):>10.4f}{1e9 * min(times) / n:>11.1f}")
+        record(f"gaps of {n:,} arcs", 1e9 * min(times) / n, "ns an arc")
     print(f"\n{'T* of N arcs':>16}{'seconds':>10}{'T*':>12}{'certified to':>14}")
     for states, horizon, seed in ((3, 10, 0), (5, 20, 0), (10, 25, 0), (10, 50, 0), (10, 50, 1), (10, 50, 2)):
         instance = layered(states, 4, horizon, seed)
@@ -37,6 +39,7 @@ def main() -> None:
         found = characteristic_time(instance)
         seconds = time.perf_counter() - begun
         print(f"{instance.mdp.n_arcs:>16,}{seconds:>10.2f}{found.value:>12.4g}{100 * found.gap:>12.2f} %")
+        record(f"T* of {instance.mdp.n_arcs:,} arcs, seed {seed}", seconds, "s")
 
 
 if __name__ == "__main__":

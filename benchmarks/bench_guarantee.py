@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.learners.challenger.test_guarantee import BY_EXCURSIONS, BY_TIES, CASES, QUICK, ties_alone, wrong
 
+from benchmarks.record import record
 from surepath import Challenger
 
 DELTAS = (0.1, 0.5, 0.9)
@@ -34,6 +35,8 @@ def main() -> None:
         print(f"{mdp.horizon:>3} {mdp.n_arcs:>5} {epsilon:>8g} {runs:>6,}{counts}  {words}", flush=True)
     shares = ", ".join(f"{count / total:.2%} wrong at {delta}" for delta, count in failed.items())
     print(f"all {total:,} runs at each delta: {shares}")
+    for delta, count in failed.items():
+        record(f"wrong of {total:,} runs at delta {delta:g}", 100 * count / total, "%", f"at most {100 * delta:g} %")
 
 
 if __name__ == "__main__":

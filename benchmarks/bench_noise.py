@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.record import record
 from surepath import MDP, Bernoulli, Challenger, Instance, families, simulate, theory
 from surepath.learners import tasks
 from surepath.model.rewards import BETA, ArcLaws, Law
@@ -88,6 +89,7 @@ def range_table(instances: int, runs: int) -> None:
         law = "Bernoulli" if deviation is None else f"beta {deviation:g}"
         cells = f"{half:>11,.0f}{calm:>11,.0f}{bold:>9,.0f}{half / bold:>6.2f}{target or '-':>8}"
         print(f"{family:<27}{law:>10}{cells}{sum(failed for _, failed in found):>7}", flush=True)
+        record(f"sigma 1/2 over betting, {family}, {law}", half / bold, "x", str(target or ""))
 
 
 def size_table(instances: int, runs: int) -> None:
@@ -104,6 +106,7 @@ def size_table(instances: int, runs: int) -> None:
     for name, (worlds, target) in rows.items():
         known, unknown = trials(worlds, runs)[0], trials(worlds, runs, sigma="unknown")[0]
         print(f"{name:<37}{known:>8,.0f}{unknown:>9,.0f}{unknown / known - 1:>8.0%}{target:>8}", flush=True)
+        record(f"unknown over known sigma, {name}", unknown / known, "x", f"at most {target} more")
 
 
 def reward_cost() -> None:

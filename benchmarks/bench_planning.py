@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 
+from benchmarks.record import record
 from surepath import MDP, Challenger, Gaussian, Instance, families
 from surepath.kernels.arrays import reality_of
 from surepath.learners import tasks
@@ -102,6 +103,8 @@ def main() -> None:
             goal = f"{target:,.0f}" if target else "-"
             cells = f"{1e6 * quick:>11,.0f}{1e6 * full:>11,.0f}{1e6 * step:>11,.0f}"
             print(f"{n:>8,}{horizon:>5}{cells}{1e9 * quick / n:>14.1f}{goal:>11}", flush=True)
+            record(f"a quick check, {n:,} arcs, noise {noise}", 1e6 * quick, "us", f"{goal} us" if target else "")
+            record(f"a step, {n:,} arcs, noise {noise}", 1e6 * step, "us")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np
 from tests.study.postgres import Server, programs
 from tests.study.workers import ENDLESS, new_study, read_notes, start
 
+from benchmarks.record import record
 from surepath import MDP, families
 from surepath.learners.challenger import state as at
 from surepath.study import Study
@@ -140,10 +141,13 @@ def large(folder: Path, trials: int) -> None:
 
     opened, study = timed(open_it)
     print(f"  opening              {opened:8.2f} s     target 2 s")
+    record(f"opening a study of {trials:,} trials", opened, "s", "2 s")
     play(study, 5)
     before = memory()
     for name, spent in play(study, ROUNDS).items():
-        print(f"  {name:<20} {spent:8.2f} ms    target {200 if name == 'status' else 5} ms")
+        goal = f"{200 if name == 'status' else 5} ms"
+        print(f"  {name:<20} {spent:8.2f} ms    target {goal}")
+        record(f"{name} after {trials:,} trials", spent, "ms", goal)
     print(f"  memory over {ROUNDS} rounds: {before:.0f} MB before, {memory():.0f} MB after")
     gaps = [timed(lambda: study._fold.copy().certified_gap())[0] for _ in range(2)]
     print(f"  certified gap        {1e3 * min(gaps):8.2f} ms    all of it the learner's own")
@@ -169,6 +173,7 @@ def crowd(processes: int, trials: int) -> None:
             f"{len(found['told']) / spent:,.0f} trials a second, {len(found['error'])} errors",
             flush=True,
         )
+        record(f"PostgreSQL, {processes} processes", len(found["told"]) / spent, "trials a second")
     finally:
         server.remove()
 
@@ -223,6 +228,7 @@ def beside_optuna(folder: Path, trials: int, rounds: int) -> None:
         f"Optuna {other:.1f} ms, ratio {other / mine:.1f}x; disk {1e3 * disk(folder):.1f} ms",
         flush=True,
     )
+    record(f"time of Optuna over ours, ask and tell after {trials:,} trials", other / mine, "x")
 
 
 def main(arguments: list[str] | None = None) -> None:

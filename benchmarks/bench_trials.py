@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.record import record
 from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate, theory
 from surepath.errors import SurepathError
 from surepath.learners.challenger.ties import most_trials
@@ -112,6 +113,9 @@ def family_table(instances: int, runs: int, other_runs: int) -> None:
         shown = [f"{'>' * cut[o]}{geometric(ratios[o]):.1f}" if ratios[o] else "-" for o in OTHERS]
         row = f"{name:<26}{geometric(ours):>11,.0f}{wrong:>7.2%}" + "".join(f"{x:>12}" for x in shown)
         print(row + f"{target:>7.0f}x", flush=True)
+        for other in (o for o in OTHERS if ratios[o]):
+            record(f"trials of {other} over Challenger's, {name}", geometric(ratios[other]), "x")
+        record(f"wrong answers of Challenger, {name}", 100 * wrong, "%", "at most 10 %")
 
 
 def limit_table(instances: int, runs: int) -> None:
@@ -153,6 +157,7 @@ def ties_table(runs: int) -> None:
         result = simulate(learner, instance, runs, 0, budget=BUDGET)
         bound = most_trials(instance.mdp, learner.bound["entries"][-1], 0.1)
         ratios = f"{result.mean_tau() / design:>7.2f}{result.tau.max() / design:>7.2f}"
+        record(f"Challenger over the design where all plans tie, {name}", result.mean_tau() / design, "x")
         print(f"  {name:<25}{epsilon:>10.3g}{design:>8,}{result.mean_tau():>12,.0f}{ratios}{bound:>10,.0f}", flush=True)
 
 

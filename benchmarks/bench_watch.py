@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.record import record
 from surepath import MDP, Challenger, Instance, families
 from surepath.learners.watch import Watch
 
@@ -144,6 +145,7 @@ def cost_row(steps: int, options: int) -> None:
     judged = min(seconds(watch.findings) for _ in range(3))
     row = f"{steps:>6}{mdp.n_arcs:>10,}{1e3 * built:>11.1f}{1e6 * a_trial:>13.1f}{1e6 * a_trial / steps:>11.2f}"
     print(row + f"{1e3 * judged:>14.1f}", flush=True)
+    record(f"watching a trial of {steps} steps, {mdp.n_arcs:,} arcs", 1e6 * a_trial, "us")
 
 
 def main(arguments: list[str] | None = None) -> None:

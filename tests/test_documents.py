@@ -10,28 +10,25 @@ import pytest
 from surepath import families
 from surepath._version import __version__
 from surepath.model.sources.files import parse_json_problem
-
-ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+from tests.documents import DOCUMENTS, ROOT, blocks
 
 
-def blocks(language: str) -> list[tuple[str, str]]:
-    """(document, code) of every fenced block in a language, those of one document joined."""
-    found = []
-    for file in DOCUMENTS:
-        parts = re.findall(rf"^```{language}\n(.*?)^```", file.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-        if parts:
-            found.append((str(file.relative_to(ROOT)), "\n".join(parts)))
-    return found
+def joined(language: str) -> list[tuple[str, str]]:
+    """(document, code) of all blocks in a language that are run, those of one document joined."""
+    found: dict[str, list[str]] = {}
+    for block in blocks():
+        if block.language == language and block.not_run is None:
+            found.setdefault(block.document, []).append(block.body)
+    return [(name, "\n".join(parts)) for name, parts in found.items()]
 
 
-@pytest.mark.parametrize(("name", "code"), blocks("python"), ids=[name for name, _ in blocks("python")])
+@pytest.mark.parametrize(("name", "code"), joined("python"), ids=[name for name, _ in joined("python")])
 def test_python_in_documents_runs(name: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(code, name, "exec"), {"__name__": name})
 
 
-@pytest.mark.parametrize(("name", "text"), blocks("json"), ids=[name for name, _ in blocks("json")])
+@pytest.mark.parametrize(("name", "text"), joined("json"), ids=[name for name, _ in joined("json")])
 def test_problem_files_in_documents_load(name: str, text: str) -> None:
     if '"surepath-problem"' in text:
         assert parse_json_problem(text, name).instance is not None

@@ -1,20 +1,61 @@
-"""Every example runs from a shell and says something."""
+"""Every example runs from a shell and says what it promises."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
+from tests.cli.shell import SOURCE
+from tests.documents import ROOT
+from tests.study.conftest import empty_database
+from tests.study.postgres import Server
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# (arguments that make it short, what it prints); {postgres} is the address of an empty database.
+RUNS = {
+    "commute.py": ("", "within 1 minute of the quickest way"),
+    "gymnasium_worlds.py": ("", "CliffWalking-v1: 993 options"),
+    "kernel_pipeline.py": ("--repeats 3 --epsilon 5", r"proven within [\d.]+ ms of the quickest of 36 plans"),
+    "lab_plate.py": ("", r"After \d+ trials: the plan solvent="),
+    "llm_workflow.py": ("--trials 60", r"within [\d.]+ of the best workflow"),
+    "many_hosts.py": ("{postgres} --workers 2", r"proven within [\d.]+ of the best"),
+    "optuna_side_by_side.py": ("--worlds 2", "surepath, one score at the end"),
+    "route.py": ("", r"proven within [\d.]+ minutes of the quickest"),
+    "unknown_graph.py": ("", "short of the best"),
+}
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    server = Server()
+    yield empty_database(server)
+    server.remove()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
-def test_an_example_runs(file: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(file)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=300)
+def test_an_example_runs(file: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    given, expected = RUNS[file.name]
+    address = request.getfixturevalue("postgres") if "{postgres}" in given else ""
+    command = [sys.executable, str(file), *given.format(postgres=address).split()]
+    environment = {"PYTHONPATH": str(SOURCE), "HOME": str(Path.home())}
+    answer = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment, timeout=300
+    )
     assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.strip()
+    assert re.search(expected, answer.stdout), answer.stdout
+
+
+def test_the_page_lists_every_example() -> None:
+    text = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\(\.\./examples/(\w+\.py)\)", text)) == {file.name for file in EXAMPLES} == set(RUNS)
+
+
+def test_an_example_says_how_it_is_run() -> None:
+    for file in EXAMPLES:
+        assert f"Run: python examples/{file.name}" in file.read_text(encoding="utf-8"), file.name

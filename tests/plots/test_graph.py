@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from surepath import MDP, families
 from surepath.errors import ProblemError
-from surepath.plots.graph import draw_graph, graph_layout
+from surepath.experiments.look import svg
+from surepath.plots import draw_graph, graph_layout, save
+from surepath.plots.look import OTHER, OUT, PLAN
 
 
 def test_stages_go_right_and_states_are_centred() -> None:
@@ -25,20 +28,42 @@ def test_parallel_arcs_are_bent_apart_and_the_best_plan_is_marked() -> None:
     layout = graph_layout(MDP.from_arrays([[[0, 0, 0]], [[0, 0, 0]]]), best=[1, 5])
     assert layout.bend.tolist() == [-1.0, 0.0, 1.0] * 2
     assert layout.chosen.nonzero()[0].tolist() == [1, 5]
+    assert layout.share.tolist() == [0.0] * 6
+    assert layout.open.all()
+
+
+def test_visits_and_ruled_out_arcs_are_shown() -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, depends="none", sigma=1.0)
+    visits, active = np.array([8, 2, 4, 6]), np.array([True, False, True, True])
+    layout = graph_layout(mdp, [0, 3], visits, active)
+    assert layout.share.tolist() == [1.0, 0.25, 0.5, 0.75]
+    assert layout.open.tolist() == active.tolist()
+    pytest.importorskip("matplotlib")
+    from matplotlib.colors import to_hex
+
+    lines = draw_graph(mdp, [0, 3], visits, active).axes[0].collections[0]
+    assert [to_hex(colour) for colour in lines.get_colors()] == [c.lower() for c in (OUT, OTHER, PLAN, PLAN)]
+    widths = lines.get_linewidths()
+    assert widths[0] < widths[1] < widths[2] < widths[3]
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.pdf", b"%PDF")])
 def test_a_graph_is_drawn_into_every_format(name: str, start: bytes, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    draw_graph(families.chain(3, 2, seed=1).mdp, tmp_path / name, best=[0])
+    save(draw_graph(families.chain(3, 2, seed=1).mdp, best=[0]), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
-def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
-    mdp = families.chain(3, 2, seed=1).mdp
-    with pytest.raises(ProblemError, match=re.escape("a picture ends in .png, .svg, .pdf, not '.gif'")):
-        draw_graph(mdp, tmp_path / "a.gif")
+def test_names_stand_in_the_picture_and_are_not_obeyed() -> None:
+    pytest.importorskip("matplotlib")
+    mdp = MDP.from_steps({"$x^2$": ["$\\frac{", "y"], "b": ["<i>", "v"]}, depends="none", sigma=1.0)
+    figure = draw_graph(mdp)
+    texts = {text.get_text() for text in figure.axes[0].texts}
+    assert {"$x^2$", "b", "$\\frac{", "y", "<i>", "v"} <= texts
+    assert b"<svg" in svg(figure)
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
     wide = MDP.from_arrays([[[0] * 3001]])
     with pytest.raises(ProblemError, match=re.escape("a picture of 3,001 arcs shows nothing; up to 3,000 are drawn")):
-        draw_graph(wide, tmp_path / "a.png")
-    assert not list(tmp_path.iterdir())
+        draw_graph(wide)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath import Study
-from surepath.errors import CertificateError, StudyError
+from surepath.errors import StudyError
 from surepath.study.certificate import content_hash
 from surepath.study.certificate_words import statement
 from surepath.study.export import write_export
 from surepath.study.verify import verify
 from tests.cli.shell import shell
+from tests.study.forgery import at, changed, leaves, mended, put, says_no
 from tests.study.pipelines import new_study, play
-
-Place = tuple[Any, ...]
 
 
 @lru_cache(maxsize=1)
@@ -42,55 +39,6 @@ def example() -> tuple[Study, dict[str, Any]]:
 
 def certificate() -> dict[str, Any]:
     return deepcopy(example()[1])
-
-
-def leaves(value: Any, place: Place = ()) -> Iterator[Place]:
-    """Every place of a JSON value that holds a number, a text or nothing; empty lists and objects too."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if not items:
-        yield place
-    for key, item in items:
-        yield from leaves(item, (*place, key))
-
-
-def at(content: Any, place: Place) -> Any:
-    for key in place:
-        content = content[key]
-    return content
-
-
-def put(content: Any, place: Place, value: Any) -> None:
-    at(content, place[:-1])[place[-1]] = value
-
-
-def changed(value: Any, draw: Callable[[Any], Any]) -> Any:
-    """Another value of the same kind, close to it."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + draw(st.sampled_from([-1, 1, 10]))
-    if isinstance(value, float):
-        return draw(st.sampled_from([np.nextafter(value, 9e9).item(), -value or 1.0, value / 2 + 1e-9, value + 1]))
-    if isinstance(value, str):
-        i = draw(st.integers(0, max(0, len(value) - 1)))
-        return (
-            value[:i]
-            + draw(st.sampled_from("0123456789abcxyz").filter(lambda c: c != value[i : i + 1]))
-            + value[i + 1 :]
-        )
-    return [0] if isinstance(value, list) else {"0": 1} if isinstance(value, dict) else 0.5
-
-
-def says_no(content: Any, **more: Any) -> bool:
-    try:
-        return verify(content, **more).answer == "no"
-    except CertificateError:
-        return True
-
-
-def mended(content: dict[str, Any]) -> dict[str, Any]:
-    """The same with a right hash, as a forger would have it."""
-    return {**content, "sha256": content_hash(content)}
 
 
 def test_the_example_holds_by_itself_and_by_its_log() -> None:
@@ -153,8 +101,8 @@ def test_with_a_mended_hash_the_log_still_finds_out_every_number(data: st.DataOb
         return  # a larger gap is proven as well; a smaller one has a test of its own
     if place[:2] == ("proof", "moments") and place[3] in ("path", "ruled_out"):
         return  # another path, or fewer options, may be proven as well
-    if place[:2] == ("proof", "moments") and place[3] in ("origin", "sums"):
-        put(content, place, at(content, place) + 0.25)  # sums may be added up from another origin: a real change
+    if place[:2] == ("proof", "moments") and place[3] == "trials":
+        put(content, place, 1)  # the sums are the same before and after a trial that was cancelled
     assert says_no(mended(content), storage=study.storage), place
 
 
@@ -214,6 +162,22 @@ def test_a_proof_that_rests_on_the_log_is_open_without_it_and_checked_with_it(mo
     assert not verify(content).holds
     verdict = verify(content, storage=study.storage)
     assert verdict.answer == "yes", verdict
+
+
+def test_a_moment_made_up_beside_a_true_one_is_found_out() -> None:
+    study, content = example()
+    content = deepcopy(content)
+    first = content["proof"]["moments"][0]
+    made_up = deepcopy(first)
+    arc = first["path"][0]
+    made_up["visits"] = [max(0, n - 1) for n in first["visits"]]
+    made_up["sums"][arc] += 1.0
+    content["proof"]["moments"].insert(0, made_up)
+    verdict = verify(mended(content), storage=study.storage)
+    assert any("do not give the sums of that moment" in line for line in verdict.differences), verdict
+    made_up["trials"] = content["log"]["trials"] + 1
+    verdict = verify(mended(content), storage=study.storage)
+    assert any("there is no moment after trial" in line for line in verdict.differences), verdict
 
 
 def test_entries_of_an_unknown_kind_are_never_proven() -> None:

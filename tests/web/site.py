@@ -14,10 +14,10 @@ import numpy as np
 import uvicorn
 
 from surepath import MDP, Study
+from surepath.study.gap_history import Past
 from surepath.study.storage.records import TrialRow
 from surepath.web.access import Access
 from surepath.web.app import create_app
-from surepath.web.history import _Past
 from surepath.web.server import listen
 
 READ, WRITE = "read-token-of-the-tests", "write-token-of-the-tests"
@@ -97,7 +97,7 @@ def long_study(storage: str, trials: int, name: str = "long") -> None:
     ]
     with study.storage.writing(name) as log:
         log.add_trials(rows)
-    past = _Past(study)
+    past = Past(study)
     for _ in past.points(trials):
         pass
     fold = study._fold

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
 from surepath import Study
 from surepath.errors import SettingError
 from surepath.study.storage.memory import MemoryStorage
+from surepath.web import reading
 from surepath.web.access import Access, open_access
 from surepath.web.app import create_app
 from surepath.web.changes import Watcher
@@ -145,6 +147,69 @@ def test_exclude_and_tighten(storage: MemoryStorage, writer: Caller) -> None:
     assert any("excluded as infeasible" in said for said in writer.get("status")["warnings"])
 
 
+def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> None:
+    """The answer to a decision is lost, the server restarts, the request comes again: one action stands in the log."""
+    study = new_study(database(tmp_path), trials=20, sigma=1.0)
+    decisions = [
+        ("exclude", {"option": {"retriever": "bm25"}, "request": "e"}),
+        ("tighten", {"epsilon": 0.15, "request": "t"}),
+        ("import", {"results": [{"plan": [0, 3, 10], "rewards": [0.1, 0.2, 0.3]}], "request": "i"}),
+        ("enqueue", {"plan": [0, 3, 10], "request": "q"}),
+    ]
+    answers = []
+    for _ in range(2):
+        with TestClient(create_app(database(tmp_path), Access(READ, WRITE))) as client:
+            answers.append([Caller(client, WRITE).post(verb, body) for verb, body in decisions])
+    assert answers[0] == answers[1]
+    with study.storage.reading("rag") as log:
+        assert [(action.kind, action.content) for action in log.actions_after(0)] == [
+            ("exclude", "[2, 5]"),
+            ("tighten", "0.15"),
+        ]
+        assert (log.last_number(), len(log.queue(9))) == (21, 1)
+
+
+def test_many_results_are_taken_or_none(storage: MemoryStorage, writer: Caller) -> None:
+    study = new_study(storage)
+    trials = writer.post("ask", {"n": 3})["trials"]
+    good = [
+        {"number": 1, "rewards": [0.1, 0.2, 0.3], "path": trials[0]["path"]},
+        {"number": 2, "rewards": [0.5], "failed": True, "note": "spilled"},
+    ]
+    wrong = {"number": 3, "rewards": [0.1], "path": trials[0]["path"], "where": "sheet.csv, line 4"}
+    told = writer.post("tell-many", {"results": [*good, wrong]}, expect=409)
+    assert told["message"].startswith("sheet.csv, line 4: trial 3 is the plan")
+    assert study.status().states["running"] == 3
+    assert writer.post("tell-many", {"results": good}) == {"outcomes": ["told", "told"]}
+    assert writer.post("tell-many", {"results": good}) == {"outcomes": ["repeated", "repeated"]}
+    assert writer.post("tell-many", {"results": []}) == {"outcomes": []}
+    assert writer.post("tell-many", {"results": [{"number": 9, "rewards": [0.1]}]}, expect=404)["error"] == "StudyError"
+    assert writer.get("trials/2")["note"] == "spilled"
+
+
+def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage, trials=60)
+    assert reader.get("forecast/worlds", more=7)["done"]
+    app: Any = client.app
+    with app.state.simulating, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "WAIT", 0.01)
+        answer = client.get("/api/forecast/worlds", headers=reader.headers)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+
+
+def test_the_log_can_be_kept_as_a_file(storage: MemoryStorage, reader: Caller, client: TestClient) -> None:
+    study = new_study(storage, trials=12, epsilon=0.01)
+    lines = client.get("/api/export", headers=reader.headers)
+    assert lines.headers["content-type"] == "application/x-ndjson"
+    assert lines.headers["surepath-trials"] == "12"
+    assert len(lines.text.splitlines()) == 13
+    table = client.get("/api/export", params={"format": "csv"}, headers=reader.headers)
+    assert table.headers["content-type"].startswith("text/csv")
+    assert table.text.splitlines()[0].startswith("number,state,source")
+    assert len(table.text.splitlines()) == 1 + len(study)
+
+
 def test_trials_come_by_page_and_by_filter(storage: MemoryStorage, reader: Caller) -> None:
     study = new_study(storage, trials=12, epsilon=0.01)
     running = study.ask(worker="slow one")
@@ -190,6 +255,20 @@ def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: 
     assert found["points"][-1][1] == pytest.approx(study.certified_gap, rel=1e-5)
     assert found["points"][0] == [1, None, 0.2]
     assert found["complete"]
+
+
+def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
+    storage: MemoryStorage, reader: Caller
+) -> None:
+    study, rng = new_study(storage, sigma=0.01), np.random.default_rng(0)
+    plans = [[0, 2, 8], [0, 3, 10], [0, 4, 12], [1, 5, 9], [1, 6, 11], [1, 7, 13]]
+    study.import_trials([(plan, rng.standard_normal(3)) for plan in 30 * plans])
+    status = reader.get("status")
+    assert len(status["findings"]) > 3
+    assert status["warnings"][3:] == [f"and {len(status['findings']) - 3} more findings"]
+    assert "if what was declared of the scores holds; they speak against it" in status["sentence"]
+    study = new_study(storage, "sound", trials=20)
+    assert "speak against" not in reader.get("status", study="sound")["sentence"]
 
 
 def test_challengers_are_named_with_what_tells_them_apart(storage: MemoryStorage, reader: Caller) -> None:
@@ -257,8 +336,9 @@ def test_a_read_token_cannot_write(client: TestClient, storage: MemoryStorage, r
     study = new_study(storage)
     described = client.get("/api/openapi.json").json()
     bodies = {"tell": {"rewards": []}, "enqueue": {"plan": []}, "exclude": {"option": []}, "tighten": {"epsilon": 0.1}}
+    bodies |= {"tell-many": {"results": []}, "import": {"results": []}}
     posts = [path for path, verbs in described["paths"].items() if "post" in verbs]
-    assert len(posts) == 8
+    assert len(posts) == 10
     for path in posts:
         verb = path.removeprefix("/api/").replace("{number}", "1")
         assert reader.post(verb, bodies.get(verb.rpartition("/")[2]), expect=403)["error"] == "write-token"
@@ -325,7 +405,10 @@ def test_large_bodies_are_refused(client: TestClient, writer: Caller, storage: M
         ("trials/1/tell", {"rewards": [0.1] * 4}, "RewardError"),
         ("ask", {"n": 0}, "input"),
         ("ask", {"n": 1_001}, "input"),
-        ("ask", {"request": "\u00e4 b"}, "input"),
+        ("ask", {"request": "a\nb"}, "SettingError"),
+        ("tell-many", {"results": [{"number": 1, "rewards": ["a"]}]}, "input"),
+        ("import", {"results": [{"plan": [5, 5, 5], "rewards": [0.1]}]}, "PathError"),
+        ("import", {"results": [{"plan": [0, 2, 8], "rewards": []}]}, "SettingError"),
         ("enqueue", {"plan": {"chunk": "1024"}}, "PathError"),
         ("enqueue", {"plan": [5, 5, 5]}, "PathError"),
         ("exclude", {"option": {"chunk": "nothing"}}, None),

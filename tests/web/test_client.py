@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ import pytest
 import surepath
 from surepath import Study
 from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StorageError, StudyError
+from surepath.study.telling import Result
+from surepath.web import client
 from surepath.web.client import RemoteStudy
 from tests.web.site import READ, WRITE, Site, database, new_study, score, served
 
@@ -27,26 +30,38 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
-def test_it_has_the_methods_of_study() -> None:
-    verbs = {
-        "ask",
-        "tell",
-        "fail",
-        "cancel",
-        "renew",
-        "enqueue",
-        "exclude",
-        "tighten",
-        "optimize",
-        "status",
-        "explain",
-        "certificate",
-        "close",
-    }
-    known = {"done", "best_path", "best_plan", "certified_gap", "epsilon", "delta", "mdp", "name", "options"}
-    for name in verbs | (known - {"mdp", "name", "options"}):
-        assert hasattr(Study, name)
-        assert hasattr(RemoteStudy, name), name
+# What one has and the other has not, and why.
+ONLY_STUDY = {
+    "create": "makes a study in a database; a client connects to one that exists",
+    "load": "opens a database; connect() takes its place",
+    "from_export": "makes a study in a database",
+    "learner": "a live object beside the log; the server's properties say what it knows",
+    "storage": "the database, which a client does not reach; `url` is where the server is",
+}
+ONLY_REMOTE = {
+    "url": "the server's address; a local study has `storage`",
+    "overview": "the status as the page gets it, in one request",
+}
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")} | {"__len__", "__enter__", "_repr_html_"}
+
+
+def test_it_has_the_methods_of_study_with_their_signatures(site: Site) -> None:
+    local, remote = new_study("memory"), surepath.connect(site.url, WRITE, "kept")
+    ours = public(Study) | {name for name in vars(local) if not name.startswith("_")}
+    theirs = public(RemoteStudy) | {name for name in vars(remote) if not name.startswith("_")}
+    assert ours - theirs == set(ONLY_STUDY)
+    assert theirs - ours == set(ONLY_REMOTE)
+    for name in sorted(ours & theirs):
+        here, there = getattr(Study, name, None), getattr(RemoteStudy, name, None)
+        assert callable(here) == callable(there), name
+        if callable(here):
+            expected = str(inspect.signature(here)).replace("telling.", "")
+            assert str(inspect.signature(there)).partition(" ->")[0] == expected.partition(" ->")[0], name
+        if isinstance(here, property):
+            assert isinstance(there, property), name
 
 
 def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
@@ -66,10 +81,15 @@ def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
     assert remote.certified_gap == local.certified_gap
     assert (remote.epsilon, remote.delta, len(remote)) == (local.epsilon, local.delta, len(local))
     assert replace(remote.status(), storage="memory", now=0.0) == replace(local.status(), now=0.0)
+    assert remote.digest == local.digest
     assert remote.explain() == local.explain()
     assert remote.certificate()["certified_gap"] == local.certificate()["certified_gap"]
     with pytest.raises(StoppedError, match="is done after"):
         remote.ask()
+    assert remote.forecast().done
+    times = ["asked", "told", "worker"]
+    assert remote.trials.drop(times).equals(local.trials.drop(times))
+    assert remote.trials.schema == local.trials.schema
     for study in twins:
         study.tighten(0.15)
         study.exclude({"retriever": "hybrid"})
@@ -104,6 +124,11 @@ def test_errors_come_out_as_those_of_study(site: Site) -> None:
         study.tell(first, [9.0, 9.0, 9.0])
     with pytest.raises(RewardError):
         study.tell(second, [float("nan"), 0.0, 0.0])
+    for bad in ("123", [0.1, "0.2", 0.3], {"chunk": "high"}, [[0.1], [0.2, 0.3]]):
+        with pytest.raises(RewardError, match="rewards must be numbers"):
+            study.tell(second, bad)
+    with pytest.raises(SettingError, match="request"):
+        study.ask(request="a\nb")
     with pytest.raises(StudyError, match="there is no trial 99"):
         study.cancel(99)
     assert study.renew(second) >= second.lease_until
@@ -126,7 +151,7 @@ def test_a_lost_answer_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPat
     """Every first answer is lost on its way back; the log has each trial and each queued plan once."""
     mine = new_study(site.app.state.shelf.storage, "lossy")
     study = surepath.connect(site.url, WRITE, "lossy")
-    real, lost = study._opener.open, [0]
+    real, lost = study._server.opener.open, [0]
 
     def lossy(*arguments: Any, **options: Any) -> Any:
         answer = real(*arguments, **options)
@@ -136,7 +161,7 @@ def test_a_lost_answer_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPat
             raise ConnectionResetError("the answer was lost")
         return answer
 
-    monkeypatch.setattr(study._opener, "open", lossy)
+    monkeypatch.setattr(study._server.opener, "open", lossy)
     plan = {"chunk": "512", "retriever": "bm25", "answer": "small"}
     study.enqueue(plan)
     trials = study.ask(3)
@@ -146,9 +171,66 @@ def test_a_lost_answer_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPat
     study.fail(trials[1])
     study.cancel(trials[2])
     study.tighten(0.1)
-    assert lost[0] >= 12
-    assert len(mine) == 3
+    study.exclude({"answer": "large"})
+    past = {"chunk": "512", "retriever": "dense", "answer": "small"}
+    assert study.import_trials([(past, [0.1, 0.2, 0.3])] * 2, request="last year") == 2
+    assert study.import_trials([(past, [0.1, 0.2, 0.3])] * 2, request="last year") == 2
+    more = study.ask(2)
+    results = [Result(more[0].number, [0.3, 0.2, 0.1]), Result(more[1].number, [0.3], failed=True, note="spilled")]
+    assert study.tell_many(results) == ["repeated", "repeated"]
+    assert lost[0] >= 20
+    assert len(mine) == 3 + 2 + 2
     assert mine.epsilon == 0.1
+    with mine.storage.reading("lossy") as log:
+        assert [action.kind for action in log.actions_after(0)] == ["tighten", "exclude"]
+
+
+def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None:
+    storage = site.app.state.shelf.storage
+    local = new_study(storage, "framed", trials=30, sigma=1.0)
+    remote = surepath.connect(site.url, READ, "framed")
+    local.enqueue({"chunk": "256", "retriever": "bm25", "answer": "small"})
+    local.ask(worker="me")
+    assert remote.trials.equals(local.trials)
+    assert remote.record == local.record
+    found, here = remote.forecast(5, 4, 1), local.forecast(5, 4, 1)
+    assert (found.trials, found.certified_gap, found.more, found.wanted) == (30, here.certified_gap, 5, 4)
+    assert found.gaps == here.gaps
+    assert "more trials" in str(found)
+    with pytest.raises(SettingError, match="more"):
+        remote.forecast(0)
+    for name in ("log.jsonl", "log.csv"):
+        assert remote.export(tmp_path / name) == local.export(tmp_path / f"local-{name}") == 31
+        assert (tmp_path / name).read_bytes() == (tmp_path / f"local-{name}").read_bytes()
+    assert Study.from_export(tmp_path / "log.jsonl", "memory").digest == remote.digest
+    with pytest.raises(SettingError, match="an export ends in"):
+        remote.export(tmp_path / "log.txt")
+    assert "<svg" in remote._repr_html_()
+    assert remote._repr_html_().replace(site.url, storage.shown) == local._repr_html_()
+
+
+def test_a_long_import_goes_in_several_requests(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = new_study(site.app.state.shelf.storage, "imported", epsilon=1e-6)
+    remote = surepath.connect(site.url, WRITE, "imported")
+    monkeypatch.setattr(client, "MOST_SENT", 1_000)
+    results = [([i % 2, 2 + 3 * (i % 2), 8], [float(i), 0.5, 0.25]) for i in range(100)]
+    for _ in range(2):
+        assert remote.import_trials(results, "last year", request="old") == 100
+    assert local.trials["score.chunk"].to_list() == [float(i) for i in range(100)]
+    assert set(local.trials["note"]) == {"last year"}
+    with pytest.raises(RewardError):
+        remote.import_trials([*results, ([0, 2, 8], [float("nan")])])
+    assert len(local) == 100
+
+
+def test_the_progress_line_and_the_watch_work_over_http(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    new_study(site.app.state.shelf.storage, "watched")
+    remote = surepath.connect(site.url, WRITE, "watched")
+    remote.optimize(score, n_trials=3, progress=True)
+    assert "3 trials, 0 running" in capsys.readouterr().err
+    remote.optimize(score)
+    remote.watch()
+    assert ", done (chunk=512" in capsys.readouterr().out
 
 
 def test_a_worker_waits_for_a_server_that_restarts(tmp_path: Path) -> None:

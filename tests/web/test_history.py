@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Study
-from surepath.web import history as module
-from surepath.web.history import POINTS, History, thin
+from surepath.study import gap_history as module
+from surepath.study.gap_history import POINTS, thin
+from surepath.web.history import History
 from tests.web.site import STEPS, score
 
 

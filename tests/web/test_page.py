@@ -100,6 +100,57 @@ def test_why_an_option_is_ruled_out(site: Site, window: Window) -> None:
     assert any("the best plan through it looks" in label for label in labels)
 
 
+def test_arrow_keys_move_along_the_gap_and_it_is_read_out(site: Site, window: Window, place: str) -> None:
+    study = Study.load(place, "support tickets")
+    page = window.open(site, "support tickets")
+    page.wait_for_selector(".gap path.line", state="attached")
+    points = page.evaluate(
+        "async () => (await (await fetch('/api/gap?study=support+tickets', {headers: {Authorization:"
+        " `Bearer ${sessionStorage.getItem('surepath-token')}`}})).json()).points"
+    )
+    said, tip = page.locator(".over .spoken[aria-live='polite']"), page.locator(".gap + .tip")
+    assert said.text_content() == ""
+    page.locator(".graph path[tabindex='0']").focus()
+    page.keyboard.press("Tab")  # the chart comes next
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Proven gap over trials:")
+    seen = [said.text_content()]
+    assert seen[0].startswith(f"after {len(study)} trials: within {study.certified_gap:.3g}")
+    assert seen[0].endswith(", asked for 0.3")
+    for key, index in (("ArrowLeft", -2), ("ArrowLeft", -3), ("ArrowRight", -2), ("End", -1), ("Home", 0)):
+        page.keyboard.press(key)
+        n, gap, _ = points[index]
+        words = f"after {n:,} trial{'' if n == 1 else 's'}: " + ("nothing proven" if gap is None else "within ")
+        assert said.text_content().startswith(words), key
+        assert tip.inner_text().startswith(words)
+        assert page.locator(".gap .cursor").get_attribute("visibility") == "visible"
+        seen.append(said.text_content())
+    assert seen[-1] == "after 1 trial: nothing proven, asked for 0.3"
+    assert page.locator(".gap .spot").get_attribute("visibility") == "hidden"
+    page.keyboard.press("PageDown")
+    assert said.text_content() not in seen
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+    assert said.text_content() == ""
+
+
+def test_the_cursor_in_the_gap_stays_while_trials_come_in(site: Site, window: Window, place: str) -> None:
+    study = new_study(place, "moving", trials=30, sigma=1.0)
+    page = window.open(site, "moving")
+    page.locator(".gap svg").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    spoken = page.locator(".over .spoken[aria-live='polite']")
+    words = spoken.text_content()
+    assert words.startswith(f"after {len(study) - 2} trials")
+    before = page.get_attribute(".gap path.line", "d")
+    for _ in range(3):
+        study.tell(study.ask(), [0.5, 0.5, 0.5])
+    until(page, f"document.querySelector('.gap path.line').getAttribute('d') !== '{before}'")
+    assert spoken.text_content() == words
+    assert page.evaluate("document.activeElement === document.querySelector('.gap svg')")
+    assert page.locator(".gap .cursor").get_attribute("visibility") == "visible"
+
+
 def test_it_follows_a_study_that_runs_in_another_process(site: Site, window: Window, place: str) -> None:
     new_study(place, "live")
     page = window.open(site, "live")
@@ -273,7 +324,7 @@ def test_it_joins_again_when_the_server_restarts(tmp_path: Path, window: Window)
     with served(place, port):
         page.wait_for_selector("#live .dot:not(.away)", timeout=20_000)
         until(page, "document.querySelector('.sentence').textContent.includes('after 1 trial')")
-        assert page.locator(".graph path.untried").count() == 14 - 3
+        until(page, "document.querySelectorAll('.graph path.untried').length === 14 - 3")
         page.goto("about:blank")
     assert all("Failed to load resource" in line or "ERR_" in line for line in window.said)
     window.said = []

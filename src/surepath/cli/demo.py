@@ -51,9 +51,9 @@ def demo(
         serve_demo(instance, file, port, seed, pause, settings, partial(_served, instance, file, as_json))
         return
     if draw is not None:
-        from surepath.plots.graph import draw_graph
+        from surepath.plots import draw_graph, save
 
-        draw_graph(instance.mdp, draw, best=instance.best_path())
+        save(draw_graph(instance.mdp, instance.best_path()), draw)
     console = Console(highlight=False, quiet=as_json)
     console.print(_opening(instance))
     kept_in = new_study(instance, study, EPSILON, DELTA)

@@ -1,4 +1,4 @@
-"""`surepath experiment`: run an experiment from a spec, check the spec, compare the learners."""
+"""`surepath experiment`: run an experiment from a spec, check the spec, compare the learners, write a report."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def check_command(spec: SpecFile, as_json: AsJson = False) -> None:
 def table_command(
     folder: Folder,
     baseline: Annotated[str | None, typer.Option(help="Label of the learner to compare the others with.")] = None,
-    form: Annotated[str, typer.Option("--format", help="markdown or latex.")] = "markdown",
+    form: Annotated[str, typer.Option("--format", help="markdown, latex or html.")] = "markdown",
     every: Annotated[bool, typer.Option("--all", help="A row for every instance, delta and epsilon.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -111,3 +111,26 @@ def table_command(
         return
     typer.echo(overview(comparison, form), nl=False)
     typer.secho(f"note: one row per learner; --all has the {comparison.height:,} rows behind it", err=True)
+
+
+@experiment.command("report")
+def report_command(
+    folder: Folder,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The report: .html, or .md with its pictures beside it [FOLDER/report.html]."),
+    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="Label of the learner to compare the others with.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a report: the learners compared, wrong answers against delta, pictures, and the settings that made it."""
+    from surepath.plots.report import write_report
+
+    file = folder / "report.html" if out is None else out
+    made = write_report(folder, file, baseline)
+    if as_json:
+        print_json({"out": str(file), "files": [str(one) for one in made.files], "rates": made.rates.to_dicts()})
+        return
+    for line in made.findings:
+        typer.echo(shown(line))
+    typer.echo(f"report: {shown(file)}")

@@ -112,6 +112,7 @@ COMMANDS = (
     "pilot",
     "simulate",
     "study",
+    "plot",
     "experiment",
     "reproduce",
     "verify",

@@ -32,9 +32,9 @@ def show(
     except NoiseError as error:  # means without noise make no world to simulate; to show them needs none
         missing, found = str(error), open_problem(problem, direction, 1.0)
     if draw is not None:
-        from surepath.plots.graph import draw_graph
+        from surepath.plots import draw_graph, save
 
-        draw_graph(found.mdp, draw, best=None if found.instance is None else found.instance.best_path())
+        save(draw_graph(found.mdp, None if found.instance is None else found.instance.best_path()), draw)
     if as_json:
         print_json({**summary(found, missing), "drawing": None if draw is None else str(draw)})
         return

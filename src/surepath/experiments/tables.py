@@ -1,4 +1,4 @@
-"""A comparison as a table ready for a Markdown page or a LaTeX paper."""
+"""A comparison as a table ready for a Markdown page, a LaTeX paper or an HTML page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 
 from surepath._checks import one_of
 from surepath._text import shown
+from surepath.experiments import page
 
 if TYPE_CHECKING:
     import polars
 
-FORMATS = ("markdown", "latex")
+FORMATS = ("markdown", "latex", "html")
 _TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}"}
 
 
@@ -21,7 +22,7 @@ def table(comparison: polars.DataFrame, form: str = "markdown") -> str:
 
     Args:
         comparison: The frame of `stats.compare`.
-        form: "markdown", or "latex" (needs the booktabs package).
+        form: "markdown", "latex" (needs the booktabs package), or "html".
     """
     one_of("format", form, FORMATS)
     per_gap = comparison["epsilon_per_gap"].null_count() == 0
@@ -30,7 +31,7 @@ def table(comparison: polars.DataFrame, form: str = "markdown") -> str:
     level = 100 * comparison["level"][0]
     head += ["mean episodes", f"{level:g} % interval", "wrong", *(["ratio", "p"] if against else [])]
     body = [_cells(row, per_gap, against) for row in comparison.iter_rows(named=True)]
-    return _markdown(head, body) if form == "markdown" else _latex(head, body)
+    return WRITERS[form](head, body)
 
 
 def overview(comparison: polars.DataFrame, form: str = "markdown") -> str:
@@ -52,7 +53,7 @@ def overview(comparison: polars.DataFrame, form: str = "markdown") -> str:
             ratios = own["ratio"].drop_nulls()
             cells.append(f"{_geometric(ratios):.3g}" if len(ratios) else "")
         body.append(cells)
-    return _markdown(head, body) if form == "markdown" else _latex(head, body)
+    return WRITERS[form](head, body)
 
 
 def _geometric(values: polars.Series) -> float:
@@ -91,7 +92,9 @@ def _span(low: float, high: float, form: str) -> str:
     return f">={low:{form}}" if np.isfinite(low) else ""
 
 
-def _markdown(head: list[str], body: list[list[str]]) -> str:
+def markdown(head: list[str], body: list[list[str]]) -> str:
+    """Write a table of texts in Markdown."""
+
     def line(cells: list[str]) -> str:
         return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
@@ -114,3 +117,6 @@ def _escape(text: str) -> str:
             return " / ".join(special[part] for part in word.split(" / "))
     plain = "".join(_TEX.get(letter, r"\textbackslash{}" if letter == "\\" else letter) for letter in text)
     return plain.replace(">=", r"$\geq$ ").replace("<=", r"$\leq$ ").replace(" - ", "--")
+
+
+WRITERS = {"markdown": markdown, "latex": _latex, "html": page.table}

@@ -88,6 +88,15 @@ def hot_kernel(function: F) -> F:
     return _made(function, {"forceinline": True, **_INNER})
 
 
+def optional_kernel(function: F) -> F:
+    """Compile a hot kernel of which nothing is left where an argument is None.
+
+    It asks `if x is None: return` first. Numba cuts off what cannot be reached, with rewriting on, before it looks at
+    types: what a problem does not use is not compiled for it.
+    """
+    return _made(function, {**_INNER, "forceinline": True, "no_rewrites": False})
+
+
 def folded_kernel(function: F) -> F:
     """Write a kernel into its caller before that is compiled: for kernels called from one place, and tiny ones.
 

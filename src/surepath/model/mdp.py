@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -227,18 +227,71 @@ class MDP:
         return from_edges(rows, source=source, target=target, sigma=sigma, direction=direction, cost_weight=cost_weight)
 
     @classmethod
-    def from_networkx(cls, graph: Any, source: Any, target: Any, **options: Any) -> MDP:
-        """Build from a networkx DAG; see `model.adapters.from_networkx`."""
+    def from_networkx(
+        cls,
+        graph: Any,
+        source: Any,
+        target: Any,
+        *,
+        sigma: float | None = None,
+        direction: str = "maximize",
+        attributes: dict[str, str] | None = None,
+    ) -> MDP:
+        """Build from a networkx graph without cycles: its plans are the ways from source to target.
+
+        An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of
+        the node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present.
+        Ways of unequal length wait on pass-through arcs of known reward 0.
+
+        Args:
+            graph: A networkx DiGraph or MultiDiGraph (the extra `graph`).
+            source: The node where plans start.
+            target: The node where plans end; only what lies between the two is kept.
+            sigma: Sub-Gaussian factor of the edges that give none of their own.
+            direction: "maximize" or "minimize".
+            attributes: Other names for edge attributes, such as {"known": "toll"}.
+        """
         from surepath.model.sources.networkx_dag import from_networkx
 
-        return from_networkx(graph, source, target, **options)
+        return from_networkx(graph, source, target, sigma=sigma, direction=direction, attributes=attributes)
 
     @classmethod
-    def from_gymnasium(cls, env: Any, horizon: int, **options: Any) -> MDP:
-        """Discover the graph of a deterministic Gymnasium environment; see `model.adapters.from_gymnasium`."""
+    def from_gymnasium(
+        cls,
+        env: Any,
+        horizon: int,
+        *,
+        seed: int = 0,
+        replays: int = 1,
+        max_arcs: int = 1_000_000,
+        direction: str = "maximize",
+        progress: Callable[[int, int, int], None] | bool | None = None,
+    ) -> MDP:
+        """Discover the graph of a deterministic Gymnasium environment by replaying actions from a reset.
+
+        What it checks and what it cannot see is said in `surepath.model.sources.gymnasium_env`, whose `play` plays a
+        path and compares every step with the graph.
+
+        Args:
+            env: A Gymnasium environment with a Discrete action space (the extra `gym`).
+            horizon: Number of stages H.
+            seed: Passed to every `reset`; it fixes the start.
+            replays: How often each new transition is tried again.
+            max_arcs: Stop with an error beyond this size.
+            direction: "maximize" or "minimize".
+            progress: A function (stage, horizon, arcs so far), True or False; by default shown on a terminal.
+        """
         from surepath.model.sources.gymnasium_env import from_gymnasium
 
-        return from_gymnasium(env, horizon, **options)
+        return from_gymnasium(
+            env,
+            horizon,
+            seed=seed,
+            replays=replays,
+            max_arcs=max_arcs,
+            direction=direction,
+            progress=progress,
+        )
 
     @classmethod
     def load(cls, path: str | Path, *, direction: str | None = None) -> MDP:
@@ -373,6 +426,14 @@ class MDP:
         """Turn rewards of these arcs (any index of arcs) so that larger is better, and charge the arcs' costs."""
         gains = self.sign * rewards
         return gains if self.charge is None else np.asarray(gains - self.charge[arcs])
+
+    @cached_property
+    def gain_range(self) -> tuple[FloatArray, FloatArray] | None:
+        """Least and largest gain of each arc, two float [N]; None where no range is declared."""
+        if self.reward_range is None:
+            return None
+        low, high = (self.gains_of(slice(None), end) for end in self.reward_range)
+        return (low, high) if self.sign > 0 else (high, low)
 
     @cached_property
     def known_gain(self) -> FloatArray:

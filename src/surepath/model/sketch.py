@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surepath._types import BoolArray, IntArray
+from surepath.model.layout import fan, node_places
 
 if TYPE_CHECKING:
     from surepath.model.mdp import MDP
@@ -73,24 +74,15 @@ def graph_html(mdp: MDP) -> str:
 
 def _places(mdp: MDP) -> tuple[np.ndarray, np.ndarray]:
     """Return where each node goes: stages from left to right, states of a stage one above the other."""
-    sizes = np.diff(mdp.stage_node)
-    inner = max((int(sizes.max()) - 1) * ROW, 100)
-    x = SIDE + COLUMN * np.append(np.repeat(np.arange(mdp.horizon), sizes), mdp.horizon).astype(float)
-    y = np.full(mdp.n_nodes + 1, TOP + inner / 2)
-    for h in range(mdp.horizon):
-        low, high = int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])
-        y[low:high] += (np.arange(high - low) - (high - low - 1) / 2) * ROW
-    return x, y
+    x, y = node_places(mdp)
+    inner = max((int(np.diff(mdp.stage_node).max()) - 1) * ROW, 100)
+    return SIDE + COLUMN * x, TOP + inner / 2 + ROW * y
 
 
 def _bends(mdp: MDP) -> np.ndarray:
     """Return how far each arc is bent, so that parallel arcs do not overlap."""
-    bend = np.zeros(mdp.n_arcs)
-    pair = mdp.source * (mdp.n_nodes + 1) + mdp.target
-    order = np.argsort(pair, kind="stable")
-    for group in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
-        bend[group] = (np.arange(len(group)) - (len(group) - 1) / 2) * min(FAN, 100 / max(1, len(group) - 1))
-    return bend
+    bend, size = fan(mdp)
+    return bend * np.minimum(FAN, 100 / np.maximum(1, size - 1))
 
 
 def _labels(mdp: MDP, x: np.ndarray, y: np.ndarray, marked: BoolArray) -> str:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._optional import need
 from surepath._text import shown
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
+from surepath.model.layout import fan, node_places
 from surepath.model.mdp import MDP
-from surepath.model.sources.textfile import write_bytes
+from surepath.plots.look import COLUMN, FAINT, INK, OTHER, OUT, PLAN, SMALL, new_figure, short
 
+READING = (
+    "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The plan in hand is "
+    "green; pale lines are ruled out; dashed ones have a known score."
+)
 MAX_ARCS = 3_000
-FORMATS = (".png", ".svg", ".pdf")
-MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000
+NAMED = 60  # arcs up to which every option has its name
 
 
 class GraphLayout(NamedTuple):
@@ -31,96 +32,113 @@ class GraphLayout(NamedTuple):
     bend: FloatArray  # [N] how far an arc is bent, so that parallel arcs do not overlap
     known: BoolArray  # [N]
     chosen: BoolArray  # [N] arcs of the marked plan
+    share: FloatArray  # [N] visits over the largest number of visits; 0 where nothing is known of them
+    open: BoolArray  # [N] arcs that may still be on a best plan
 
 
-def graph_layout(mdp: MDP, best: Sequence[int] | IntArray | None = None) -> GraphLayout:
+def graph_layout(
+    mdp: MDP,
+    best: Sequence[int] | IntArray | None = None,
+    visits: IntArray | None = None,
+    active: BoolArray | None = None,
+) -> GraphLayout:
     """Place stages from left to right, states of a stage one above the other, and fan out parallel arcs.
+
+    Args:
+        mdp: The graph.
+        best: Arcs of a plan to mark.
+        visits: How often each arc was played, int [N].
+        active: Arcs that may still be on a best path, bool [N].
 
     Example:
         >>> graph_layout(MDP.from_arrays([[[0, 0]]])).bend.tolist()
         [-0.5, 0.5]
     """
-    x = np.append(np.repeat(np.arange(mdp.horizon), np.diff(mdp.stage_node)), mdp.horizon).astype(float)
-    y = np.zeros(mdp.n_nodes + 1)
-    for h in range(mdp.horizon):
-        low, high = int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])
-        y[low:high] = (high - low - 1) / 2 - np.arange(high - low)
-    bend = np.zeros(mdp.n_arcs)
-    pair = mdp.source * (mdp.n_nodes + 1) + mdp.target
-    order = np.argsort(pair, kind="stable")
-    for group in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
-        bend[group] = np.arange(len(group)) - (len(group) - 1) / 2
+    x, down = node_places(mdp)
     chosen = np.zeros(mdp.n_arcs, dtype=bool)
     if best is not None:
         chosen[np.asarray(best)] = True
-    return GraphLayout(x, y, mdp.source, mdp.target, bend, mdp.is_known, chosen)
+    share = np.zeros(mdp.n_arcs) if visits is None else visits / max(1, int(visits.max()))
+    still = np.ones(mdp.n_arcs, dtype=bool) if active is None else np.asarray(active)
+    return GraphLayout(x, -down, mdp.source, mdp.target, fan(mdp)[0], mdp.is_known, chosen, share, still)
 
 
-def draw_graph(mdp: MDP, out: Path | str, *, best: Sequence[int] | IntArray | None = None) -> None:
-    """Draw the graph into a file; dashed arcs have a known reward, a marked plan is bold.
-
-    Args:
-        mdp: The graph, of at most 3,000 arcs.
-        out: The file: .png, .svg or .pdf.
-        best: Arcs of a plan to mark.
-    """
-    file = Path(out)
-    if file.suffix.lower() not in FORMATS:
-        raise ProblemError(f"a picture ends in {', '.join(FORMATS)}, not {file.suffix or 'nothing'!r}: {file}")
+def draw_graph(
+    mdp: MDP,
+    best: Sequence[int] | IntArray | None = None,
+    visits: IntArray | None = None,
+    active: BoolArray | None = None,
+) -> Any:
+    """Draw the graph; returns a matplotlib figure. The arguments are those of `graph_layout`, at most 3,000 arcs."""
     if mdp.n_arcs > MAX_ARCS:
         raise ProblemError(f"a picture of {mdp.n_arcs:,} arcs shows nothing; up to {MAX_ARCS:,} are drawn")
-    need("matplotlib", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    layout = graph_layout(mdp, best)
+    layout = graph_layout(mdp, best, visits, active)
     tallest = int(np.diff(mdp.stage_node).max())
-    figure = Figure(figsize=(2.0 + 1.6 * mdp.horizon, 1.5 + 0.6 * tallest), layout="constrained")
-    FigureCanvasAgg(figure)
+    widest = float(np.abs(layout.bend).max())
+    height = 0.9 + max(0.42 * (tallest - 1), 0.22 * widest, 0.5)
+    figure = new_figure(height, max(COLUMN, 0.7 * mdp.horizon + 0.5))
     axes = figure.add_subplot()
     _draw_arcs(axes, layout)
     _draw_labels(axes, mdp, layout)
     axes.set_axis_off()
-    stream = io.BytesIO()
-    figure.savefig(stream, format=file.suffix[1:].lower(), dpi=_dots(*figure.get_size_inches()))
-    write_bytes(file, stream.getvalue())
+    return figure
 
 
-def _dots(width: float, height: float) -> float:
-    """Choose the dots per inch; fewer where a long or wide graph would exceed the pixels of a picture."""
-    return float(min(120.0, MAX_SIDE / max(width, height), np.sqrt(MAX_PIXELS / (width * height))))
+def _curve(layout: GraphLayout, arc: int) -> FloatArray:
+    """Return the points of an arc: a parabola between its nodes, lifted by its bend."""
+    u, v = int(layout.source[arc]), int(layout.target[arc])
+    t = np.linspace(0.0, 1.0, 17 if layout.bend[arc] else 2)
+    ease = t * t * (3 - 2 * t) if layout.bend[arc] == 0 else t
+    y = layout.y[u] + (layout.y[v] - layout.y[u]) * ease - 4 * t * (1 - t) * _lift(layout, arc)
+    return np.column_stack([layout.x[u] + (layout.x[v] - layout.x[u]) * t, y])
+
+
+def _lift(layout: GraphLayout, arc: int) -> float:
+    """Return how far an arc's middle is off the straight line; less where states stand one above the other."""
+    return (0.5 if not layout.y.any() else 0.25) * float(layout.bend[arc])
 
 
 def _draw_arcs(axes: Any, layout: GraphLayout) -> None:
-    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.collections import LineCollection
 
-    for arc in np.argsort(layout.chosen, kind="stable").tolist():
-        u, v = int(layout.source[arc]), int(layout.target[arc])
-        marked = bool(layout.chosen[arc])
-        axes.add_patch(
-            FancyArrowPatch(
-                (layout.x[u], layout.y[u]),
-                (layout.x[v], layout.y[v]),
-                connectionstyle=f"arc3,rad={0.18 * layout.bend[arc]:.4f}",
-                arrowstyle="-",
-                linestyle="--" if layout.known[arc] else "-",
-                linewidth=2.2 if marked else 0.8,
-                color="#0b6e4f" if marked else "#9aa5b1",
-                zorder=2 if marked else 1,
-            )
-        )
+    order = np.lexsort((layout.share, layout.open, layout.chosen)).tolist()  # the plan last, on top
+    width = 0.6 + 2.4 * np.sqrt(layout.share)
+    style = {
+        "linewidths": [max(2.2, width[a]) if layout.chosen[a] else width[a] if layout.open[a] else 0.6 for a in order],
+        "colors": [PLAN if layout.chosen[a] else OTHER if layout.open[a] else OUT for a in order],
+        "linestyles": ["--" if layout.known[a] else "-" for a in order],
+    }
+    axes.add_collection(LineCollection([_curve(layout, arc) for arc in order], zorder=1, **style))
 
 
 def _draw_labels(axes: Any, mdp: MDP, layout: GraphLayout) -> None:
-    axes.scatter(layout.x, layout.y, s=36, color="#1f2933", zorder=3)
-    names = [*(mdp.state_label(node) for node in range(mdp.n_nodes)), "end"]
-    style = {"textcoords": "offset points", "ha": "center", "fontsize": 7, "zorder": 4}
-    backing = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-    for name, x, y in zip(names, layout.x, layout.y):
-        short = name if len(name) <= 24 else name[:22] + ".."
-        axes.annotate(shown(short), (x, y), xytext=(0, 7), bbox=backing, parse_math=False, **style)
-    bottom = float(layout.y.min()) - 0.7
+    on = set(layout.source[layout.chosen].tolist())
+    axes.scatter(layout.x, layout.y, s=14, color=[PLAN if n in on else INK for n in range(len(layout.x))], zorder=3)
+    style = {"textcoords": "offset points", "ha": "center", "zorder": 4, "parse_math": False}
+    backing = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+    single = (np.diff(mdp.stage_node) == 1).all()  # states that are alone at their step need no name
+    if not single:
+        names = [*(mdp.state_label(node) for node in range(mdp.n_nodes)), "end"]
+        for name, x, y in zip(names, layout.x, layout.y):
+            axes.annotate(short(name, 14), (x, y), xytext=(0, 5), fontsize=6, bbox=backing, **style)
+    if single and mdp.n_arcs <= NAMED:
+        for arc in range(mdp.n_arcs):
+            u = int(layout.source[arc])
+            y = layout.y[u] - _lift(layout, arc)
+            colour = PLAN if layout.chosen[arc] else FAINT
+            label = short(mdp.action_label(arc), 14)
+            axes.annotate(
+                label, (layout.x[u] + 0.5, y), xytext=(0, 0), va="center", fontsize=6, color=colour, bbox=backing,
+                **style,
+            )  # fmt: skip
+    lifts = max(abs(_lift(layout, arc)) for arc in range(mdp.n_arcs)) if single else 0.0
+    bottom = min(float(layout.y.min()), -lifts) - 0.45
+    top = max(float(layout.y.max()), lifts) + 0.45
     for h in range(mdp.horizon):
-        axes.text(h + 0.5, bottom, f"stage {h}", ha="center", va="top", fontsize=7, color="#52606d")
-    axes.set_xlim(-0.6, mdp.horizon + 0.6)
-    axes.set_ylim(bottom - 0.4, float(layout.y.max()) + 0.8)
+        step = mdp.step_labels[h] if mdp.step_labels is not None else f"step {h}"
+        axes.text(
+            h + 0.5, bottom, short(shown(step), 16), ha="center", va="top", fontsize=SMALL, color=FAINT,
+            fontweight="bold", parse_math=False,
+        )  # fmt: skip
+    axes.set_xlim(-0.25, mdp.horizon + 0.25)
+    axes.set_ylim(bottom - 0.35, top)

@@ -29,11 +29,7 @@ ENDINGS = {".jsonl": "json lines", ".ndjson": "json lines", ".csv": "csv"}
 
 def write_export(study: Study, path: Path) -> int:
     """Write a log to a file, whole or not at all, and return the number of trials."""
-    kind = ENDINGS.get(path.suffix.lower())
-    if kind is None:
-        raise SettingError(
-            f"an export ends in .jsonl (everything, to be read back) or .csv (a table), not {path.name!r}"
-        )
+    kind = ending(path)
     study.sync()
 
     def read(log: Reading) -> int:
@@ -42,6 +38,16 @@ def write_export(study: Study, path: Path) -> int:
         return log.last_number()
 
     return study._read(read)
+
+
+def ending(path: Path) -> str:
+    """Tell from a file's name what is written to it: "json lines" or "csv"."""
+    kind = ENDINGS.get(path.suffix.lower())
+    if kind is None:
+        raise SettingError(
+            f"an export ends in .jsonl (everything, to be read back) or .csv (a table), not {path.name!r}"
+        )
+    return kind
 
 
 def json_lines(study: Study, log: Reading) -> Iterator[str]:

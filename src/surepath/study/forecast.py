@@ -185,7 +185,7 @@ def _noise(learner: Learner) -> FloatArray:
     if isinstance(learner, Challenger) and learner.settings()["sigma"] == "unknown":
         squares, count = learner._seen.memo[at.RSS], learner._seen.memo[at.SQUARES]
         return np.asarray(learner.sigma * np.sqrt(squares / count if count > 0 else 1.0))
-    if isinstance(learner, Challenger) and learner.noise != "sigma":
+    if isinstance(learner, Challenger) and learner.pairs.learned is not None:
         seen = learner.pairs.learned.learns & (learner.visits > 0)
         return np.asarray(np.where(seen, np.sqrt(learner._work.variance), learner.sigma))
     return learner.sigma

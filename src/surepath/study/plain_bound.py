@@ -12,7 +12,8 @@ their passes side by side, arcs are the first axis and rows the second, and an a
 path through it is at most g for one row. The rounds are repeated with what is left. At the first arc of q that is
 cleared, all of q was still there.
 
-Nothing here is shared with the compiled code but the problem itself.
+Where the noise of an arc is learned, its width comes from its scores instead (`plain_bound_learned`), and an unknown
+sigma is bounded first (`plain_bound_sigma`). Nothing here is shared with the compiled code but the problem itself.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.study.plain_bound_entries import OWN, RIVAL, Entries, Sums
+from surepath.study.plain_bound_learned import LEARNED_KINDS, LearnedEntries
 from surepath.study.plain_bound_passes import Ends
 
 UNIT = 2.0**-50  # what rounding may do to one mean or one term of a sum, relative to its size
@@ -44,7 +46,9 @@ class PlainBound:
     """The bound of one study: settings are those that were frozen when it was created."""
 
     def __init__(self, mdp: MDP, settings: Mapping[str, Any]) -> None:
-        self.mdp, self.entries = mdp, Entries(mdp, settings)
+        learned = any(entry["kind"] in LEARNED_KINDS for entry in settings["bound"]["entries"])
+        self.mdp, self.needs_scores = mdp, learned
+        self.entries = LearnedEntries(mdp, settings) if learned else Entries(mdp, settings)
         self.passes, self.sigma = self.entries.passes, self.entries.sigma
 
     # Rows over all arcs ------------------------------------------------------------------------------------------

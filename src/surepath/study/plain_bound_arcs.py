@@ -29,6 +29,8 @@ WIDTHS = ("paper", "mixture")
 class PlainIntervals:
     """The intervals of one study."""
 
+    needs_scores = False
+
     def __init__(self, mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> None:
         self.mdp, self.passes, self.feasible = mdp, Passes(mdp), feasible
         self.delta, self.kind = float(settings["delta"]), str(settings["widths"])

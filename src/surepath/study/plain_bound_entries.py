@@ -7,6 +7,7 @@ sigma); log M of the mixture bounds an arc's error by k (log M + h*(y)), and w =
     normal        normal of precision c               sigma^2 (n + c) / (2 n^2 k^2)
     shifted       normal of precision c around mu     n y^2 / 2 + c (mu - y)^2 / 2,  y = sigma / (k n)
     interval      an interval for each arc alone: w = a sqrt(2 (1/2 log(1 + n / c) + log(arcs / (delta weight))))
+    bernstein, betting   half-normal here; plain_bound_learned has the arcs whose noise is learned
 
 Priors over the wrong answers p, given the right one q; each must sum to at most 1:
 
@@ -29,8 +30,9 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.study.plain_bound_conjugate import upper_conjugate
 from surepath.study.plain_bound_passes import Passes, log_number_of_paths
+from surepath.study.plain_bound_scores import Scores
 
-KINDS = ("half-normal", "normal", "shifted", "interval")
+KINDS = ("half-normal", "normal", "shifted", "interval", "bernstein", "betting")
 PRIORS = ("detour", "uniform", "excursion", "none")
 RIVAL, OWN = "rival", "incumbent"
 FINER = 4  # slopes between two of the learner's own: any slope is valid
@@ -40,11 +42,15 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sums:
-    """What was seen, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first."""
+    """What was seen, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first.
+
+    Where noise is learned the scores themselves are needed; those of this moment are the first `visits` of each arc.
+    """
 
     visits: IntArray
     origin: FloatArray
     sums: FloatArray
+    scores: Scores | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,9 @@ class Entries:
         if entry["kind"] == "shifted":
             return float(entry["steadiness"]) * self.planned(entry)
         numbers = self.bound[side]
-        c = float(entry["scale"]) * float(numbers["factor"]) * self.shares ** float(numbers["power"])
+        power = float(numbers["power"])
+        share = np.sqrt(self.shares) if power == 0.5 else self.shares**power
+        c = float(numbers["factor"]) * (float(entry["scale"]) * share)
         return np.asarray(np.clip(c, float(self.bound["least"]), float(self.bound["most"])))
 
     def cost(self, entry: Entry) -> float:
@@ -128,21 +136,25 @@ class Entries:
 
     def slopes(self, entry: Entry, seen: Sums, alive: BoolArray) -> FloatArray:
         """Choose slopes that cover what any pair may need; a choice that may depend on the data."""
-        noisy = alive & (self.sigma > 0)
-        if not noisy.any() or entry["kind"] == "interval":
-            return np.ones(int(noisy.any()))
-        n, c = seen.visits[noisy], self.precision(entry, RIVAL)[noisy]
+        noisy = np.flatnonzero(alive & (self.sigma > 0))
+        if not noisy.size or entry["kind"] == "interval":
+            return np.ones(int(noisy.size > 0))
         step = np.log(float(self.bound["ratio"])) / FINER
         if entry["kind"] == "shifted":
-            done = n * float(entry["steadiness"]) / c  # of the planned visits
+            done = seen.visits[noisy] / self.planned(entry)[noisy]
             start = np.log(float(entry["slope"]) * min(2.0, 1.0 / done.min()))
             return np.asarray(np.exp(start - step * np.arange(24 * FINER)))
-        a, extra = self.sigma[noisy] * np.sqrt(n + c) / n, float((np.log1p(n / c) / 2).max())
-        low, high = np.log(a.min()), np.log(a.max())
+        a, extras = self.sizes(entry, seen, RIVAL, noisy)
+        low, high, extra = np.log(a.min()), np.log(a.max()), float(extras.max())
         horizon, cost = self.mdp.horizon, self.cost(entry)
         start = low - 0.5 * np.log(2 * (cost + self.log_paths + 2 * horizon * (extra + high - low)))
         end = high + 0.5 * np.log(horizon / cost) + 4 * FINER * step
         return np.asarray(np.exp(start + step * np.arange(1 + max(0, int((end - start) / step)))))
+
+    def sizes(self, entry: Entry, seen: Sums, side: str, arcs: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return a = sigma sqrt(n + c) / n and 1/2 log(1 + n / c) of noisy arcs."""
+        n, c = seen.visits[arcs].astype(np.float64), self.precision(entry, side)[arcs]
+        return self.sigma[arcs] * np.sqrt(n + c) / n, np.log1p(n / c) / 2
 
     def width(self, entry: Entry, side: str, seen: Sums, slopes: FloatArray, arcs: IntArray) -> FloatArray:
         """Return w of each arc for each slope, float [arcs, rows]; 0 where there is no noise."""
@@ -150,8 +162,8 @@ class Entries:
         noisy = np.flatnonzero(self.sigma[arcs] > 0)
         of = arcs[noisy]
         n, c, sigma = seen.visits[of].astype(np.float64), self.precision(entry, side)[of], self.sigma[of]
-        a, extra = sigma * np.sqrt(n + c) / n, np.log1p(n / c) / 2
-        if entry["kind"] == "half-normal":
+        a, extra = Entries.sizes(self, entry, seen, side, of)
+        if entry["kind"] in ("half-normal", "bernstein", "betting"):
             wide[noisy] = slopes * (upper_conjugate(a[:, None] / slopes) + extra[:, None])
         elif entry["kind"] == "normal":
             wide[noisy] = a[:, None] ** 2 / (2 * slopes) + slopes * extra[:, None]

@@ -9,7 +9,9 @@ from surepath._types import BoolArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.study.plain_bound import PlainBound
 from surepath.study.plain_bound_arcs import WIDTHS, PlainIntervals
-from surepath.study.plain_bound_entries import KINDS, Sums, invalid_numbers, unknown_kinds
+from surepath.study.plain_bound_entries import Sums, invalid_numbers, unknown_kinds
+from surepath.study.plain_bound_learned import LEARNED_KINDS
+from surepath.study.plain_bound_sigma import UnknownSigma
 
 UNCHECKED = "no proof"  # begins the reason why something is never taken as proven
 NO_GUARANTEE = "carries no guarantee at all"
@@ -18,7 +20,13 @@ BY_REPLAY = ("WholePlan", "Design")  # their evidence is about whole plans, or a
 
 
 class Checker(Protocol):
-    """A plain implementation of one learner's bound."""
+    """A plain implementation of one learner's bound.
+
+    Attributes:
+        needs_scores: Whether sums are not enough, so that `Sums` must come with the scores themselves.
+    """
+
+    needs_scores: bool
 
     def proves(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float) -> bool:
         """Tell whether every path over `alive` is proven to be at most `gap` better than `path`."""
@@ -33,8 +41,6 @@ class Checker(Protocol):
 def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tuple[Checker | None, str]:
     """Return the plain implementation for these settings, and why it cannot check all of the bound, or none of it."""
     name = settings.get("name")
-    if name == "Challenger" and (settings.get("noise", "sigma") != "sigma" or settings.get("sigma") == "unknown"):
-        return None, "learned noise does not follow from sums per option; only a replay of the log can check it"
     if name == "Challenger":
         return _challenger(mdp, settings)
     if name in ("EPRL", "BPIUCRL", "Uniform"):
@@ -50,20 +56,15 @@ def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tu
 
 
 def _challenger(mdp: MDP, settings: Mapping[str, Any]) -> tuple[Checker | None, str]:
-    """Check what can be checked: the entries of a bound hold together, and so does any part of them."""
-    from surepath.learners.challenger.recipe import KINDS as BUILT
-
-    bound = settings["bound"]
+    bound, unknown_sigma = settings["bound"], settings["sigma"] == "unknown"
     invalid = invalid_numbers(bound)
     if invalid:
         return None, f"{UNCHECKED}: {'; '.join(invalid)}"
     unknown = unknown_kinds(bound)
-    if any(kind not in BUILT for kind in unknown):
+    if unknown:
         return None, f"{UNCHECKED}: this version cannot check entries of kind {', '.join(unknown)}"
-    if settings["sigma"] == "unknown":
-        return None, "a bound with an unknown sigma does not follow from sums per option; " + ONLY_REPLAY
-    if not unknown:
+    if not unknown_sigma:
         return PlainBound(mdp, settings), ""
-    known = [entry for entry in bound["entries"] if entry["kind"] in KINDS]
-    why = f"entries of kind {', '.join(unknown)} do not follow from sums per option; {ONLY_REPLAY}"
-    return (PlainBound(mdp, {**settings, "bound": {**bound, "entries": known}}) if known else None), why
+    if any(entry["kind"] in (*LEARNED_KINDS, "shifted") for entry in bound["entries"]):
+        return None, f"the tilts of these entries count in units of a sigma that is unknown; {ONLY_REPLAY}"
+    return UnknownSigma(mdp, settings), ""

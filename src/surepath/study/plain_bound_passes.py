@@ -68,9 +68,9 @@ class Passes:
         at_node, share = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_arcs)
         at_node[0] = 1.0
         degree = np.diff(mdp.first)
-        for arcs, begins, targets in self.by_target:
-            share[arcs] = at_node[mdp.source[arcs]] / degree[mdp.source[arcs]]
-            at_node[targets] = np.add.reduceat(share[arcs], begins)
+        for stage in self.stages:
+            share[stage] = at_node[mdp.source[stage]] / degree[mdp.source[stage]]
+            np.add.at(at_node, mdp.target[stage], share[stage])
         return share
 
 

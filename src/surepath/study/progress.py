@@ -67,12 +67,12 @@ class Progress:
     def text(self, running: int) -> str:
         """Put the state of the study into one line."""
         study = self._study
-        gap, epsilon, trials = study.certified_gap, study.epsilon, study.evidence_trials
+        status, trials = study.status(), study.evidence_trials  # two requests where the study is on a server
+        gap, epsilon, failed = status.certified_gap, status.epsilon, status.states[FAILED]
         left = rough_trials_left(trials, gap, epsilon)
-        more = ", done" if study.done else "" if left is None else f", up to about {left:,} more"
-        failed = study._fold.tally.states[FAILED]
+        more = ", done" if status.done else "" if left is None else f", up to about {left:,} more"
         lost = f", {failed:,} failed" if failed else ""
-        plan = ", ".join(f"{step}={option}" for step, option in study.best_plan.items()) if math.isfinite(gap) else ""
+        plan = ", ".join(f"{step}={option}" for step, option in status.best_plan.items()) if math.isfinite(gap) else ""
         plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
         spent = study._fold.spent
         paid = "" if spent is None else f", {money(spent)} spent"

@@ -16,6 +16,7 @@ from surepath.model.paths import on_open_paths
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.plain_bound_entries import Sums
 from surepath.study.plain_bound_of import Checker
+from surepath.study.plain_bound_scores import Scores
 from surepath.study.states import FAILED, PARTIAL, WORST
 from surepath.study.storage.records import ActionRow, TrialRow
 from surepath.study.tally import Tally
@@ -26,14 +27,16 @@ class PlainLog:
 
     Attributes:
         visits, origin, sums: As in `Sums`, arrays that grow.
+        scores: The gains themselves, where they are kept.
         tally: Counts.
         digest: Hash over settings, trials and actions so far.
     """
 
-    def __init__(self, mdp: MDP, seed: str, on_failure: str, epsilon: float) -> None:
+    def __init__(self, mdp: MDP, seed: str, on_failure: str, epsilon: float, keep_scores: bool = False) -> None:
         self.mdp, self.on_failure, self.epsilon, self.sizes = mdp, on_failure, epsilon, Sizes(mdp)
         self.visits = np.zeros(mdp.n_arcs, dtype=np.int64)
         self.origin, self.sums = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
+        self.scores = Scores(mdp.n_arcs) if keep_scores else None
         self.tally = Tally(mdp.n_arcs, mdp.cost)
         self.digest = hashlib.sha256(seed.encode()).hexdigest()
 
@@ -52,6 +55,8 @@ class PlainLog:
                     if self.visits[arc] == 1:
                         self.origin[arc] = gain
                     self.sums[arc] += gain - self.origin[arc]
+                    if self.scores is not None:
+                        self.scores.add(arc, gain)
         else:
             self.tally.refused += 1
         self.tally.count(row)
@@ -78,7 +83,7 @@ class PlainLog:
     @property
     def seen(self) -> Sums:
         """The sums, as they are now."""
-        return Sums(self.visits.copy(), self.origin.copy(), self.sums.copy())
+        return Sums(self.visits.copy(), self.origin.copy(), self.sums.copy(), self.scores)
 
 
 def walk(
@@ -117,11 +122,11 @@ def moments(
     The learner only says at which moments to look, and which path to compare with; the plain implementation decides.
     """
     again = Fold(fold.mdp, fold.settings, fold.on_failure, fold._seed)
-    log = PlainLog(fold.mdp, fold._seed, fold.on_failure, float(fold.settings["epsilon"]))
+    log = PlainLog(fold.mdp, fold._seed, fold.on_failure, float(fold.settings["epsilon"]), checker.needs_scores)
     learner = again.learner
     alive = active = on_open_paths(fold.mdp, ~learner.excluded)
     found: list[dict[str, Any]] = []
-    earlier = (0, _copy(learner))
+    earlier = (0, _copy(learner, log))
     for number, excluded in walk(log, again, rows, actions):
         if excluded:
             found = []  # what was ruled out by a plan that is infeasible counts no more
@@ -131,19 +136,28 @@ def moments(
             path = learner._recommend()
             for trials, seen in (
                 earlier,
-                (number, _copy(learner)),
+                (number, _copy(learner, log)),
             ):  # some rules look at the sums before the last trial
                 gone = checker.ruled_out(seen, path, alive)
                 if gone.any():
                     arcs = np.flatnonzero(gone).tolist()
                     found.append({"trials": trials, "path": path.tolist(), "ruled_out": arcs, **_lists(seen)})
                     alive = alive & ~gone
-        active, earlier = now, (number, _copy(learner))
+        active, earlier = now, (number, _copy(learner, log))
     return found
 
 
-def _copy(learner: Learner) -> Sums:
-    return Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy())
+def scores_of(fold: Fold, rows: Iterable[TrialRow], actions: Sequence[ActionRow]) -> Scores:
+    """Read the gains of each arc from a log."""
+    log = PlainLog(fold.mdp, fold._seed, fold.on_failure, float(fold.settings["epsilon"]), keep_scores=True)
+    for _ in walk(log, None, rows, actions):
+        pass
+    assert log.scores is not None
+    return log.scores
+
+
+def _copy(learner: Learner, log: PlainLog) -> Sums:
+    return Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy(), log.scores)
 
 
 def _lists(seen: Sums) -> dict[str, list[Any]]:

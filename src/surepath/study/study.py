@@ -440,19 +440,27 @@ class Study:
 
     # Decisions ---------------------------------------------------------------------------------------------------
 
-    def exclude(self, option: Any) -> None:
-        """Mark options as infeasible, a fact of the world and not a verdict on scores; see Learner.exclude."""
+    def exclude(self, option: Any, *, request: str | None = None) -> None:
+        """Mark options as infeasible, a fact of the world and not a verdict on scores; see Learner.exclude.
+
+        Args:
+            option: {step: option}, or arcs.
+            request: A text that names this request: a second one of the same name changes nothing.
+        """
         arcs = option_arcs(self.mdp, option).tolist()
-        self._decide(EXCLUDE, arcs, lambda copy: copy.exclude(arcs))
+        self._decide(EXCLUDE, arcs, lambda copy: copy.exclude(arcs), _key(request))
 
-    def tighten(self, epsilon: float) -> None:
-        """Go on to a smaller epsilon with all data kept."""
+    def tighten(self, epsilon: float, *, request: str | None = None) -> None:
+        """Go on to a smaller epsilon with all data kept.
+
+        Args:
+            epsilon: How far from the best the answer may be from now on.
+            request: A text that names this request: a second one of the same name changes nothing.
+        """
         wanted = check_epsilon(epsilon)
-        self._decide(TIGHTEN, wanted, lambda copy: copy.tighten(wanted))
+        self._decide(TIGHTEN, wanted, lambda copy: copy.tighten(wanted), _key(request))
 
-    def _decide(self, kind: str, content: Any, attempt: Callable[[Any], None]) -> None:
-        key = _key(None)
-
+    def _decide(self, kind: str, content: Any, attempt: Callable[[Any], None], key: str) -> None:
         def do(log: Writing) -> None:
             if not log.first_time(key):  # the first attempt came through after all
                 return

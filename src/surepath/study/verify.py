@@ -1,8 +1,9 @@
 """Check a certificate: from the file alone, and against the log.
 
-From the file alone: its hash, what its parts say of each other, and the bound, which is computed again from the sums by
-the plain implementation. With the log, the sums, counts and the hash over the log are computed again from the trials.
-Whoever forges a certificate with a right hash must forge sums that prove it, and those the log contradicts.
+From the file alone: its hash, what its parts say of each other, and the bound, which is computed again by the plain
+implementation: from the sums, or from the scores themselves where noise is learned. With the log, sums, scores, counts
+and the hash over the log are computed again from the trials. Whoever forges a certificate with a right hash must forge
+sums that prove it, and those the log contradicts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from surepath.errors import CertificateError, SurepathError
 from surepath.study.certificate import Certificate, checked_kind, content_hash, read
 from surepath.study.verify_file import Facts, check_facts, facts_of
 from surepath.study.verify_log import Log, read_log_file, read_storage
-from surepath.study.verify_proof import check_log, check_proof
+from surepath.study.verify_proof import check_proof
+from surepath.study.verify_sums import check_log
 
 YES, NO, OPEN = "yes", "no", "open"
 
@@ -93,8 +95,9 @@ def verify(
     told: Log | None = None
     if storage is not None:
         told = read_storage(storage, name or _name(content))
+    file = str(certificate) if isinstance(certificate, (str, Path)) else "certificate.json"
     try:
-        _check(content, verdict, told, log)
+        _check(content, file, verdict, told, log)
     except (
         SurepathError,
         LookupError,
@@ -117,18 +120,18 @@ def _name(content: Mapping[str, Any]) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _check(content: dict[str, Any], verdict: Verdict, told: Log | None, log: str | Path | None) -> None:
+def _check(content: dict[str, Any], file: str, verdict: Verdict, told: Log | None, log: str | Path | None) -> None:
     wrong = verdict.differences
     if content.get("sha256") != content_hash(content):
         wrong.append("sha256 does not match: something in the file was changed after it was written")
-    facts: Facts = facts_of(content)
+    facts: Facts = facts_of(content, file)
     check_facts(content, facts, wrong)
     if wrong:
         return
     if told is None and log is not None:
         told = read_log_file(log, facts.mdp)
     if told is not None:
-        check_log(content, facts, told, wrong)
+        facts = check_log(content, facts, told, wrong)
         if not wrong:
             verdict.notes.append(f"the log was read: {facts.prefix} trials give these sums, counts and this hash")
     if not wrong:

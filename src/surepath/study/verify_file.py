@@ -16,9 +16,11 @@ from surepath.model.paths import on_open_paths
 from surepath.model.sources.files import parse_json_problem
 from surepath.study.certificate_words import ADVICE, assumptions, statement
 from surepath.study.plain_bound_entries import Sums
+from surepath.study.plain_bound_scores import Scores
 from surepath.study.states import SETTLED, SOURCES, WORST
 from surepath.study.storage.records import ActionRow
 from surepath.study.tally import LEFT_OUT, MARKED
+from surepath.study.verify_scores import check_scores, real, scores_of, whole
 
 FIELDS = {
     *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
@@ -40,9 +42,10 @@ class Facts:
     actions: list[ActionRow]
     seed: str
     on_failure: str
+    file: str = "certificate.json"
 
 
-def facts_of(content: Mapping[str, Any]) -> Facts:
+def facts_of(content: Mapping[str, Any], file: str) -> Facts:
     """Read a certificate into arrays, or raise an error that says what is missing."""
     if set(content) != FIELDS:
         odd = ", ".join(sorted(map(str, set(content) ^ FIELDS)))
@@ -60,37 +63,24 @@ def facts_of(content: Mapping[str, Any]) -> Facts:
     return Facts(
         mdp=mdp,
         path=mdp.check_path([whole(arc) for arc in content["path"]]),
-        seen=sums_of(content["evidence"], mdp),
+        seen=sums_of(content["evidence"], mdp, scores_of(content["evidence"], mdp)),
         excluded=excluded,
         feasible=on_open_paths(mdp, ~excluded),
         prefix=whole(content["log"]["trials"]),
         actions=actions,
         seed=f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}",
         on_failure=str(options["on_failure"]),
+        file=file,
     )
 
 
-def sums_of(parts: Mapping[str, Any], mdp: MDP) -> Sums:
-    """Read visits, origin and sums, one per arc."""
+def sums_of(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
+    """Read visits, origin and sums, one per arc, of a moment at which these scores or the first of them were known."""
     visits = np.array([whole(n) for n in parts["visits"]], dtype=np.int64)
     origin, sums = (np.array([real(x) for x in parts[name]]) for name in ("origin", "sums"))
     if not len(visits) == len(origin) == len(sums) == mdp.n_arcs:
         raise CertificateError(f"visits, origin and sums must have one number for each of the {mdp.n_arcs} arcs")
-    return Sums(visits, origin, sums)
-
-
-def whole(value: Any) -> int:
-    """Read a count."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
-        raise CertificateError(f"{value!r} is no count")
-    return value
-
-
-def real(value: Any) -> float:
-    """Read a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise CertificateError(f"{value!r} is no finite number")
-    return float(value)
+    return Sums(visits, origin, sums, scores)
 
 
 def arcs_of(values: Any, mdp: MDP) -> IntArray:
@@ -120,6 +110,8 @@ def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> N
         wrong.append(f"epsilon is {content['epsilon']!r}, which is not what the settings and tighten() left")
     if [a.number for a in facts.actions] != list(range(1, len(facts.actions) + 1)):
         wrong.append("the actions are not numbered 1, 2, ...")
+    if whole(content["log"]["actions"]) > len(facts.actions):
+        wrong.append("the log is said to have more actions than are listed")
     if any(a.kind not in ("exclude", "tighten") for a in facts.actions):
         wrong.append("there is an action that is neither exclude nor tighten")
     if any(a.kind == "exclude" for a in facts.actions[whole(content["log"]["actions"]) :]):
@@ -128,6 +120,11 @@ def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> N
         wrong.append(f"the study is said to be done, but the gap {gap!r} is not at most epsilon {content['epsilon']!r}")
     _check_counts(content, facts, wrong)
     _check_sums(facts, settings["name"] == "Challenger", wrong)
+    if facts.seen.scores is not None:
+        if [len(some) for some in facts.seen.scores.gains] != np.where(mdp.is_known, 0, facts.seen.visits).tolist():
+            wrong.append("there are not as many scores as visits")
+        else:
+            check_scores(mdp, facts.seen, wrong)
     if not wrong:
         if content["statement"] != statement(content):
             wrong.append("the statement is not what the numbers say")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -43,7 +44,7 @@ def create_app(storage: str | Storage, access: Access) -> FastAPI:
         lifespan=life,
     )
     app.state.access, app.state.shelf = access, Shelf(storage)
-    app.state.watchers, app.state.remembered = Watchers(), writing.Remembered()
+    app.state.watchers, app.state.simulating = Watchers(), Lock()
     app.add_middleware(Guard)
     faults.install(app)
     app.include_router(reading.router)

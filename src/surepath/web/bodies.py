@@ -7,12 +7,15 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from surepath.study.creation import LONGEST_NAME
+from surepath.study.telling import LONGEST_NAME as LONGEST_KEY
+from surepath.study.telling import LONGEST_NOTE
 
 MOST_ASKED = 1_000
-Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY)]  # the study wants it printable too
 Word = Annotated[str, Field(max_length=LONGEST_NAME)]
 Score = Annotated[float, Field(strict=True)]
 Scores = list[Score] | dict[Word, Score]
+Plan = dict[Word, Word | int] | list[int]
 
 
 class Body(BaseModel):
@@ -39,20 +42,52 @@ class Fail(Body):
     """Report a failure, with the scores seen before it."""
 
     rewards: Scores = Field(default_factory=list)
-    note: str = Field(default="", max_length=2_000)
+    note: str = Field(default="", max_length=LONGEST_NOTE)
+
+
+class Told(Body):
+    """One result among many; `path` is what was played, to be compared, and `where` its place for messages."""
+
+    number: int = Field(ge=1, le=2**53)
+    rewards: Scores = Field(default_factory=list)
+    failed: bool = False
+    note: str = Field(default="", max_length=LONGEST_NOTE)
+    where: str = Field(default="", max_length=200)
+    path: list[int] | None = None
+
+
+class TellMany(Body):
+    """Report many trials: all of them or, when one is refused, none."""
+
+    results: list[Told] = Field(examples=[[{"number": 1, "rewards": [0.5, 0.8, 0.1]}]])
+
+
+class Past(Body):
+    """A result from before the study."""
+
+    plan: Plan
+    rewards: Scores
+
+
+class Import(Body):
+    """Take in past results; the same request key again changes nothing."""
+
+    results: list[Past] = Field(examples=[[{"plan": [0, 2, 8], "rewards": [0.5, 0.8, 0.1]}]])
+    note: str = Field(default="imported", max_length=LONGEST_NOTE)
+    request: Key | None = None
 
 
 class Enqueue(Body):
     """Queue a plan of your own: {step: option}, or arcs."""
 
-    plan: dict[Word, Word | int] | list[int] = Field(examples=[{"retriever": "bm25", "model": "small"}, [0, 2, 8]])
+    plan: Plan = Field(examples=[{"retriever": "bm25", "model": "small"}, [0, 2, 8]])
     request: Key | None = None
 
 
 class Exclude(Body):
     """Mark options as infeasible: {step: option}, or arcs."""
 
-    option: dict[Word, Word | int] | list[int] = Field(examples=[{"retriever": "bm25"}, [2]])
+    option: Plan = Field(examples=[{"retriever": "bm25"}, [2]])
     request: Key | None = None
 
 

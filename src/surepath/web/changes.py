@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 
+from surepath.study.gap_history import thin
 from surepath.web import views
-from surepath.web.history import thin
 from surepath.web.picture import arc_values
 from surepath.web.plain import rounded
 from surepath.web.shelf import Opened

@@ -1,44 +1,31 @@
 """A client with the methods of Study, for workers that reach a server and not the database. It needs no extra.
 
-A request whose answer was lost is sent again. That is safe: an ask carries a key under which the log knows it again, a
-tell says the same twice, the other verbs carry keys that the server remembers.
+A request whose answer was lost is sent again. That is safe: a tell says the same twice; an ask, a queued plan, an
+import and a decision carry keys under which the log knows them again.
 """
 
 from __future__ import annotations
 
-import http.client
+import hashlib
 import json
-import os
-import random
-import socket
-import time
-import urllib.error
-import urllib.request
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
-from surepath import errors
+from surepath._checks import check_epsilon, whole
+from surepath._numbers import NotNumbersError, read_numbers, shortened
 from surepath._types import IntArray
-from surepath.errors import SettingError, StorageError, StudyError, SurepathError
-from surepath.model.mdp import MDP
-from surepath.model.plans import Plan
-from surepath.study.creation import Options
+from surepath.errors import RewardError
 from surepath.study.trial import Trial
-from surepath.web.access import is_loopback
+from surepath.web.remote_view import RemoteView
+from surepath.web.transport import PATIENCE
 
 if TYPE_CHECKING:
-    from surepath.study.certificate import Certificate
-    from surepath.study.status import Status
+    from surepath.study.telling import Result
 
-PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
-TIMEOUT = 60.0  # seconds for one answer
-LONGEST_PAUSE = 5.0
-AGAIN = (502, 503, 504)
+MOST_SENT = 500_000  # bytes of past results in one request
 
 
 def connect(url: str, token: str, study: str | None = None, *, patience: float = PATIENCE) -> RemoteStudy:
@@ -53,70 +40,13 @@ def connect(url: str, token: str, study: str | None = None, *, patience: float =
     return RemoteStudy(url, token, study, patience=patience)
 
 
-class RemoteStudy:
+class RemoteStudy(RemoteView):
     """A study on a server; see `connect`."""
-
-    def __init__(self, url: str, token: str, study: str | None = None, *, patience: float = PATIENCE) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SettingError(f'the address of a server looks like "http://127.0.0.1:8700", not {url!r}')
-        self.url = f"{parts.scheme}://{parts.netloc}"
-        self._token, self._patience = token, patience
-        handlers: list[Any] = [_NoRedirect]  # a redirect would carry the token elsewhere
-        if is_loopback(parts.hostname):
-            handlers.append(urllib.request.ProxyHandler({}))
-        self._opener = urllib.request.build_opener(*handlers)
-        self.worker = f"{socket.gethostname()}:{os.getpid()}"
-        self._study = study
-        self.name = str(self._record["name"])
-        self._study = self.name
-
-    # Requests ----------------------------------------------------------------------------------------------------
-
-    def _call(self, verb: str, body: dict[str, Any] | None = None, **query: Any) -> Any:
-        """Send a request, again when the answer does not come; a body makes it a POST."""
-        wanted = {key: value for key, value in {"study": self._study, **query}.items() if value is not None}
-        address = f"{self.url}/api/{verb}" + (f"?{urlencode(wanted)}" if wanted else "")
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        end, pause = time.monotonic() + self._patience, 0.05
-        while True:
-            try:
-                request = urllib.request.Request(address, data, headers)
-                with self._opener.open(request, timeout=TIMEOUT) as answer:
-                    return json.loads(answer.read())
-            except urllib.error.HTTPError as error:
-                if error.code not in AGAIN or time.monotonic() + pause > end:
-                    raise _raised(error) from None
-            except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
-                if time.monotonic() + pause > end:
-                    reason = getattr(error, "reason", error)
-                    raise StorageError(f"{self.url} does not answer: {reason}") from error
-            time.sleep(pause * (0.5 + random.random()))
-            pause = min(2 * pause, LONGEST_PAUSE)
-
-    @cached_property
-    def _record(self) -> dict[str, Any]:
-        return dict(self._call("problem"))
-
-    @cached_property
-    def mdp(self) -> MDP:
-        """The problem's graph."""
-        from surepath.model.sources.files import parse_json_problem
-
-        return parse_json_problem(self._record["problem"]).mdp
-
-    @cached_property
-    def options(self) -> Options:
-        """The options of the study that are not its learner's."""
-        return Options(**json.loads(self._record["options"]))
-
-    # Trials ------------------------------------------------------------------------------------------------------
 
     def ask(self, n: int | None = None, *, worker: str | None = None, request: str | None = None) -> Any:
         """Hand out the next trial, or with n a list of trials; see Study.ask."""
-        key = request or uuid.uuid4().hex
-        body = {"n": 1 if n is None else n, "worker": worker or self.worker, "request": key}
+        who = self.worker if worker is None else worker
+        body = {"n": 1 if n is None else n, "worker": who, "request": _key(request)}
         trials = [self._trial(found) for found in self._call("ask", body)["trials"]]
         return trials[0] if n is None else trials
 
@@ -141,21 +71,49 @@ class RemoteStudy:
         """Extend a lease from now; returns when it ends."""
         return float(self._call(f"trials/{_number(trial)}/renew", {})["lease_until"])
 
-    def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray) -> None:
-        """Queue a plan of your own to be handed out next."""
-        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
-        self._call("enqueue", {"plan": path.tolist(), "request": uuid.uuid4().hex})
+    def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
+        """Queue a plan of your own to be handed out next; see Study.enqueue."""
+        self._call("enqueue", {"plan": self._path(plan), "request": _key(request)})
 
-    def exclude(self, option: Any) -> None:
+    def _path(self, plan: Any) -> list[int]:
+        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
+        return [int(arc) for arc in path]
+
+    def tell_many(self, results: Iterable[Result]) -> list[str]:
+        """Report many trials in one transaction; see Study.tell_many."""
+        listed = [{**one._asdict(), "rewards": _rewards(one.rewards), "note": one.note[:2_000]} for one in results]
+        return [str(outcome) for outcome in self._call("tell-many", {"results": listed})["outcomes"]]
+
+    def import_trials(
+        self, results: Iterable[tuple[Any, Any]], note: str = "imported", *, request: str | None = None
+    ) -> int:
+        """Take in past results; see Study.import_trials. All are checked here; a long list goes in several requests."""
+        from surepath.study.telling import past_result
+
+        rows = [past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
+        parts: list[list[dict[str, Any]]] = [[]]
+        size, key = 0, _key(request)
+        for row in rows:
+            entry = {"plan": list(row.path), "rewards": list(row.rewards)}
+            size += len(json.dumps(entry)) + 2
+            if size > MOST_SENT:
+                parts.append([])
+                size = 0
+            parts[-1].append(entry)
+        for i, part in enumerate(parts):
+            name = key if i == 0 else hashlib.sha256(f"{key}\n{i}".encode()).hexdigest()
+            self._call("import", {"results": part, "note": note[:2_000], "request": name})
+        return len(rows)
+
+    def exclude(self, option: Any, *, request: str | None = None) -> None:
         """Mark options as infeasible; see Study.exclude."""
         from surepath.learners.options import option_arcs
 
-        arcs = option_arcs(self.mdp, option).tolist()
-        self._call("exclude", {"option": arcs, "request": uuid.uuid4().hex})
+        self._call("exclude", {"option": option_arcs(self.mdp, option).tolist(), "request": _key(request)})
 
-    def tighten(self, epsilon: float) -> None:
+    def tighten(self, epsilon: float, *, request: str | None = None) -> None:
         """Go on to a smaller epsilon with all data kept."""
-        self._call("tighten", {"epsilon": float(epsilon), "request": uuid.uuid4().hex})
+        self._call("tighten", {"epsilon": check_epsilon(epsilon), "request": _key(request)})
 
     def optimize(
         self,
@@ -174,131 +132,20 @@ class RemoteStudy:
     def _numbers_of(self, request: str) -> list[int]:
         return [int(trial["number"]) for trial in self._call("trials", request=request)["trials"]]
 
-    # What is known -----------------------------------------------------------------------------------------------
 
-    def overview(self) -> dict[str, Any]:
-        """Return what is proven now and who works on it, as the page shows it."""
-        return dict(self._call("status"))
-
-    def status(self) -> Status:
-        """Say how the study stands; see Study.status."""
-        from surepath.study.progress import rough_trials_left
-        from surepath.study.status import RunningTrial, Status
-
-        found = self.overview()
-        gap = _gap(found)
-        same = ("trials", "states", "settled", "epsilon", "delta", "done", "now")
-        return Status(
-            name=self.name,
-            storage=self.url,
-            best_plan=self.mdp.plan(found["best_path"]),
-            certified_gap=gap,
-            rough_trials_left=0 if found["done"] else rough_trials_left(found["evidence"], gap, found["epsilon"]),
-            running=tuple(
-                RunningTrial(one["number"], one["worker"], self.mdp.plan(one["path"]), one["asked"], one["lease"])
-                for one in found["running"]
-            ),
-            workers=tuple(one["worker"] for one in found["workers"]),
-            findings=tuple(found["findings"]),
-            **{name: found[name] for name in same},
-        )
-
-    def explain(self) -> str:
-        """Say in words what is known; see Study.explain."""
-        return str(self._call("explain")["words"])
-
-    def certificate(self) -> Certificate:
-        """Fetch what is proven by now, with all that is needed to check it; see Study.certificate."""
-        from surepath.study.certificate import Certificate
-
-        return Certificate(self._call("certificate"))
-
-    @property
-    def done(self) -> bool:
-        """Whether the answer is proven."""
-        return bool(self.overview()["done"])
-
-    @property
-    def best_path(self) -> IntArray:
-        """The plan this study stands by now, as arcs."""
-        return np.array(self.overview()["best_path"], dtype=np.int64)
-
-    @property
-    def best_plan(self) -> Plan:
-        """The plan this study stands by now, {step: option}."""
-        return self.mdp.plan(self.best_path)
-
-    @property
-    def certified_gap(self) -> float:
-        """Proven bound on how far best_plan is from the best; infinite while nothing is proven."""
-        return _gap(self.overview())
-
-    @property
-    def epsilon(self) -> float:
-        """How far from the best the answer may be."""
-        return float(self.overview()["epsilon"])
-
-    @property
-    def delta(self) -> float:
-        """Allowed probability of a wrong answer."""
-        return float(self.overview()["delta"])
-
-    @property
-    def evidence_trials(self) -> int:
-        """Number of trials whose rewards are part of the proof."""
-        return int(self.overview()["evidence"])
-
-    def __len__(self) -> int:
-        """Number of trials handed out, imported or told late."""
-        return int(self.overview()["trials"])
-
-    def __bool__(self) -> bool:
-        """A study is something, also before its first trial."""
-        return True
-
-    def __repr__(self) -> str:
-        return f"RemoteStudy({self.name!r}, {self.url!r})"
-
-    def close(self) -> None:
-        """Do nothing: there is no connection to release."""
-
-    def __enter__(self) -> RemoteStudy:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Follow none."""
-
-
-def _gap(overview: Mapping[str, Any]) -> float:
-    gap = overview["certified_gap"]
-    return float("inf") if gap is None else float(gap)
+def _key(request: str | None) -> str:
+    return uuid.uuid4().hex if request is None else request
 
 
 def _number(trial: Trial | int) -> int:
-    return trial.number if isinstance(trial, Trial) else int(trial)
+    return trial.number if isinstance(trial, Trial) else whole("the number of a trial", trial, low=1)
 
 
 def _rewards(rewards: Any) -> Any:
-    if isinstance(rewards, Mapping):
-        return {str(step): float(reward) for step, reward in rewards.items()}
-    return [float(reward) for reward in rewards]
-
-
-def _raised(answer: urllib.error.HTTPError) -> Exception:
-    """Make the error that the server means."""
+    """Make rewards ready to be sent: numbers only, whatever holds them; the server checks the rest."""
     try:
-        content = json.loads(answer.read())
-        kind, message = str(content["error"]), str(content["message"])
-    except (ValueError, KeyError, TypeError, OSError):
-        return StorageError(f"the server answered {answer.code} {answer.reason}")
-    if answer.code in (401, 403):
-        return SettingError(message)
-    found = getattr(errors, kind, None)
-    if isinstance(found, type) and issubclass(found, SurepathError):
-        return found(message)
-    return StudyError(message)
+        if isinstance(rewards, Mapping):
+            return {str(step): float(read_numbers(reward, booleans=True)) for step, reward in rewards.items()}
+        return np.atleast_1d(read_numbers(rewards, booleans=True)).tolist()
+    except (NotNumbersError, TypeError):
+        raise RewardError(f"rewards must be numbers, not {shortened(rewards)}") from None

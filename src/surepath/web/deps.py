@@ -27,7 +27,10 @@ ANSWERS: dict[int | str, dict[str, object]] = {
     401: {"model": Problem, "description": "No token, or a wrong one"},
     403: {"model": Problem, "description": "The token may only read"},
     404: {"model": Problem, "description": "No such study or trial"},
-    409: {"model": Problem, "description": "The study refuses: it is done, or the trial is settled otherwise"},
+    409: {
+        "model": Problem,
+        "description": "The study refuses: done, settled otherwise, or read-only",
+    },
     413: {"model": Problem, "description": "The body is too large"},
     422: {"model": Problem, "description": "The input is wrong"},
     503: {"model": Problem, "description": "The storage is busy or away"},

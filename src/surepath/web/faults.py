@@ -9,8 +9,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from surepath.errors import StoppedError, StorageError, StudyError, SurepathError
+from surepath.errors import FileError, StoppedError, StorageError, StudyError, SurepathError
 from surepath.study.storage.contract import TransientError
+from surepath.study.storage.engine import READ_ONLY
 
 log = logging.getLogger("surepath.web")
 
@@ -32,7 +33,9 @@ def install(app: FastAPI) -> None:
         if isinstance(error, TransientError):
             log.warning("storage: %s", error)
             return answer(503, "StorageError", "the storage is busy or away; try again", **{"Retry-After": "1"})
-        if isinstance(error, StorageError):
+        if isinstance(error, StorageError) and READ_ONLY in str(error):
+            return answer(409, "StorageError", f"this storage can be read and not written: {READ_ONLY}")
+        if isinstance(error, (StorageError, FileError)):
             log.error("storage: %s", error)
             return answer(503, "StorageError", "the storage cannot be read or written; the server's log says why")
         conflict = isinstance(error, (StudyError, StoppedError))

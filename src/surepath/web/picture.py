@@ -6,24 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from surepath._types import FloatArray, IntArray
+from surepath._types import IntArray
 from surepath.model.mdp import MDP
+from surepath.plots.intervals import half_width
 from surepath.web.plain import rounded
 
 MOST_ARCS = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
 OPEN, RULED_OUT, EXCLUDED, KNOWN = range(4)
 LONGEST_LABEL = 200
-
-
-def half_width(visits: IntArray, sigma: FloatArray, delta: float) -> FloatArray:
-    """Half of each arc's confidence interval; infinite where unvisited.
-
-    Robbins' normal mixture: P(exists n: |mean_n - m| > sigma sqrt((n + 1) log((n + 1) / delta^2)) / n) <= delta.
-    It holds for one arc alone, at all times at once; the certificate does not use it.
-    """
-    n = np.maximum(visits, 1)
-    width = sigma * np.sqrt((n + 1) * np.log((n + 1) / delta**2)) / n
-    return np.asarray(np.where(visits > 0, width, np.where(sigma > 0, np.inf, 0.0)))
 
 
 def arc_values(learner: Any, arcs: IntArray) -> dict[str, Any]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
+from starlette.background import BackgroundTask
 
 from surepath._version import __version__
 from surepath.study.states import SETTLED
+from surepath.study.storage.contract import TransientError
 from surepath.web import rivals, views
 from surepath.web.deps import ANSWERS, Meant, Number, Reader
 from surepath.web.faults import NotFound
@@ -19,6 +25,7 @@ from surepath.web.shelf import Opened, Shelf
 router = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS)
 
 MOST_NAMES = 1_000
+WAIT = 5.0  # seconds that a forecast waits for one that is being made
 State = Annotated[str | None, Query(pattern="^(running|" + "|".join(sorted(SETTLED)) + ")$")]
 
 
@@ -137,6 +144,39 @@ def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> A
 def forecast(at: Meant) -> Any:
     """Say how many trials are left, as far as can be told."""
     return at.outlook.get()
+
+
+@router.get("/forecast/worlds")
+def worlds(
+    request: Request,
+    at: Meant,
+    more: Annotated[int, Query(ge=1, le=10**6)] = 50,
+    draws: Annotated[int, Query(ge=1, le=1_000)] = 32,
+    seed: Annotated[int, Query(ge=0, le=2**53)] = 0,
+) -> Any:
+    """Simulate how the study may go on, for about two seconds; one caller at a time, others are told to come again."""
+    busy: Lock = request.app.state.simulating
+    if not busy.acquire(timeout=WAIT):
+        raise TransientError("another forecast is being made")
+    try:
+        return plain(asdict(at.study.forecast(more, draws, seed)))
+    finally:
+        busy.release()
+
+
+@router.get(
+    "/export",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/x-ndjson": {}, "text/csv": {}}, "description": "The log"}},
+)
+def export(at: Meant, format: Annotated[str, Query(pattern="^(jsonl|csv)$")] = "jsonl") -> FileResponse:
+    """Return the whole log as a file: JSON lines, from which the same study can be made, or a table."""
+    folder = TemporaryDirectory(prefix="surepath-export-")
+    file = Path(folder.name) / f"study.{format}"
+    trials = at.study.export(file)
+    kind = "text/csv" if format == "csv" else "application/x-ndjson"
+    headers = {"Surepath-Trials": str(trials)}
+    return FileResponse(file, 200, headers, kind, BackgroundTask(folder.cleanup), filename=file.name)
 
 
 @router.get("/certificate")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from surepath.model.mdp import MDP
+from surepath.plots.challengers import differences
 from surepath.web.plain import plain
 
 LISTED = 4  # differing steps named in a sentence
@@ -22,19 +23,7 @@ def explain(learner: Any, count: int) -> dict[str, Any]:
 
 def _rival(learner: Any, incumbent: list[int], rival: Any) -> dict[str, Any]:
     mdp = learner.mdp
-    steps = mdp.step_labels or tuple(f"step {h}" for h in range(mdp.horizon))
-    differs = [
-        {
-            "step": str(steps[h]),
-            "option": mdp.action_label(theirs),
-            "instead_of": mdp.action_label(ours),
-            "visits": int(learner.visits[theirs]),
-            "visits_in_hand": int(learner.visits[ours]),
-            "same_option": bool(mdp.action[theirs] == mdp.action[ours]),
-        }
-        for h, (theirs, ours) in enumerate(zip(rival.path, incumbent))
-        if theirs != ours
-    ]
+    differs = [one._asdict() for one in differences(mdp, learner.visits, incumbent, rival.path)]
     return {
         "path": rival.path,
         "bound": rival.bound,

@@ -12,16 +12,17 @@ from surepath.learners.failures import PATIENCE
 from surepath.model.costs import in_words
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
+from surepath.plots.intervals import half_width
 from surepath.study.fold import Fold
 from surepath.study.states import RUNNING, SCORED, STATES, WAITING
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
-from surepath.web.picture import half_width
 from surepath.web.plain import plain, rounded
 
 SCANNED = 20_000  # trials that one request with a filter looks at
 MOST_LISTED = 200  # running trials in a status
+MOST_FINDINGS = 3  # that a page shows; all are in the status
 LARGE = 2_000  # arcs beyond which the challengers are looked up for the drawing
 
 
@@ -39,6 +40,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "created": study.record.created,
             "version": study.record.version,
             "change": fold.change,
+            "digest": fold.digest,
             "now": log.now(),
             "trials": log.last_number(),
             "settled": fold.prefix,
@@ -96,6 +98,8 @@ def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
 def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
     """Say in one sentence what is proven right now."""
     sure = f"with probability at least {1 - learner.delta:.6g}"
+    if learner.findings():
+        sure += ", if what was declared of the scores holds; they speak against it"
     trials = "1 trial" if settled == 1 else f"{settled:,} trials"
     if not isfinite(gap):
         if settled == 0:
@@ -116,7 +120,10 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
 def warnings(mdp: MDP, fold: Fold) -> list[str]:
     """List what people should know: noise that differs from what was declared, failures, exclusions."""
     learner: Any = fold.view
-    found = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
+    told = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
+    found = told[:MOST_FINDINGS]
+    if len(told) > MOST_FINDINGS:
+        found.append(f"and {len(told) - MOST_FINDINGS:,} more findings")
     failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     for arc in failing[:5].tolist():
         stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1

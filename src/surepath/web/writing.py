@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
+from surepath.study.telling import Result
 from surepath.web import bodies
 from surepath.web.deps import ANSWERS, Meant, Number, Writer
 from surepath.web.faults import NotFound
@@ -16,30 +14,6 @@ from surepath.web.plain import plain
 from surepath.web.shelf import Opened
 
 router = APIRouter(prefix="/api", tags=["writing"], responses=ANSWERS)
-
-
-class Remembered:
-    """The request keys of decisions, which the log does not know again; forgotten when the server restarts.
-
-    Forgetting is safe: an option excluded twice is excluded, and a second tightening to the same epsilon is refused.
-    """
-
-    def __init__(self, most: int = 10_000) -> None:
-        self._keys: OrderedDict[tuple[str, str, str], None] = OrderedDict()
-        self._lock, self._most = threading.Lock(), most
-
-    def once(self, verb: str, study: str, key: str | None, do: Callable[[], None]) -> None:
-        """Do it unless a request with this key has done it."""
-        if key is None:
-            do()
-            return
-        with self._lock:
-            if (verb, study, key) in self._keys:
-                return
-            do()
-            self._keys[verb, study, key] = None
-            if len(self._keys) > self._most:
-                self._keys.popitem(last=False)
 
 
 def _known(at: Opened, number: int) -> int:
@@ -100,15 +74,31 @@ def enqueue(at: Meant, who: Writer, body: bodies.Enqueue) -> dict[str, Any]:
     return {"outcome": "queued"}
 
 
+@router.post("/tell-many")
+def tell_many(at: Meant, who: Writer, body: bodies.TellMany) -> dict[str, Any]:
+    """Report the results of many trials in one transaction: all of them or, when one is refused, none."""
+    if body.results:
+        _known(at, max(one.number for one in body.results))
+    results = [Result(**{**dict(one), "path": one.path and tuple(one.path)}) for one in body.results]
+    return {"outcomes": at.study.tell_many(results)}
+
+
+@router.post("/import")
+def import_trials(at: Meant, who: Writer, body: bodies.Import) -> dict[str, Any]:
+    """Take in past results; valid if they were not picked by how they came out."""
+    results = [(one.plan, one.rewards) for one in body.results]
+    return {"results": at.study.import_trials(results, body.note, request=body.request)}
+
+
 @router.post("/exclude")
-def exclude(request: Request, at: Meant, who: Writer, body: bodies.Exclude) -> dict[str, Any]:
+def exclude(at: Meant, who: Writer, body: bodies.Exclude) -> dict[str, Any]:
     """Mark options as infeasible: a fact of the world, not a verdict on scores."""
-    request.app.state.remembered.once("exclude", at.study.name, body.request, lambda: at.study.exclude(body.option))
+    at.study.exclude(body.option, request=body.request)
     return {"outcome": "excluded"}
 
 
 @router.post("/tighten")
-def tighten(request: Request, at: Meant, who: Writer, body: bodies.Tighten) -> dict[str, Any]:
+def tighten(at: Meant, who: Writer, body: bodies.Tighten) -> dict[str, Any]:
     """Go on to a smaller epsilon with all data kept."""
-    request.app.state.remembered.once("tighten", at.study.name, body.request, lambda: at.study.tighten(body.epsilon))
+    at.study.tighten(body.epsilon, request=body.request)
     return {"outcome": "tightened"}

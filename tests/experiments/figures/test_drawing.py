@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from surepath.experiments.figures.drawing import draw_panels, png, svg
+from surepath.experiments.figures.drawing import draw_panels
 from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series
+from surepath.experiments.look import png, svg
 
 pytest.importorskip("matplotlib")
 

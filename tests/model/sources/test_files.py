@@ -137,7 +137,7 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     os.chmod(file, 0o640)
     before = file.read_text()
     with pytest.raises(ProblemError, match="epsilon must be a number"):
-        save_problem(file, mdp, epsilon="small")
+        save_problem(file, mdp, epsilon="small")  # type: ignore[arg-type]
     assert file.read_text() == before
     MDP.from_arrays([[[0, 0, 0]]]).save(file)
     assert MDP.load(file).n_arcs == 3
@@ -182,13 +182,10 @@ def test_a_csv_is_refused_a_law_that_it_would_change(tmp_path: Path) -> None:
             assert getattr(loaded.law, field) == pytest.approx(getattr(instance.law, field)), field
 
 
-def test_only_the_extra_fields_may_be_added_and_they_are_checked(tmp_path: Path) -> None:
+def test_the_extra_fields_are_checked(tmp_path: Path) -> None:
     mdp, file = MDP.from_arrays([[[0, 0]]]), tmp_path / "p.json"
-    for field, value in (("edges", []), ("direction", "minimize"), ("law", "beta")):
-        with pytest.raises(ProblemError, match=f"save_problem has no field '{field}'"):
-            save_problem(file, mdp, **{field: value})  # type: ignore[arg-type]
-    with pytest.raises(ProblemError, match=re.escape("no field 'epsilonn' (did you mean \"epsilon\"?)")):
-        save_problem(file, mdp, epsilonn=0.1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'law'"):
+        save_problem(file, mdp, law="beta")  # type: ignore[call-arg]
     with pytest.raises(ProblemError, match="epsilon must be 0 or more, not -1"):
         save_problem(file, mdp, epsilon=-1)
     with pytest.raises(ProblemError, match="delta must lie strictly between 0 and 1"):

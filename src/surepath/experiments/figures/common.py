@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from surepath.experiments.look import short_name as short_name
 from surepath.experiments.results import scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
@@ -119,13 +120,6 @@ def labels_of(frame: polars.DataFrame) -> list[str]:
     """List the learners of a frame in the order in which all figures show them."""
     found = frame["learner"].unique(maintain_order=True).to_list()
     return sorted(found, key=lambda label: (LABELS.index(label) if label in LABELS else len(LABELS), label))
-
-
-def short_name(instance: str) -> str:
-    """Shorten an instance's id for a title: 'paper_random s2a2h3, seed 25'."""
-    family, _, rest = instance.partition("-v1/")
-    parts = [part for part in rest.split("/") if not part.startswith("sigma")]
-    return f"{family} {', '.join(part.replace('seed', 'seed ') for part in parts)}"
 
 
 def proven(frame: polars.DataFrame, preset: str) -> polars.DataFrame:

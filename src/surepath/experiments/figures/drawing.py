@@ -1,29 +1,16 @@
-"""Draw panels with matplotlib and encode them as PNG and SVG, without a display and without its global state."""
+"""Draw panels with matplotlib, without a display and without its global state."""
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 
 from surepath._optional import need
 from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series
+from surepath.experiments.look import DASHES, MARKERS, colour_of, plain_axes
 
-# Colours that colour-blind people tell apart (Okabe and Ito), one per learner, the same in every figure.
-COLOURS = {
-    "max-coverage": "#0072B2",
-    "max-diameter": "#E69F00",
-    "BPI-UCRL": "#666666",
-    "Challenger": "#D55E00",
-    "static-max-coverage": "#56B4E9",
-    "WholePlan": "#009E73",
-    "Uniform": "#CC79A7",
-    "design, fixed in advance": "#CC79A7",
-}
 ABREAST = 4
-MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenger": "D"}
-DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 
 
 def draw_panels(panels: list[Panel], title: str) -> Any:
@@ -53,24 +40,6 @@ def draw_panels(panels: list[Panel], title: str) -> Any:
     return figure
 
 
-def png(figure: Any, dots: int = 120) -> bytes:
-    """Encode a matplotlib figure as PNG."""
-    return _bytes(figure, "png", dpi=dots)
-
-
-def svg(figure: Any) -> bytes:
-    """Encode a matplotlib figure as SVG, the same bytes every time."""
-    matplotlib = need("matplotlib", "plot")
-    with matplotlib.rc_context({"svg.hashsalt": "surepath"}):
-        return _bytes(figure, "svg", metadata={"Date": None})
-
-
-def _bytes(figure: Any, form: str, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    figure.savefig(stream, format=form, **options)
-    return stream.getvalue()
-
-
 def _panel(axis: Any, panel: Panel) -> None:
     axis.set_title(panel.title, fontsize=10)
     axis.set_xlabel(panel.x_label)
@@ -82,17 +51,14 @@ def _panel(axis: Any, panel: Panel) -> None:
     if panel.line_at is not None:
         axis.axhline(panel.line_at, color="black", linewidth=0.8)
     for number, series in enumerate(panel.series):
-        _series(axis, series, _colour(series.label, number))
+        _series(axis, series, colour_of(series.label, number))
     if panel.categories is not None:
         axis.set_xticks(range(len(panel.categories)), panel.categories, rotation=20, fontsize=8)
     elif panel.x_log and not panel.x_falls:
         _plain_ticks(axis, panel)
     if panel.x_falls:
         axis.invert_xaxis()
-    axis.grid(which="major", color="#dddddd", linewidth=0.6)
-    axis.set_axisbelow(True)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
+    plain_axes(axis)
 
 
 def _plain_ticks(axis: Any, panel: Panel) -> None:
@@ -121,10 +87,3 @@ def _series(axis: Any, series: Series, colour: str) -> None:
     axis.plot(series.x, series.y, DASHES[series.dash], marker=marker, markersize=4, color=colour, label=series.label)
     if series.low is not None and series.high is not None:
         axis.fill_between(series.x, series.low, series.high, color=colour, alpha=0.15, linewidth=0)
-
-
-def _colour(label: str, number: int) -> str:
-    """Choose the colour of a learner; a bound takes that of the learner it names, else black; others in turn."""
-    if "bound" in label:
-        return next((colour for name, colour in COLOURS.items() if label.endswith(name)), "black")
-    return COLOURS.get(label) or list(COLOURS.values())[number % len(COLOURS)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import asdict, dataclass
 from html import escape
@@ -11,17 +10,8 @@ from typing import Any
 
 from surepath._version import __version__
 from surepath.experiments.figures.common import Claim
+from surepath.experiments.page import image, page
 from surepath.model.sources.textfile import write_bytes, write_text
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-img { max-width: 100%; } table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
-th, td { border-bottom: 1px solid #ccc; padding: .4rem .6rem; text-align: left; vertical-align: top; }
-.yes { color: #00603f; font-weight: bold; } .no { color: #a30000; font-weight: bold; }
-.how { background: #f3f3f3; padding: .6rem 1rem; } summary { cursor: pointer; }
-pre { overflow-x: auto; font-size: 13px; }
-"""
-
 
 _ABOUT = {
     "theory": "Algorithm 1 of the paper: Gaussian noise with sigma 1, widths that carry the guarantee",
@@ -67,9 +57,6 @@ def report(sections: list[Section]) -> str:
     presets = [f"<b>{name}</b>: {about}" for name, about in _ABOUT.items() if any(s.preset == name for s in sections)]
     rows = [_row(section, claim) for section in sections for claim in section.claims]
     parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8"><title>surepath reproduce</title>',
-        f"<style>{_STYLE}</style></head><body>",
         "<h1>The paper's experiments, played again</h1>",
         f"<p>surepath {escape(__version__)}. Preset {'; preset '.join(presets)}.</p>",
         "<h2>Claims</h2><table><thead><tr><th>figure</th><th>claim of the paper</th><th>what we measured</th>"
@@ -77,9 +64,8 @@ def report(sections: list[Section]) -> str:
         *rows,
         "</tbody></table>",
         *(_section(section) for section in sections),
-        "</body></html>",
     ]
-    return "\n".join(parts) + "\n"
+    return page("surepath reproduce", parts)
 
 
 def _row(section: Section, claim: Claim) -> str:
@@ -91,12 +77,11 @@ def _row(section: Section, claim: Claim) -> str:
 
 
 def _section(section: Section) -> str:
-    picture = base64.b64encode(section.png).decode()
     settings = escape(json.dumps(section.settings, indent=1))
     return (
         f'<h2 id="{escape(section.name)}">{escape(section.title)}</h2>\n'
         f'<p class="how"><b>How to read this.</b> {escape(section.reading)}</p>\n'
-        f'<img alt="{escape(section.title)}" src="data:image/png;base64,{picture}">\n'
+        f"{image(section.png, section.title)}\n"
         f"<p>Preset {escape(section.preset)}, surepath {escape(section.version)}; made in {section.seconds:.1f} s, "
         "runs stored by earlier calls not counted.</p>\n"
         f"<details><summary>Settings that made it</summary><pre>{settings}</pre></details>"

@@ -12,8 +12,8 @@ from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath.errors import SettingError
 from surepath.experiments.figures import FIGURES, PRESETS, Options
-from surepath.experiments.figures.drawing import png, svg
 from surepath.experiments.figures.report import Section, report
+from surepath.experiments.look import png, svg
 from surepath.model.sources.textfile import make_folder, write_bytes, write_text
 
 REPORT = "report.html"

@@ -23,7 +23,7 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
+from surepath.kernels.jit import Whole, hot_kernel, inner_kernel, optional_kernel
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate
 from surepath.learners.challenger.state import (
@@ -41,12 +41,15 @@ from surepath.learners.challenger.state import (
 )
 from surepath.learners.noise import ROUNDING
 from surepath.learners.processes.betting import halve
-from surepath.learners.processes.gaussian_size import largest_sigma
+from surepath.learners.processes.gaussian_size import Size, largest_sigma
 from surepath.learners.processes.learned import (
     BERNSTEIN,
+    Course,
+    Learned,
     follow,
     follow_bernstein,
     follow_bets,
+    is_learned,
     learn,
     learned_width,
 )
@@ -64,48 +67,66 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     s = pairs.sigma[e]
     if s > 0.0:
         work.top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(seen.origin[e]) + 0.5 * abs(seen.sums[e]))
-        learns = pairs.learned.learns[e]
-        if learns:
-            follow(pairs.learned, work.course, e, n)
-            work.variance[e] = pairs.learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
+        refresh_learned(pairs.learned, work.course, pairs, seen, work, e)
         for side in range(2):
-            if learns and len(seen.product) > 0:
-                halve(seen.product, work.course.bets, e, np.int64(side))
             for j in range(pairs.c.shape[1]):
-                c = pairs.c[side, j, e]
-                if learns and pairs.kind[j] >= BERNSTEIN:
-                    refresh_learned(pairs, seen, work, np.int64(side), np.int64(j), e)
+                if pairs.kind[j] >= BERNSTEIN and is_learned(pairs.learned, e):
                     continue
+                c = pairs.c[side, j, e]
                 work.a[side, j, e] = s / n if pairs.kind[j] == SHIFTED else s * np.sqrt(n + c) / n
                 work.log_a[side, j, e] = np.log(work.a[side, j, e])
                 work.extra[side, j, e] = 0.5 * np.log1p(n / c)
 
 
-@inner_kernel
-def refresh_learned(pairs: Pairs, seen: Evidence, work: Scratch, side: Whole, j: Whole, e: int) -> None:
-    """Recompute what the width of arc e, whose noise is learned, depends on in entry j.
+@optional_kernel
+def refresh_learned(
+    learned: Learned | None, course: Course | None, pairs: Pairs, seen: Evidence, work: Scratch, e: int
+) -> None:
+    """Recompute what the widths of arc e depend on in the entries that learn its noise, if it is learned.
 
     a and extra only say which slopes to look at: the best one is about (sqrt(V / 2B) + 1) span / n.
     """
-    n, c = seen.visits[e], pairs.c[side, j, e]
-    w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
-    if pairs.kind[j] == BERNSTEIN:
-        follow_bernstein(pairs.learned, work.course, side, j, e, w)
-    else:
-        follow_bets(pairs.learned, seen.product, work.course, side, j, e, work.mean[e])
-    work.a[side, j, e] = pairs.learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
-    work.log_a[side, j, e] = np.log(work.a[side, j, e])
-    work.extra[side, j, e] = 0.5 * np.log(w / c)
+    if learned is None:
+        return
+    if course is None:
+        return
+    if not learned.learns[e]:
+        return
+    n = seen.visits[e]
+    follow(learned, course, e, n)
+    work.variance[e] = learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
+    for side in range(2):
+        halve(seen.product, course.bets, e, np.int64(side))
+        for j in range(pairs.c.shape[1]):
+            if pairs.kind[j] < BERNSTEIN:
+                continue
+            c = pairs.c[side, j, e]
+            w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
+            if pairs.kind[j] == BERNSTEIN:
+                follow_bernstein(learned.bernstein, course, np.int64(side), np.int64(j), e, w)
+            else:
+                follow_bets(learned, seen.product, course, np.int64(side), np.int64(j), e, work.mean[e])
+            work.a[side, j, e] = learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
+            work.log_a[side, j, e] = np.log(work.a[side, j, e])
+            work.extra[side, j, e] = 0.5 * np.log(w / c)
+
+
+@optional_kernel
+def note_square(size: Size | None, seen: Evidence, e: int, gain: float) -> None:
+    """Add the square of this gain's distance from the mean so far, where sigma is unknown."""
+    if size is None:
+        return
+    if seen.visits[e] > 0:
+        off = gain - (seen.origin[e] + seen.sums[e] / seen.visits[e])
+        seen.memo[at.RSS] += off * off
+        seen.memo[at.SQUARES] += 1.0
 
 
 @hot_kernel
 def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
-    if pairs.size.unknown and seen.visits[e] > 0:
-        off = gain - (seen.origin[e] + seen.sums[e] / seen.visits[e])
-        seen.memo[at.RSS] += off * off
-        seen.memo[at.SQUARES] += 1.0
-    if pairs.learned.learns[e]:
+    note_square(pairs.size, seen, e, gain)
+    if is_learned(pairs.learned, e):
         n = seen.visits[e]
         mean = seen.origin[e] + seen.sums[e] / n if n > 0 else 0.0
         learn(pairs.learned, seen.squares, seen.product, n, mean, e, gain)
@@ -123,7 +144,7 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
         return 0.0
     if k < 0.0:
         return -k
-    if pairs.kind[j] >= BERNSTEIN and pairs.learned.learns[e]:
+    if pairs.kind[j] >= BERNSTEIN and is_learned(pairs.learned, e):
         return learned_width(pairs.learned, work.course, pairs.kind[j], side, j, k, log_k, e)
     if pairs.kind[j] == HALF_NORMAL or pairs.kind[j] >= BERNSTEIN:
         return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))

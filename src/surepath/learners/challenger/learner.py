@@ -28,7 +28,7 @@ from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING
-from surepath.learners.challenger.state import Evidence, Scratch, new_evidence, new_scratch
+from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
 from surepath.learners.challenger.thrift import prices_differ
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
 from surepath.learners.processes.gaussian_size import HIDDEN
@@ -156,7 +156,8 @@ class Challenger(Learner):
         return choose_noise(self.mdp, given, declared)
 
     def _new_evidence(self) -> Evidence:
-        return new_evidence(self.mdp.n_arcs, self.pairs.learned.which.shape[2])
+        learned = self.pairs.learned
+        return new_evidence(self.mdp.n_arcs, 0 if learned is None else learned.which.shape[2])
 
     def _new_scratch(self) -> Scratch:
         return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
@@ -281,7 +282,7 @@ class Challenger(Learner):
         refuse_saving(self)
         paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
         return {
-            **{name: array.copy() for name, array in self._seen._asdict().items()},
+            **{name: array.copy() for name, array in arrays_of(self._seen).items()},
             "planned": self._planned,
             "plan": self._work.path.copy(),
             "marks": self._work.mark.copy(),
@@ -290,7 +291,7 @@ class Challenger(Learner):
         }
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
-        for name, array in self._seen._asdict().items():
+        for name, array in arrays_of(self._seen).items():
             array[...] = np.asarray(evidence[name]).reshape(array.shape)  # lists of a JSON text lose empty axes
         self._work = self._new_scratch()
         self._act(tasks.WAKE)

@@ -72,7 +72,7 @@ def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: 
     a, extra = work.a[side, j, arc], work.extra[side, j, arc]
     if a == 0:
         return np.zeros_like(slopes)
-    if kind >= BERNSTEIN and pairs.learned.learns[arc]:
+    if pairs.learned is not None and work.course is not None and kind >= BERNSTEIN and pairs.learned.learns[arc]:
         return learned_values(pairs.learned, work.course, kind, side, j, slopes, arc)
     y = a / slopes
     if kind == SHIFTED:

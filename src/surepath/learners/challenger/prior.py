@@ -146,7 +146,7 @@ def pairs_of(
         ratio=bound["ratio"],
         conjugate=conjugate_table(),
         learned=learned_of(ranges, kind, c),
-        size=size_of(spare * delta if unknown else None),
+        size=size_of(spare * delta) if unknown else None,
         flow=flow,
         planned=planned,
         ties=ties,

@@ -46,8 +46,8 @@ class Pairs(NamedTuple):
     rho: float  # of the detour prior
     ratio: float  # of the grid of k
     conjugate: Conjugate
-    learned: Learned  # arcs whose noise is learned
-    size: Size  # where one sigma of all arcs is unknown; the array sigma is then 1, and all widths are in its unit
+    learned: Learned | None  # arcs whose noise is learned; None where there are none
+    size: Size | None  # where one sigma of all arcs is unknown: the array sigma is then 1, widths are in its unit
     flow: FloatArray  # [N] part of the trials through each arc, as planned for ties
     planned: float  # trials planned for ties; infinite where there is no such plan
     ties: int  # the entry for ties; -1 where there is none
@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
     origin: FloatArray  # [N] the first gain of each arc
     sums: FloatArray  # [N] of gains minus origin
     squares: FloatArray  # [N] V of arcs whose noise is learned
-    product: FloatArray  # [N, 2, TILTS, CELLS] bets on them; no arcs where no entry is of that kind
+    product: FloatArray | None  # [N, 2, 2, TILTS, CELLS] bets on them; None where no entry is of that kind
     alive: BoolArray  # [N] not eliminated
     open: BoolArray  # [N] not excluded
     pending: IntArray  # [N] plays handed out and not yet told
@@ -84,7 +84,7 @@ class Scratch(NamedTuple):
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
     variance: FloatArray  # [N] sigma^2, or a guess of it, for the sampling
-    course: Course  # of arcs whose noise is learned
+    course: Course | None  # of arcs whose noise is learned
     weight: FloatArray  # [N]
     ahead: FloatArray  # [n_nodes + 1] heaviest way from a node to the sink
     behind: FloatArray  # [n_nodes + 1] heaviest way from the start to a node
@@ -110,7 +110,7 @@ def new_evidence(arcs: int, bets: int = 0) -> Evidence:
         origin=np.zeros(arcs),
         sums=np.zeros(arcs),
         squares=np.zeros(arcs),
-        product=new_bets(bets),
+        product=new_bets(bets) if bets else None,
         alive=np.ones(arcs, dtype=np.bool_),
         open=np.ones(arcs, dtype=np.bool_),
         pending=np.zeros(arcs, dtype=np.int64),
@@ -118,6 +118,11 @@ def new_evidence(arcs: int, bets: int = 0) -> Evidence:
         guarded=np.zeros(arcs, dtype=np.int64),
         memo=np.zeros(N_MEMO),
     )
+
+
+def arrays_of(seen: Evidence) -> dict[str, np.ndarray]:
+    """The evidence by name, as snapshots keep it: bets on no arcs where there are none."""
+    return {name: new_bets(0) if array is None else array for name, array in seen._asdict().items()}
 
 
 def slope_cells(pairs: Pairs) -> int:

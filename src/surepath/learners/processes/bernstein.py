@@ -107,12 +107,6 @@ def bernstein_table() -> Bernstein:
     return Bernstein(w, y, np.append(1 / np.diff(y), 0.0), value, slope, float(np.log(low[0])), middle)
 
 
-def no_bernstein() -> Bernstein:
-    """A table that is never read, for learners without such entries."""
-    row = np.zeros((1, 1))
-    return Bernstein(np.ones(1), np.ones(1), np.ones(1), row, row.copy(), 0.0, 0)
-
-
 @hot_kernel
 def bernstein_row(table: Bernstein, w: float) -> int:
     """The row of the table nearest to W on a logarithmic scale."""

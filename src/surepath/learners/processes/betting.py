@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._types import FloatArray
-from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
+from surepath.kernels.jit import Whole, hot_kernel, optional_kernel
 
 CELLS, TILTS = 128, 20
 LEAST_SHARE, MOST_SHARE = 1e-3, 0.98
@@ -94,9 +94,13 @@ def new_bet_widths(arcs: int, entries: int) -> BetWidths:
     return BetWidths(table, np.zeros((TILTS, CELLS)), np.zeros((3, CELLS)), np.zeros((3 * CELLS, 2)))
 
 
-@inner_kernel
-def bet(betting: Betting, product: FloatArray, e: int, x: float) -> None:
+@optional_kernel
+def bet(betting: Betting | None, product: FloatArray | None, e: int, x: float) -> None:
     """Take in a reward x in [0, 1] of arc e."""
+    if betting is None:
+        return
+    if product is None:
+        return
     at, zero, one = np.uint64(e), np.uint64(LEFT), np.uint64(RIGHT)
     for side in range(np.uint64(2)):
         seen = x if side == zero else 1.0 - x
@@ -111,9 +115,13 @@ def bet(betting: Betting, product: FloatArray, e: int, x: float) -> None:
                 product[at, side, one, g, i] = new_right if right < MOST_PRODUCT else right
 
 
-@inner_kernel
-def halve(product: FloatArray, widths: BetWidths, e: int, side: Whole) -> None:
+@optional_kernel
+def halve(product: FloatArray | None, widths: BetWidths | None, e: int, side: Whole) -> None:
     """Compute the products half-way through the cells of one side of arc e, for `tabulate`."""
+    if product is None:
+        return
+    if widths is None:
+        return
     at, own, zero, one = np.uint64(e), np.uint64(side), np.uint64(LEFT), np.uint64(RIGHT)
     for g in range(np.uint64(TILTS)):
         for i in range(np.uint64(CELLS)):
@@ -146,14 +154,27 @@ def capped_log(mass: float, way: float) -> float:
     return float(min(log_m + way * LOG_SAFETY * (1.0 + abs(log_m)), LARGEST_LOG))
 
 
-@inner_kernel
+@optional_kernel
 def tabulate(
-    betting: Betting, product: FloatArray, widths: BetWidths, e: int, side: Whole, j: Whole, which: int, x: float
+    betting: Betting | None,
+    product: FloatArray | None,
+    widths: BetWidths | None,
+    e: int,
+    side: Whole,
+    j: Whole,
+    which: int,
+    x: float,
 ) -> None:
     """Fill the widths of arc e for entry j, with prior number `which`; x is the mean, 1 minus it on the own side.
 
     `halve` must have been called for this arc and side.
     """
+    if betting is None:
+        return
+    if product is None:
+        return
+    if widths is None:
+        return
     at, own, c, mass = np.uint64(e), np.uint64(side), np.uint64(which), widths.mass
     zero, one, two = np.uint64(0), np.uint64(1), np.uint64(2)
     for i in range(np.uint64(CELLS)):
@@ -193,11 +214,15 @@ def tabulate(
     table[side, j, e, SLOPES + 1] = -line[count - 1, 1]
 
 
-@hot_kernel
+@optional_kernel
 def bet_width(
-    betting: Betting, widths: BetWidths, side: Whole, j: int, e: int | np.uint64, k: float, log_k: float
+    betting: Betting | None, widths: BetWidths | None, side: Whole, j: int, e: int | np.uint64, k: float, log_k: float
 ) -> float:
     """w(k) or a little above it for a range of 1; log_k must be the logarithm of k."""
+    if betting is None:
+        return 0.0
+    if widths is None:
+        return 0.0
     place = (log_k - np.log(LEAST_K)) * (1.0 / K_STEP)
     if not place >= 0.0:
         at_zero = widths.table[side, j, e, SLOPES]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._types import FloatArray
-from surepath.kernels.jit import hot_kernel
+from surepath.kernels.jit import optional_kernel
 
 TILTS = np.geomspace(0.03, 3.0, 8)  # t: small ones are best when much was seen, large ones at the start
 HIDDEN = 1e100  # in place of an infinite sigma: sums of finite numbers are numbers
@@ -27,22 +27,20 @@ HIDDEN = 1e100  # in place of an infinite sigma: sums of finite numbers are numb
 class Size(NamedTuple):
     """What the bound on sigma is made of, fixed before the data."""
 
-    unknown: bool
     cost: float  # log(J / alpha)
     tilt: FloatArray  # [J] t
     half_log: FloatArray  # [J] 1/2 log(1 + 2 t)
 
 
-def size_of(alpha: float | None) -> Size:
-    """A bound that holds with probability 1 - alpha; None where sigma is known."""
-    cost = 0.0 if alpha is None else float(np.log(len(TILTS) / alpha))
-    return Size(alpha is not None, cost, TILTS.copy(), np.asarray(0.5 * np.log1p(2 * TILTS)))
+def size_of(alpha: float) -> Size:
+    """A bound that holds with probability 1 - alpha."""
+    return Size(float(np.log(len(TILTS) / alpha)), TILTS.copy(), np.asarray(0.5 * np.log1p(2 * TILTS)))
 
 
-@hot_kernel
-def largest_sigma(size: Size, squares: float, count: float) -> float:
+@optional_kernel
+def largest_sigma(size: Size | None, squares: float, count: float) -> float:
     """The bound on sigma after `count` squares with this sum; 1 where sigma is known, and sigmas count as they are."""
-    if not size.unknown:
+    if size is None:
         return 1.0
     least = HIDDEN * HIDDEN
     for i in range(len(size.tilt)):

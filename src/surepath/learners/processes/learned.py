@@ -4,6 +4,9 @@ An entry of kind BERNSTEIN or BETTING gives such an arc the width of its process
 every other arc its usual one. All widths of a process are in units of the arc's range, and so are V and c: a reward x
 of an arc with range [low, low + span] counts as (x - low) / span.
 
+What a learner does not use is None, all of it or one of the two processes: kernels ask first whether it is, and Numba
+leaves out what follows when it compiles them.
+
 Where the Bernstein width is infinite, at k <= 1.01 span / n, the range itself bounds it: r - mean <= span, and M at any
 r of the range is at least 0.39 / (2 n + c), since V <= n, S >= -n and psi(l) <= l for l <= 1/2.
 """
@@ -15,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
+from surepath.kernels.jit import Whole, inner_kernel, optional_kernel
 from surepath.learners.processes.bernstein import (
     Bernstein,
     bernstein_conjugate,
@@ -23,7 +26,6 @@ from surepath.learners.processes.bernstein import (
     bernstein_table,
     bernstein_values,
     log_start,
-    no_bernstein,
 )
 from surepath.learners.processes.betting import (
     Betting,
@@ -50,8 +52,8 @@ class Learned(NamedTuple):
     log_span: FloatArray  # [N]
     start: FloatArray  # [2, J, N] log Z(0, c) of the Bernstein process; no arcs where no entry is of that kind
     which: IntArray  # [2, J, N] number of the betting prior; no arcs where no entry is of that kind
-    bernstein: Bernstein
-    betting: Betting
+    bernstein: Bernstein | None  # None where no entry is of that kind
+    betting: Betting | None
 
 
 class Course(NamedTuple):
@@ -62,7 +64,7 @@ class Course(NamedTuple):
     ceiling: FloatArray  # [N] width where the process gives none
     row: IntArray  # [2, J, N] of the Bernstein table
     beyond: FloatArray  # [2, J, N] what W exceeds that row's by
-    bets: BetWidths
+    bets: BetWidths | None
 
 
 def rounded(c: FloatArray) -> FloatArray:
@@ -70,20 +72,23 @@ def rounded(c: FloatArray) -> FloatArray:
     return np.asarray(np.clip(2.0 ** np.round(np.log2(c)), LEAST_PRECISION, MOST_PRECISION))
 
 
-def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned:
-    """The settings for entries of these kinds [J] and these c [2, J, N]."""
+def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned | None:
+    """The settings for entries of these kinds [J] and these c [2, J, N]; None where no noise is learned."""
+    if not ranges.learns.any():
+        return None
     calm, bold = kind == BERNSTEIN, kind == BETTING
+    betting = None
     start = np.zeros(c.shape if calm.any() else (2, len(kind), 0))
     which = np.zeros(c.shape if bold.any() else (2, len(kind), 0), dtype=np.int64)
     if calm.any():
         own, place = np.unique(c[:, calm], return_inverse=True)
         start[:, calm] = log_start(own)[place].reshape(c[:, calm].shape)
-    own = np.array([1.0])
     if bold.any():
         own, place = np.unique(c[:, bold][:, :, ranges.learns], return_inverse=True)
         here = np.zeros(c[:, bold].shape, dtype=np.int64)
         here[:, :, ranges.learns] = place.reshape(2, int(bold.sum()), -1)
         which[:, bold] = here
+        betting = betting_of(own)
     return Learned(
         learns=ranges.learns.copy(),
         low=ranges.low.copy(),
@@ -91,13 +96,15 @@ def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned:
         log_span=np.log(ranges.span),
         start=start,
         which=which,
-        bernstein=bernstein_table() if calm.any() else no_bernstein(),
-        betting=betting_of(own),
+        bernstein=bernstein_table() if calm.any() else None,
+        betting=betting,
     )
 
 
-def new_course(learned: Learned) -> Course:
-    """Allocate scratch."""
+def new_course(learned: Learned | None) -> Course | None:
+    """Allocate scratch; None where no noise is learned."""
+    if learned is None:
+        return None
     arcs, entries = len(learned.learns), learned.start.shape[1]
     calm, bold = learned.start.shape[2], learned.which.shape[2]
     return Course(
@@ -106,21 +113,38 @@ def new_course(learned: Learned) -> Course:
         ceiling=np.zeros(arcs),
         row=np.zeros((2, entries, calm), dtype=np.int64),
         beyond=np.zeros((2, entries, calm)),
-        bets=new_bet_widths(bold, entries),
+        bets=new_bet_widths(bold, entries) if bold else None,
     )
 
 
-@inner_kernel
-def learn(learned: Learned, squares: FloatArray, product: FloatArray, n: int, mean: float, e: int, gain: float) -> None:
+@optional_kernel
+def is_learned(learned: Learned | None, e: int | np.uint64) -> bool:
+    """Whether the noise of arc e is learned. Where `learned` is None, no code for learned noise is compiled."""
+    if learned is None:
+        return False
+    return bool(learned.learns[e])
+
+
+@optional_kernel
+def learn(
+    learned: Learned | None,
+    squares: FloatArray,
+    product: FloatArray | None,
+    n: int,
+    mean: float,
+    e: int,
+    gain: float,
+) -> None:
     """Take in a gain of an arc whose noise is learned; n and mean are those of the gains before it."""
+    if learned is None:
+        return
     span = learned.span[e]
     x = min(max((gain - learned.low[e]) / span, 0.0), 1.0)
     guess = 0.5
     if n > 0:
         guess = (0.5 + n * min(max((mean - learned.low[e]) / span, 0.0), 1.0)) / (n + 1.0)
     squares[e] += (x - guess) * (x - guess)
-    if len(product) > 0:
-        bet(learned.betting, product, e, x)
+    bet(learned.betting, product, e, x)
 
 
 @inner_kernel
@@ -131,17 +155,19 @@ def follow(learned: Learned, course: Course, e: int, n: int) -> None:
     course.ceiling[e] = learned.span[e] * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
 
 
-@inner_kernel
-def follow_bernstein(learned: Learned, course: Course, side: Whole, j: Whole, e: int, w: float) -> None:
+@optional_kernel
+def follow_bernstein(table: Bernstein | None, course: Course, side: Whole, j: Whole, e: int, w: float) -> None:
     """Recompute the place of arc e in the Bernstein table for entry j; w is V + c."""
-    row = bernstein_row(learned.bernstein, w)
+    if table is None:
+        return
+    row = bernstein_row(table, w)
     course.row[side, j, e] = row
-    course.beyond[side, j, e] = w - learned.bernstein.w[row]
+    course.beyond[side, j, e] = w - table.w[row]
 
 
 @inner_kernel
 def follow_bets(
-    learned: Learned, product: FloatArray, course: Course, side: Whole, j: Whole, e: int, mean: float
+    learned: Learned, product: FloatArray | None, course: Course, side: Whole, j: Whole, e: int, mean: float
 ) -> None:
     """Recompute the betting widths of arc e for entry j, after `halve` for this side."""
     x = (mean - learned.low[e]) / learned.span[e]
@@ -149,19 +175,44 @@ def follow_bets(
     tabulate(learned.betting, product, course.bets, e, side, j, which, x if side == 0 else 1.0 - x)
 
 
-@hot_kernel
+@optional_kernel
+def bernstein_width(
+    table: Bernstein | None,
+    course: Course,
+    start: FloatArray,
+    side: Whole,
+    j: int,
+    k: float,
+    log_k: float,
+    e: int | np.uint64,
+) -> float:
+    """The width of an arc by the Bernstein process, at slope k."""
+    if table is None:
+        return 0.0
+    y = course.per[e] / k
+    row, beyond = course.row[side, j, e], course.beyond[side, j, e]
+    here = bernstein_conjugate(table, row, beyond, y, course.log_per[e] - log_k)
+    return float(course.ceiling[e] if here == np.inf else k * (here + start[side, j, e]))
+
+
+@optional_kernel
 def learned_width(
-    learned: Learned, course: Course, kind: Whole, side: Whole, j: int, k: float, log_k: float, e: int | np.uint64
+    learned: Learned | None,
+    course: Course | None,
+    kind: Whole,
+    side: Whole,
+    j: int,
+    k: float,
+    log_k: float,
+    e: int | np.uint64,
 ) -> float:
     """The width of an arc whose noise is learned, at slope k."""
+    if learned is None:
+        return 0.0
+    if course is None:
+        return 0.0
     if kind == BERNSTEIN:
-        y = course.per[e] / k
-        here = bernstein_conjugate(
-            learned.bernstein, course.row[side, j, e], course.beyond[side, j, e], y, course.log_per[e] - log_k
-        )
-        if here == np.inf:
-            return float(course.ceiling[e])
-        return float(k * (here + learned.start[side, j, e]))
+        return bernstein_width(learned.bernstein, course, learned.start, side, j, k, log_k, e)
     span = learned.span[e]
     return float(span * bet_width(learned.betting, course.bets, side, j, e, k / span, log_k - learned.log_span[e]))
 
@@ -169,8 +220,11 @@ def learned_width(
 def learned_values(learned: Learned, course: Course, kind: int, side: int, j: int, k: FloatArray, e: int) -> FloatArray:
     """The widths of arc e for an array of slopes: what the kernel computes, in NumPy."""
     if kind == BERNSTEIN:
+        assert learned.bernstein is not None
         row, beyond = int(course.row[side, j, e]), float(course.beyond[side, j, e])
         value = bernstein_values(learned.bernstein, row, beyond, course.per[e] / k)
         return np.asarray(np.where(np.isinf(value), course.ceiling[e], k * (value + learned.start[side, j, e])))
+    assert learned.betting is not None
+    assert course.bets is not None
     span = learned.span[e]
     return np.asarray(span * bet_values(learned.betting, course.bets.table[side, j, e], k / span))

@@ -1,4 +1,4 @@
-"""The three e-processes behind every finding; derived and proven in docs/noise-watch.md.
+"""The three e-processes behind every finding; derived and proven in docs/watch-theory.md.
 
 An e-process is a running number whose expectation, at any time one may choose to look, is at most 1 while what was
 declared holds. So it ever exceeds 1/alpha with probability alpha at most. Sums and averages here run over logarithms.

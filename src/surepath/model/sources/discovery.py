@@ -124,9 +124,14 @@ class Discovery:
             self._walk = None
         return ahead
 
-    def mdp(self, **options: Any) -> MDP:
-        """The graph found; options (sigma, direction) as in `MDP.from_edges`."""
-        return self._table(**options).mdp
+    def mdp(self, *, sigma: float | None = None, direction: str = "maximize") -> MDP:
+        """Return the graph found, once `done`.
+
+        Args:
+            sigma: Sub-Gaussian factor of every arc, where you know it.
+            direction: "maximize" or "minimize".
+        """
+        return self._table(sigma, direction).mdp
 
     def data(self, mdp: MDP) -> list[Episode]:
         """Every finished episode as a path of the MDP that `mdp()` gave, with its rewards."""
@@ -202,7 +207,7 @@ class Discovery:
     def _names(self) -> dict[State, str]:
         return {state: str(state) for stage in self._stages for state in stage}
 
-    def _table(self, **options: Any) -> EdgeTable:
+    def _table(self, sigma: float | None, direction: str) -> EdgeTable:
         if not self.done:
             raise SettingError("the graph is not known yet: some arcs have not been tried; go on until `done`")
         names = self._names()
@@ -212,7 +217,7 @@ class Discovery:
             for state, arcs in places.items()
             for action, ahead in arcs.items()
         ]
-        return read_edges(rows, source=names[self._start], horizon=self.horizon, **options)
+        return read_edges(rows, source=names[self._start], horizon=self.horizon, sigma=sigma, direction=direction)
 
 
 class _Untried:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surepath._checks import check_delta, check_epsilon, suggest
+from surepath._checks import check_delta, check_epsilon
 from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -38,9 +38,6 @@ __all__ = [
 
 # An edge opens one bracket; this many stop a file of empty lists long before it fills the memory.
 MAX_BRACKETS = 4_000_000
-
-# What a caller may add to a saved problem; all else follows from the MDP and the instance.
-EXTRAS = ("name", "about", "epsilon", "delta")
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,16 @@ def _problem(model: ProblemModel, mdp: MDP, instance: Instance | None, name: str
     )
 
 
-def save_problem(path: str | Path, mdp: MDP, instance: Instance | None = None, **fields: Any) -> None:
+def save_problem(
+    path: str | Path,
+    mdp: MDP,
+    instance: Instance | None = None,
+    *,
+    name: str | None = None,
+    about: str | Sequence[str] | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+) -> None:
     """Write a JSON problem file, or an edge-table CSV when the name ends in .csv; whole or not at all.
 
     Args:
@@ -137,12 +143,14 @@ def save_problem(path: str | Path, mdp: MDP, instance: Instance | None = None, *
         mdp: The graph.
         instance: Also write its means and its sigma; it must stand on the same graph. A CSV cannot name a law: it
             takes Gaussian rewards, and beta laws of concentration 4.
-        fields: Further fields of the JSON file: name, about, epsilon, delta.
+        name: What the problem is called; a JSON file only, as are the next three.
+        about: A remark, or several, for those who read the file.
+        epsilon: How far from the best an answer may be.
+        delta: Allowed probability that it is farther away.
     """
     file = Path(path)
-    for field in fields:
-        if field not in EXTRAS:
-            raise ProblemError(f"save_problem has no field {field!r}{suggest(field, EXTRAS)}")
+    given = {"name": name, "about": about, "epsilon": epsilon, "delta": delta}
+    fields = {field: value for field, value in given.items() if value is not None}
     if instance is not None and instance.mdp != mdp:
         raise ProblemError("the instance stands on another graph; pass instance.mdp as the MDP to save")
     if file.suffix.lower() == ".csv":

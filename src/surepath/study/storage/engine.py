@@ -2,14 +2,18 @@
 
 SQLite runs in WAL mode, so that readers never wait, and write transactions begin with BEGIN IMMEDIATE, so that two
 writers queue up instead of failing in the middle. synchronous=FULL: what was committed survives a power failure too.
+WAL mode keeps an index beside the file, which a folder that cannot be written does not take: there a file is opened as
+one that does not change, anew for every transaction, so that it can be read.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, NullPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -20,6 +24,7 @@ from surepath.study.storage.contract import TransientError
 BUSY_MS = 10_000  # how long SQLite itself waits for a lock
 LOCK_MS = 10_000  # how long PostgreSQL does
 IDLE_MS = 120_000  # after which PostgreSQL ends the transaction of a worker that hangs, so that others can go on
+READ_ONLY = "the file or its folder is read-only"
 PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
 
 
@@ -63,7 +68,14 @@ def open_engine(url: URL) -> Engine:
     folder = Path(str(url.database)).parent
     if not folder.is_dir():
         raise StorageError(f"the folder {folder} does not exist; a study's file is created, its folder is not")
-    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False})
+    file = Path(str(url.database))
+    pool: dict[str, Any] = {"poolclass": NullPool} if _sealed(file) else {}
+    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False}, **pool)
+
+    @event.listens_for(engine, "do_connect")
+    def _open(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        if pool and _sealed(file):
+            arguments[0], options["uri"] = f"file:{quote(str(file.absolute()))}?immutable=1", True
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
@@ -82,6 +94,12 @@ def open_engine(url: URL) -> Engine:
     return engine
 
 
+def _sealed(file: Path) -> bool:
+    """Tell whether a SQLite file can be read, not written, and has no log beside it that would have to be read too."""
+    closed = file.is_file() and not os.access(file, os.W_OK) and not os.access(file.parent, os.W_OK)
+    return closed and not file.with_name(f"{file.name}-wal").exists()
+
+
 def shown(url: URL) -> str:
     """Write an address as it may be shown: without a password."""
     return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
@@ -96,7 +114,7 @@ def in_words(error: Exception, url: URL) -> StorageError:
     if "not a database" in low or "malformed" in low:
         return StorageError(f"{place} is not a SQLite database, or it is damaged ({cause})")
     if "readonly" in low or "read-only" in low:
-        return StorageError(f"{place} cannot be written: the file or its folder is read-only")
+        return StorageError(f"{place} cannot be written: {READ_ONLY}")
     if "disk is full" in low or "no space left" in low or "disk i/o error" in low:
         return StorageError(f"{place} cannot be written: the disk is full or fails ({cause}); nothing was half-written")
     if "unable to open" in low:

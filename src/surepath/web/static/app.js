@@ -69,7 +69,8 @@ async function list(mine) {
     const facts = h("p", { class: "facts" }, "…");
     get("status", { study: name }).then((status) => {
       const gap = status.certified_gap === null ? "nothing proven yet" : `proven within ${number(status.certified_gap)}`;
-      set(facts, h("span", { class: `badge ${status.done ? "done" : ""}` }, status.done ? "Proven" : status.trials ? "Running" : "New"),
+      const doubt = status.findings.length > 0;
+      set(facts, h("span", { class: `badge ${doubt ? "doubt" : status.done ? "done" : ""}` }, doubt ? "In doubt" : status.done ? "Proven" : status.trials ? "Running" : "New"),
         ` ${plural(status.trials, "trial")}, ${gap}, asked for ${number(status.epsilon)}`);
     }).catch((error) => { facts.textContent = error.message; });
     return h("li", { class: "card" }, h("a", { href: `#${new URLSearchParams({ study: name })}` }, name), facts);

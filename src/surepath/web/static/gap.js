@@ -1,7 +1,8 @@
-// The proven gap over trials on a logarithmic scale, with epsilon as a line.
+// The proven gap over trials on a logarithmic scale, with epsilon as a line. A pointer or the arrow keys move a cursor
+// along the trials; what stands there is read out.
 
-import { s, set } from "/static/dom.js";
-import { count, number } from "/static/words.js";
+import { h, s, set, setText } from "/static/dom.js";
+import { count, number, plural } from "/static/words.js";
 
 const HEIGHT = 260, LEFT = 46, RIGHT = 14, TOP = 14, BOTTOM = 34;
 
@@ -10,8 +11,18 @@ export class Gap {
     this.box = box;
     this.tip = tip;
     this.points = [];
+    this.at = null; // the trial that the cursor stands at
+    this.held = false; // whether keys have put it there
+    this.said = h("p", { class: "spoken", role: "status", "aria-live": "polite" });
+    this.hint = h("p", { class: "spoken", id: "gap-keys" }, "Arrow keys move along the trials; Page Up and Page Down take longer steps.");
+    this.inner = s("g", { "aria-hidden": "true" });
+    // An application gets the arrow keys also where a screen reader would keep them to itself.
+    this.svg = s("svg", { role: "application", "aria-roledescription": "chart", tabindex: 0, "aria-describedby": "gap-keys" }, this.inner);
     box.addEventListener("pointermove", (event) => this.point(event));
-    box.addEventListener("pointerleave", () => { this.tip.hidden = true; this.cursor?.setAttribute("visibility", "hidden"); });
+    box.addEventListener("pointerleave", () => { if (!this.held) this.leave(); });
+    box.addEventListener("keydown", (event) => this.key(event));
+    box.addEventListener("focusin", () => { if (this.at === null && this.scale && this.svg.matches(":focus-visible")) this.step(0); });
+    box.addEventListener("focusout", () => this.leave());
     this.resized = new ResizeObserver(() => { if (Math.abs((this.drawn ?? 0) - box.clientWidth) > 4) this.draw(); });
     this.resized.observe(box);
   }
@@ -48,7 +59,10 @@ export class Gap {
     const epsilon = points.at(-1)[2], [end, now] = proven.at(-1);
     const ticksY = ticks(low, high), ticksX = even(last);
     this.cursor = s("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM, visibility: "hidden" });
-    this.svg = s("svg", { width, height: HEIGHT, role: "img", "aria-label": this.summary(proven, epsilon) },
+    this.spot = s("circle", { class: "spot", r: 4.5, visibility: "hidden" });
+    const facts = { width, height: HEIGHT, "aria-label": this.summary(proven, epsilon) };
+    for (const [name, value] of Object.entries(facts)) this.svg.setAttribute(name, value);
+    set(this.inner,
       ticksY.map((value) => [s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }), s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, number(value))]).flat(),
       ticksX.map((value) => s("text", { x: x(value), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, count(value))),
       s("text", { x: width - RIGHT, y: HEIGHT - 2, "text-anchor": "end" }, "trials"),
@@ -57,8 +71,9 @@ export class Gap {
       s("path", { class: "area", d: area }), asked ? s("path", { class: "asked", d: asked }) : "", s("path", { class: "line", d: line }),
       s("circle", { class: "end", cx: x(end), cy: y(now), r: 4.5 }),
       epsilon > 0 ? s("text", { class: "asked-label", x: LEFT + 6, y: y(epsilon) - 6 }, `asked for: ${number(epsilon)}`) : "",
-      this.cursor);
-    set(this.box, this.svg);
+      this.cursor, this.spot);
+    if (this.svg.parentNode !== this.box) set(this.box, this.svg);
+    if (this.at !== null) this.show(this.near(this.at));
   }
 
   empty() {
@@ -74,17 +89,53 @@ export class Gap {
     return `Proven gap over trials: ${number(was)} after ${count(first)}, ${number(now)} after ${count(last)}; asked for ${number(epsilon)}.`;
   }
 
+  near(n) {
+    return this.points.reduce((best, point) => (Math.abs(point[0] - n) < Math.abs(best[0] - n) ? point : best));
+  }
+
   point(event) {
     if (!this.scale) return;
-    const frame = this.svg.getBoundingClientRect(), n = ((event.clientX - frame.left - LEFT) / (this.scale.width - LEFT - RIGHT)) * this.scale.last;
-    const near = this.points.reduce((best, point) => (Math.abs(point[0] - n) < Math.abs(best[0] - n) ? point : best));
-    this.cursor.setAttribute("x1", this.scale.x(near[0]));
-    this.cursor.setAttribute("x2", this.scale.x(near[0]));
+    const frame = this.svg.getBoundingClientRect();
+    this.held = false;
+    this.show(this.near(((event.clientX - frame.left - LEFT) / (this.scale.width - LEFT - RIGHT)) * this.scale.last));
+  }
+
+  // Move by so many points; without a cursor it begins at the newest.
+  step(by) {
+    const now = this.at === null ? this.points.length - 1 : this.points.indexOf(this.near(this.at)) + by;
+    this.held = true;
+    this.show(this.points[Math.max(0, Math.min(now, this.points.length - 1))], true);
+  }
+
+  key(event) {
+    const page = Math.max(1, Math.round(this.points.length / 10));
+    const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: -page, PageDown: page, Home: -Infinity, End: Infinity };
+    if (!this.scale || !(event.key in moves || event.key === "Escape")) return;
+    event.preventDefault();
+    if (event.key === "Escape") this.leave(); else this.step(moves[event.key]);
+  }
+
+  show([n, gap, epsilon], aloud = false) {
+    const { x, y, width } = this.scale;
+    this.at = n;
+    for (const end of ["x1", "x2"]) this.cursor.setAttribute(end, x(n));
     this.cursor.setAttribute("visibility", "visible");
+    this.spot.setAttribute("visibility", gap === null ? "hidden" : "visible");
+    if (gap !== null) { this.spot.setAttribute("cx", x(n)); this.spot.setAttribute("cy", y(gap)); }
+    const words = `after ${plural(n, "trial")}: ${gap === null ? "nothing proven" : `within ${number(gap)}`}`;
     this.tip.hidden = false;
-    this.tip.textContent = `after ${count(near[0])} trials: ${near[1] === null ? "nothing proven" : `within ${number(near[1])}`}`;
-    this.tip.style.left = `${Math.min(this.scale.x(near[0]) + 8, this.scale.width - this.tip.offsetWidth - 4)}px`;
-    this.tip.style.top = "40px";
+    setText(this.tip, words);
+    if (aloud) setText(this.said, `${words}, asked for ${number(epsilon)}`);
+    this.tip.style.left = `${Math.max(LEFT, Math.min(x(n) + 10, width - this.tip.offsetWidth - 4))}px`;
+    this.tip.style.top = "18px";
+  }
+
+  leave() {
+    this.at = null;
+    this.held = false;
+    this.tip.hidden = true;
+    for (const mark of [this.cursor, this.spot]) mark?.setAttribute("visibility", "hidden");
+    setText(this.said, "");
   }
 
   close() { this.resized.disconnect(); }

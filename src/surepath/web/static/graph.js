@@ -5,6 +5,7 @@ import { curve, heightAt, place, shortfall } from "/static/layout.js";
 import { count, number, plural } from "/static/words.js";
 
 const KINDS = ["open", "out", "excluded", "known"];
+const MANY = 600; // arcs beyond which each is drawn fainter and thinner
 const NEAR = 14; // pixels within which the pointer means an arc
 
 export class Graph {
@@ -26,7 +27,7 @@ export class Graph {
   }
 
   load(graph) {
-    this.graph = graph;
+    this.graph = { ...graph, nodes: { ...graph.nodes, label: graph.nodes.label.map((label, i) => plainly(label, graph.steps[graph.nodes.stage[i] - 1])) } };
     this.values = graph.arcs;
     this.plan = new Set(graph.best_path);
     this.draw();
@@ -53,11 +54,11 @@ export class Graph {
       const end = node.stage === graph.last - graph.first + 1, start = node.stage === 0;
       const mark = s("g", {}, s("circle", { cx: node.x, cy: node.y, r: layout.dense ? 2.2 : 4 }));
       const named = end ? node.label !== "end" : !start;
-      if (named && !layout.lone && layout.arcs.length <= 600) mark.append(s("text", { x: node.x, y: node.y - 9, "text-anchor": "middle" }, short(node.label, layout.column / 6.2)));
+      if (named && !layout.lone && layout.arcs.length <= MANY) mark.append(s("text", { x: node.x, y: node.y - 9, "text-anchor": "middle" }, short(node.label, layout.column / 6.2)));
       this.nodeMarks.set(node.node, mark);
       nodes.append(mark);
     }
-    this.svg = s("svg", { width: layout.width, height: layout.height, role: "group", "aria-label": "Options by step; arrow keys move from option to option" },
+    this.svg = s("svg", { class: layout.arcs.length > MANY ? "many" : null, width: layout.width, height: layout.height, role: "group", "aria-label": "Options by step; arrow keys move from option to option" },
       names, this.layers.out, this.layers.open, this.layers.plan, nodes, this.marks);
     set(this.box, this.svg);
     this.stages = Array.from({ length: graph.last - graph.first + 1 }, () => []);
@@ -76,7 +77,7 @@ export class Graph {
       const kind = KINDS[this.values.state[one.index]], visits = this.values.visits[one.index];
       const planned = this.plan.has(one.arc);
       one.path.setAttribute("class", `arc ${kind}${planned ? " plan" : ""}${visits ? "" : " untried"}`);
-      const wide = 0.8 + 5 * Math.sqrt(visits / this.most);
+      const wide = 0.8 + (this.layout.arcs.length > MANY ? 2 : 5) * Math.sqrt(visits / this.most);
       one.path.setAttribute("stroke-width", (planned ? Math.max(3, wide) : Math.min(wide, kind === "out" ? 2 : 9)).toFixed(2));
       one.path.setAttribute("aria-label", this.words(one).join(". "));
       const layer = planned ? this.layers.plan : kind === "out" || kind === "excluded" ? this.layers.out : this.layers.open;
@@ -155,7 +156,7 @@ export class Graph {
     const x = event ? event.clientX : frame.left + (one.from.x + one.to.x) / 2;
     const y = event ? event.clientY : frame.top + heightAt(one, (one.from.x + one.to.x) / 2);
     const left = Math.max(4, Math.min(x - outer.left + 14, outer.width - this.tip.offsetWidth - 4));
-    const below = y - outer.top + 16, room = below + this.tip.offsetHeight < outer.height + 60;
+    const below = y - outer.top + 16, room = below + this.tip.offsetHeight < outer.height + 180;
     this.tip.style.left = `${left}px`;
     this.tip.style.top = `${room ? below : Math.max(4, y - outer.top - this.tip.offsetHeight - 12)}px`;
   }
@@ -184,6 +185,11 @@ export class Graph {
   }
 
   close() { this.resized.disconnect(); }
+}
+
+// A state that is called after the option that leads to it, "step=option": the column names the step already.
+function plainly(label, step) {
+  return step && label.startsWith(`${step}=`) ? label.slice(step.length + 1) : label;
 }
 
 function short(text, room) {

@@ -64,15 +64,16 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   set(main, hero, warned,
     card("Options", { class: "wide" }, h("div", { class: "over" }, graphBox, graphTip), legend(), zoomBox),
     h("div", { class: "columns" },
-      card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip), gapNote),
+      card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote),
       card("Plan in hand", {}, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of the plan in hand" }, h("table", { class: "planned" }, h("thead", {}, h("tr", {}, ["Step", "Option", "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), plan)), total),
       card("Challengers", {}, h("p", { class: "muted" }, "How much better each may still be than the plan in hand, and where it differs."), rivals, rivalNote),
       h("div", { class: "stack" }, bench?.element, card("Forecast", {}, forecast), card("Workers", {}, workers))),
     trials.element);
 
   function show() {
-    badge.className = `badge ${status.done ? "done" : ""}`;
-    setText(badge, status.done ? "Proven" : status.certified_gap === null ? "Gathering" : "Running");
+    const doubt = status.findings.length > 0;
+    badge.className = `badge ${doubt ? "doubt" : status.done ? "done" : ""}`;
+    setText(badge, doubt ? "In doubt" : status.done ? "Proven" : status.certified_gap !== null ? "Running" : status.trials ? "Gathering" : "New");
     setText(sentence, status.sentence);
     const items = [["Trials", count(status.trials)], ["Proven within", status.certified_gap === null ? "–" : number(status.certified_gap)], ["Asked for", number(status.epsilon)],
       ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]];
@@ -80,7 +81,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     download.hidden = status.certified_gap === null;
     set(plan, status.best_plan.map((row) => h("tr", {}, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
       h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null), h("td", { class: "num" }, row.known ? "known" : count(row.visits)))));
-    setText(total, status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
+    setText(total, !status.settled ? "No score yet: until there are some, this plan is as good as any other." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
     bench?.rest(status.done);
     warned.hidden = !status.warnings.length;
     set(warnings, status.warnings.map((text) => h("li", {}, text)));

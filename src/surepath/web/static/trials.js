@@ -20,7 +20,7 @@ export class Trials {
     this.older = h("button", { type: "button", onclick: () => { this.before.push(this.next); this.load(); } }, "Older →");
     const form = h("form", { class: "filter", role: "search", onsubmit: (event) => { event.preventDefault(); this.first(); } },
       h("label", {}, "State ", this.state), h("label", {}, "Containing ", this.text), h("button", {}, "Filter"));
-    const head = ["Trial", "State", "Plan", "Scores", "Worker", "Reported"].map((title) => h("th", { scope: "col" }, title));
+    const head = ["Trial", "State", "Plan and scores", "Worker", "Reported"].map((title) => h("th", { scope: "col" }, title));
     head.push(h("td", {}));
     this.element = card("Trials", { class: "wide" }, form,
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of trials" }, h("table", { class: "trials" }, h("thead", {}, h("tr", {}, head)), this.body)),
@@ -52,13 +52,13 @@ export class Trials {
   }
 
   row(trial) {
-    const scores = trial.rewards.length ? trial.rewards.map((reward) => number(reward)).join("  ") : "";
+    const options = Object.values(trial.plan).map((option, i) => [i ? " › " : null, h("span", { class: "taken" }, option,
+      i < trial.rewards.length ? h("b", {}, ` ${number(trial.rewards[i])}`) : null)]).flat();
     const extra = [trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null].filter(Boolean).join(": ");
     return h("tr", { "data-trial": trial.number },
       h("th", { scope: "row" }, count(trial.number)),
       h("td", {}, h("span", { class: `state ${trial.state}` }, trial.state), extra ? h("span", { class: "extra" }, extra) : null),
-      h("td", { class: "plan" }, Object.values(trial.plan).join(" › ")),
-      h("td", { class: "scores" }, scores),
+      h("td", { class: "plan" }, options),
       h("td", {}, trial.worker),
       h("td", { class: "when" }, trial.told ? clock(trial.told) : `until ${clock(trial.lease)}`),
       h("td", {}, this.report && trial.state === "running" ? h("button", { type: "button", "aria-label": `Report trial ${trial.number}`, onclick: () => this.report(trial) }, "Report") : null));

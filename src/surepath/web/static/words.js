@@ -31,5 +31,5 @@ export function clock(seconds) {
 // How many plans there are, from the natural logarithm of their number.
 export function plans(log) {
   const ten = log / Math.LN10;
-  return ten < 12 ? `${count(Math.round(Math.exp(log)))} plans` : `about 10^${Math.round(ten)} plans`;
+  return ten < 12 ? `${count(Math.round(Math.exp(log)))} plans` : `about 10${[...String(Math.round(ten))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")} plans`;
 }

@@ -1,0 +1,118 @@
+"""The strongest challengers of the plan in hand."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from surepath.errors import SettingError
+from surepath.model.mdp import MDP
+from surepath.plots.evidence import known
+from surepath.plots.look import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure, short
+
+READING = (
+    "Each line is another plan: the dot says how much worse it looks than the plan in hand, the right end how much "
+    "better it may still be. The search ends when no line goes beyond what was asked for."
+)
+
+
+class Difference(NamedTuple):
+    """One step at which a challenger differs from the plan in hand."""
+
+    step: str
+    option: str
+    instead_of: str
+    visits: int
+    visits_in_hand: int
+    same_option: bool  # the same option, met in another state
+
+
+class Challenge(NamedTuple):
+    """One challenger."""
+
+    path: list[int]
+    differs: list[Difference]
+    estimate: float  # how much better it looks than the plan in hand; at most 0
+    bound: float  # how much better it may be
+
+    @property
+    def words(self) -> str:
+        """The options it takes elsewhere: 'model=small, prompt=long'."""
+        own = [one for one in self.differs if not one.same_option] or self.differs
+        return ", ".join(f"{one.step}={one.option}" for one in own)
+
+
+class Challenges(NamedTuple):
+    """The plan in hand against its challengers."""
+
+    rivals: list[Challenge]
+    gap: float
+    epsilon: float
+
+
+def differences(mdp: MDP, visits: Any, incumbent: list[int], path: list[int]) -> list[Difference]:
+    """List the steps at which two plans differ."""
+    steps = mdp.step_labels or tuple(f"step {h}" for h in range(mdp.horizon))
+    return [
+        Difference(
+            step=str(steps[h]),
+            option=mdp.action_label(theirs),
+            instead_of=mdp.action_label(ours),
+            visits=int(visits[theirs]),
+            visits_in_hand=int(visits[ours]),
+            same_option=bool(mdp.action[theirs] == mdp.action[ours]),
+        )
+        for h, (theirs, ours) in enumerate(zip(path, incumbent))
+        if theirs != ours
+    ]
+
+
+def challengers_data(source: Any, count: int = 6) -> Challenges:
+    """Return the strongest challengers of a study or of a learner that has them.
+
+    Args:
+        source: A study whose learner is Challenger, or a Challenger.
+        count: How many.
+    """
+    found = known(source)
+    if found.learner is None:
+        raise SettingError("a certificate names no challengers; take the study")
+    if not hasattr(found.learner, "explain"):
+        raise SettingError(f"{found.learner.name} bounds each option by itself and has no challengers to name")
+    said = found.learner.explain(count)
+    rivals = [
+        Challenge(
+            rival.path,
+            differences(found.mdp, found.visits, said.incumbent, rival.path),
+            -abs(float(rival.estimate)),
+            float(rival.bound),
+        )
+        for rival in said.rivals
+    ]
+    return Challenges(rivals, found.gap, found.epsilon)
+
+
+def draw_challengers(data: Challenges) -> Any:
+    """Draw a line for each challenger, from what it looks like to what it may be; returns a matplotlib figure."""
+    rows = len(data.rivals)
+    figure = new_figure(0.95 + 0.32 * max(1, rows))
+    axis = new_axes(figure, "better than the plan in hand by")
+    axis.axvline(0.0, color=INK, linewidth=0.8)
+    handles = [axis.axvline(data.epsilon, color=WANTED, linestyle="--", linewidth=1.2, label="asked for")]
+    for row, rival in enumerate(data.rivals):
+        colour = OTHER if rival.bound > data.epsilon else PLAN
+        axis.plot([rival.estimate, rival.bound], [row, row], color=colour, linewidth=1.8)
+        axis.plot([rival.estimate], [row], "o", color=colour, markersize=4)
+        axis.plot([rival.bound], [row], "|", color=colour, markersize=8, markeredgewidth=1.8)
+        text = short(rival.words, 64)
+        axis.annotate(
+            text, (0.0, row), xycoords=("axes fraction", "data"), xytext=(2, 4), textcoords="offset points",
+            fontsize=6, color=FAINT, parse_math=False,
+        )  # fmt: skip
+    if not rows:
+        axis.annotate("no challengers to name", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL, color=OTHER)
+    axis.set_yticks([])
+    axis.spines["left"].set_visible(False)
+    axis.set_ylim(rows - 0.5, -0.9)
+    axis.grid(visible=False, axis="y")
+    below(figure, handles)
+    return figure

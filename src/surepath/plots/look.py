@@ -1,0 +1,139 @@
+"""Figures one column wide (3.3 inches), their text, and saving them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from surepath._optional import need
+from surepath._text import shown
+from surepath.errors import SettingError
+from surepath.experiments.look import plain_axes, svg
+from surepath.model.sources.textfile import write_bytes
+
+COLUMN = 3.3  # inches
+TEXT, SMALL = 8, 7  # points
+PLAN, OTHER, OUT, WANTED, INK, FAINT = "#009E73", "#7d8fa3", "#c5ccd3", "#D55E00", "#1f2933", "#52606d"
+FORMATS = (".png", ".svg", ".pdf")
+DOTS = 200.0
+MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000  # of a PNG
+LONGEST = 24  # letters of a name in a picture
+
+
+def new_figure(height: float, width: float = COLUMN) -> Any:
+    """Make an empty figure of matplotlib, or say which extra brings it; sizes in inches."""
+    found = need("matplotlib.figure", "plot").Figure(figsize=(width, height), layout="constrained")
+    need("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(found)
+    return found
+
+
+def new_axes(figure: Any, x_label: str = "", y_label: str = "", title: str = "") -> Any:
+    """Add one pair of axes in the common look."""
+    axis = figure.add_subplot()
+    dress(axis, x_label, y_label, title)
+    return axis
+
+
+def dress(axis: Any, x_label: str = "", y_label: str = "", title: str = "") -> None:
+    """Give axes the common look and their texts, in which nothing is obeyed as mathematics."""
+    plain_axes(axis)
+    axis.tick_params(labelsize=SMALL, length=2.5)
+    for put, text in ((axis.set_xlabel, x_label), (axis.set_ylabel, y_label), (axis.set_title, title)):
+        if text:
+            put(shown(text), fontsize=TEXT, parse_math=False)
+
+
+def short(name: object, longest: int = LONGEST) -> str:
+    """Return a name fit for a picture: without what would be obeyed, and not too long.
+
+    Example:
+        >>> short("a very long name of an option", 12)
+        'a very lo...'
+    """
+    text = shown(name)
+    return text if len(text) <= longest else text[: longest - 3].rstrip() + "..."
+
+
+def below(figure: Any, handles: Any) -> None:
+    """Put a legend below all axes, in as many columns as fit."""
+    names = [handle.get_label() for handle in handles]
+    columns = 3 if sum(max(len(name), 6) for name in names[:3]) < 34 else 2
+    found = figure.legend(
+        handles, names, loc="outside lower center", ncols=min(columns, len(names)), frameon=False, fontsize=SMALL
+    )
+    for text in found.get_texts():
+        text.set_parse_math(False)
+
+
+def plain_ticks(axis: Any, values: Iterable[float] = ()) -> None:
+    """Label a logarithmic axis with numbers such as 0.2 in place of powers of ten; these values if they are few."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+    wanted = sorted(set(values))
+    if 0 < len(wanted) <= 6:
+        axis.set_major_locator(FixedLocator(wanted))
+        axis.set_minor_locator(NullLocator())
+    else:
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 50 else (1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def new_figure_of_rows(groups: list[str], headed: bool = True) -> tuple[Any, list[float], dict[float, str]]:
+    """Make a figure with one line of text for each row, and a heading over each group of equal names.
+
+    Returns the figure, the place of each row from the top, and the headings by their places.
+    """
+    places: list[float] = []
+    heads: dict[float, str] = {}
+    at = 0.0
+    for i, name in enumerate(groups):
+        if headed and (i == 0 or groups[i - 1] != name):
+            heads[at] = name
+            at += 1.0
+        places.append(at)
+        at += 1.0
+    return new_figure(0.55 + 0.15 * max(at, 2.0)), places, heads
+
+
+def name_rows(axis: Any, places: list[float], names: list[str], heads: dict[float, str]) -> None:
+    """Write the name of each row at its left, and of each group over its rows."""
+    axis.set_yticks([*places, *heads], [*names, *(short(head, 40) for head in heads.values())], fontsize=SMALL)
+    for label, head in zip(axis.get_yticklabels(), [False] * len(places) + [True] * len(heads)):
+        label.set_parse_math(False)
+        if head:
+            label.set_fontweight("bold")
+    axis.tick_params(axis="y", length=0)
+    bottom = max([*places, *heads], default=0.0)
+    axis.set_ylim(bottom + 0.6, -0.6)
+
+
+def picture_file(path: str | Path) -> Path:
+    """Check that a file can hold a picture, by its ending."""
+    file = Path(path)
+    if file.suffix.lower() not in FORMATS:
+        raise SettingError(f"a picture ends in {', '.join(FORMATS)}, not {file.suffix or 'nothing'!r}: {file}")
+    return file
+
+
+def save(figure: Any, path: str | Path) -> None:
+    """Write a figure as PNG, SVG or PDF, by the ending of the file; whole or not at all."""
+    file = picture_file(path)
+    form = file.suffix[1:].lower()
+    write_bytes(file, svg(figure) if form == "svg" else picture_bytes(figure, form))
+
+
+def picture_bytes(figure: Any, form: str = "png") -> bytes:
+    """Encode a figure as PNG or PDF, the same bytes every time."""
+    stream = io.BytesIO()
+    metadata = {"CreationDate": None} if form == "pdf" else None
+    figure.savefig(stream, format=form, dpi=_dots(*figure.get_size_inches()), metadata=metadata)
+    return stream.getvalue()
+
+
+def _dots(width: float, height: float) -> float:
+    """Choose the dots per inch; fewer where a large figure would exceed the pixels of a picture."""
+    return float(min(DOTS, MAX_SIDE / max(width, height), (MAX_PIXELS / (width * height)) ** 0.5))

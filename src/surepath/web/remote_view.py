@@ -1,0 +1,225 @@
+"""What is known of a study on a server: the half of the client that reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+import numpy as np
+
+from surepath._types import IntArray
+from surepath.model.mdp import MDP
+from surepath.model.plans import Plan
+from surepath.study.creation import Options
+from surepath.web.picture import KNOWN, OPEN
+from surepath.web.transport import PATIENCE, Transport
+
+if TYPE_CHECKING:
+    from surepath.study.certificate import Certificate
+    from surepath.study.forecast import Forecast
+    from surepath.study.status import Status
+    from surepath.study.storage.records import StudyRecord
+
+T = TypeVar("T")
+
+
+class RemoteView:
+    """The properties of a study on a server, and what can be made of its log."""
+
+    def __init__(self, url: str, token: str, study: str | None = None, *, patience: float = PATIENCE) -> None:
+        self._server = Transport(url, token, patience)
+        self.url = self._server.url
+        self._study = study
+        self.name = self.record.name
+        self._study = self.name
+
+    def _call(self, verb: str, body: dict[str, Any] | None = None, **query: Any) -> Any:
+        return self._server.call(verb, {"study": self._study, **query}, body)
+
+    def _read(self, do: Callable[[Any], T]) -> T:
+        """Read the log as it is at one moment; what makes frames of a study's storage makes them of this."""
+        from surepath.web.remote_log import ExportedLog
+
+        return do(ExportedLog(self._server.download("export", {"study": self._study})[0]))
+
+    def sync(self) -> None:
+        """Do nothing: every property asks the server, which is up to date."""
+
+    @property
+    def worker(self) -> str:
+        """Who works here: host and process."""
+        return f"{socket.gethostname()}:{os.getpid()}"
+
+    @cached_property
+    def record(self) -> StudyRecord:
+        """What was frozen when the study was created."""
+        from surepath.study.storage.records import StudyRecord
+
+        return StudyRecord(**self._call("problem"))
+
+    @cached_property
+    def mdp(self) -> MDP:
+        """The problem's graph."""
+        from surepath.model.sources.files import parse_json_problem
+
+        return parse_json_problem(self.record.problem).mdp
+
+    @cached_property
+    def options(self) -> Options:
+        """The options of the study that are not its learner's."""
+        return Options(**json.loads(self.record.options))
+
+    def overview(self) -> dict[str, Any]:
+        """Return what is proven now and who works on it, as the page shows it."""
+        return dict(self._call("status"))
+
+    def status(self) -> Status:
+        """Say how the study stands; see Study.status."""
+        from surepath.study.progress import rough_trials_left
+        from surepath.study.status import RunningTrial, Status
+
+        found = self.overview()
+        gap = _gap(found)
+        same = ("trials", "states", "settled", "epsilon", "delta", "done", "now")
+        return Status(
+            name=self.name,
+            storage=self.url,
+            best_plan=self.mdp.plan(found["best_path"]),
+            certified_gap=gap,
+            rough_trials_left=0 if found["done"] else rough_trials_left(found["evidence"], gap, found["epsilon"]),
+            running=tuple(
+                RunningTrial(one["number"], one["worker"], self.mdp.plan(one["path"]), one["asked"], one["lease"])
+                for one in found["running"]
+            ),
+            workers=tuple(one["worker"] for one in found["workers"]),
+            findings=tuple(found["findings"]),
+            **{name: found[name] for name in same},
+        )
+
+    def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
+        """Guess by simulation how many trials are left; see Study.forecast. The server simulates."""
+        from surepath.study.forecast import Forecast
+
+        found = self._call("forecast/worlds", more=more, draws=draws, seed=seed)
+        lists = {name: tuple(_numbers(found[name])) for name in ("left", "gaps")}
+        return Forecast(**{**found, **lists, "certified_gap": _gap(found), "played": tuple(found["played"])})
+
+    def explain(self) -> str:
+        """Say in words what is known; see Study.explain."""
+        return str(self._call("explain")["words"])
+
+    def certificate(self) -> Certificate:
+        """Fetch what is proven by now, with all that is needed to check it; see Study.certificate."""
+        from surepath.study.certificate import Certificate
+
+        return Certificate(self._call("certificate"))
+
+    @property
+    def trials(self) -> Any:
+        """Every trial as one row of a frame; see Study.trials."""
+        from surepath.study.frames import trials_frame
+
+        return trials_frame(cast(Any, self))
+
+    def export(self, path: str | Path) -> int:
+        """Write the whole log to a file here; see Study.export."""
+        from surepath.model.sources.textfile import write_bytes
+        from surepath.study.export import ending
+
+        place = Path(path)
+        wanted = "csv" if ending(place) == "csv" else "jsonl"
+        text, headers = self._server.download("export", {"study": self._study, "format": wanted})
+        write_bytes(place, text)
+        return int(headers["Surepath-Trials"])
+
+    def _repr_html_(self) -> str:
+        from surepath.study.render import html_page
+
+        found = self._call("graph")
+        whole = len(found["arcs"]["arc"]) == self.mdp.n_arcs  # of a large graph only a part comes, and none is drawn
+        visits = np.array(found["arcs"]["visits"]) if whole else None
+        active = np.isin(found["arcs"]["state"], (OPEN, KNOWN)) if whole else None
+        path = np.array(found["best_path"], dtype=np.int64)
+        seen = SimpleNamespace(mdp=self.mdp, recommend=lambda: path, visits=visits, active=active)
+        return html_page(self.status(), seen)
+
+    def watch(self, every: float = 1.0) -> None:
+        """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
+        from surepath.study.watching import watch
+
+        watch(cast(Any, self), every)
+
+    @property
+    def digest(self) -> str:
+        """Hash over what is frozen and the settled prefix of the log, in order; see Study.digest."""
+        return str(self.overview()["digest"])
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is proven."""
+        return bool(self.overview()["done"])
+
+    @property
+    def best_path(self) -> IntArray:
+        """The plan this study stands by now, as arcs."""
+        return np.array(self.overview()["best_path"], dtype=np.int64)
+
+    @property
+    def best_plan(self) -> Plan:
+        """The plan this study stands by now, {step: option}."""
+        return self.mdp.plan(self.best_path)
+
+    @property
+    def certified_gap(self) -> float:
+        """Proven bound on how far best_plan is from the best; infinite while nothing is proven."""
+        return _gap(self.overview())
+
+    @property
+    def epsilon(self) -> float:
+        """How far from the best the answer may be."""
+        return float(self.overview()["epsilon"])
+
+    @property
+    def delta(self) -> float:
+        """Allowed probability of a wrong answer."""
+        return float(self.overview()["delta"])
+
+    @property
+    def evidence_trials(self) -> int:
+        """Number of trials whose rewards are part of the proof."""
+        return int(self.overview()["evidence"])
+
+    def __len__(self) -> int:
+        """Number of trials handed out, imported or told late."""
+        return int(self.overview()["trials"])
+
+    def __bool__(self) -> bool:
+        """A study is something, also before its first trial."""
+        return True
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.url!r})"
+
+    def close(self) -> None:
+        """Do nothing: there is no connection to release."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _gap(overview: Mapping[str, Any]) -> float:
+    gap = overview["certified_gap"]
+    return float("inf") if gap is None else float(gap)
+
+
+def _numbers(values: list[float | None]) -> list[float]:
+    return [float("inf") if value is None else float(value) for value in values]

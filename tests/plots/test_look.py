@@ -1,0 +1,52 @@
+"""Pictures are one column wide, the same bytes every time, and a missing matplotlib is named with its extra."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from surepath import families, plots
+from surepath.errors import MissingExtraError, SettingError
+from surepath.plots.look import COLUMN, new_figure, picture_bytes, picture_file, short
+
+pytest.importorskip("matplotlib")
+
+
+def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    words = "this needs matplotlib, which is not installed: pip install 'surepath[plot]'"
+    with pytest.raises(MissingExtraError, match=re.escape(words)):
+        plots.draw_graph(families.chain(3, 2).mdp)
+
+
+def test_another_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=re.escape("a picture ends in .png, .svg, .pdf, not '.gif'")):
+        plots.save(new_figure(1.0), tmp_path / "a.gif")
+    with pytest.raises(SettingError, match="not 'nothing'"):
+        picture_file("picture")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_figure_is_one_column_wide_and_the_same_every_time() -> None:
+    mdp = families.chain(3, 2).mdp
+    figure = plots.draw_graph(mdp)
+    assert figure.get_figwidth() == COLUMN
+    assert picture_bytes(figure) == picture_bytes(plots.draw_graph(mdp))
+    assert picture_bytes(figure, "pdf") == picture_bytes(plots.draw_graph(mdp), "pdf")
+
+
+def test_names_are_cut_and_nothing_in_them_is_obeyed() -> None:
+    assert short("a\x1b[2Jb") == "a\\x1b[2Jb"
+    assert short("x" * 30, 10) == "xxxxxxx..."
+    assert len(short("word " * 9, 10)) <= 10
+
+
+def test_every_name_can_be_imported_and_an_unknown_one_is_refused() -> None:
+    for name in plots.__all__:
+        assert callable(getattr(plots, name))
+    assert dir(plots) == plots.__all__
+    with pytest.raises(AttributeError, match="no attribute 'draw_nothing'"):
+        plots.draw_nothing

@@ -1,0 +1,81 @@
+"""The report of one's own experiment: it stands alone, names what it counts, and obeys nothing it shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surepath.errors import SettingError
+from surepath.experiments.runner import run
+from surepath.experiments.spec import Spec
+from surepath.plots.report import report_data, write_report
+from tests.experiments.specs import MAX_DIAMETER, small
+
+pytest.importorskip("polars")
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: Any) -> Path:
+    place: Path = tmp_path_factory.mktemp("report") / "out"
+    learners = [MAX_DIAMETER, {"name": "BPIUCRL", "label": "<b>bpi</b>"}]
+    run(Spec.from_dict(small(learners=learners, name="<i>own</i>")), place, workers=1)
+    return place
+
+
+def test_the_page_stands_alone_and_obeys_nothing(folder: Path, tmp_path: Path) -> None:
+    made = write_report(folder, tmp_path / "report.html")
+    assert made.files == (tmp_path / "report.html",)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<i>own" not in text
+    assert "<b>bpi" not in text
+    assert "&lt;b&gt;bpi&lt;/b&gt;" in text
+    assert text.count("data:image/png;base64,") == 3
+    assert not re.search(r"(src|href)=\"(?!data:|#)", text)
+    for words in ("Wrong answers against delta", "Learners compared", "Cost over epsilon", "Stopping times"):
+        assert f"<h2>{words}" in text
+
+
+def test_the_numbers_are_those_of_the_rows(folder: Path) -> None:
+    made = report_data(folder, "max-diameter")
+    assert made.rates["runs"].to_list() == [10] * 4
+    assert made.comparison.filter(made.comparison["learner"] == "max-diameter")["ratio"].to_list() == [1.0] * 4
+    assert made.settings["max-diameter"]["sampling"] == "max-diameter"
+    assert len(made.findings) == 2
+    assert made.findings[1].startswith("max-diameter, delta 0.1: 0 wrong of 10 runs at worst (95 % interval 0.00% to")
+    assert made.findings[1].endswith("within what delta allows")
+
+
+def test_markdown_has_its_pictures_beside_it(folder: Path, tmp_path: Path) -> None:
+    made = write_report(folder, tmp_path / "mine.md")
+    assert [file.name for file in made.files] == ["mine.md", "mine-compare.png", "mine-cost.png", "mine-stopping.png"]
+    text = (tmp_path / "mine.md").read_text(encoding="utf-8")
+    for name in re.findall(r"!\[.*?\]\((.*?)\)", text):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    spec = json.loads(re.findall(r"```json\n(.*?)```", text, re.DOTALL)[0])
+    assert spec["runs"] == 5
+
+
+def test_runs_that_are_missing_are_said(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    next((copy / "rows").glob("*.parquet")).unlink()
+    assert "runs are stored; play the others with" in report_data(copy).findings[0]
+
+
+def test_another_ending_is_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=re.escape("a report ends in .html or .md, not '.pdf'")):
+        write_report(folder, tmp_path / "report.pdf")
+
+
+def test_one_learner_and_one_epsilon_have_what_they_can(tmp_path: Path) -> None:
+    run(Spec.from_dict(small(learners=[MAX_DIAMETER], epsilons=[2.0])), tmp_path / "out", workers=1)
+    made = report_data(tmp_path / "out")
+    assert [picture.name for picture in made.pictures] == ["stopping"]
+    assert "ratio" not in made.comparison.columns

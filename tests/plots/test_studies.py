@@ -1,0 +1,175 @@
+"""Pictures of a study: every number in them is one that the learner, the log or the certificate has."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Challenger, Study, plots
+from surepath.errors import CertificateError, SettingError
+from surepath.plots.challengers import Challenge, Challenges, Difference
+from surepath.plots.gap import GapCurve
+from surepath.plots.look import PLAN
+from tests.plots.worlds import GOOD, STEPS, told_study
+
+pytest.importorskip("matplotlib")
+
+
+def small_learner(direction: str = "maximize") -> Challenger:
+    """A learner with scores that can be added up by hand."""
+    mdp = MDP.from_steps({"a": ["x", "y", "z"], "b": ["u", "v"]}, depends="none", sigma=0.1, direction=direction)
+    learner = Challenger(mdp, epsilon=0.01, delta=0.1)
+    for path, scores in (([0, 3], [0.2, 0.5]), ([1, 3], [0.9, 0.7]), ([1, 4], [0.7, 0.1])):
+        learner.tell(path, scores)
+    return learner
+
+
+def test_visits_are_counted_by_option_and_the_plan_comes_first_among_equals() -> None:
+    rows = plots.visits_data(small_learner())
+    assert [(row.step, row.option, row.visits) for row in rows] == [
+        ("a", "y", 2), ("a", "x", 1), ("a", "z", 0), ("b", "u", 2), ("b", "v", 1),
+    ]  # fmt: skip
+    assert [row.option for row in rows if row.chosen] == ["y", "u"]
+
+
+def test_visits_are_summed_over_the_states_in_which_an_option_is_taken() -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, sigma=0.1)
+    learner = Challenger(mdp, epsilon=0.01, delta=0.1)
+    for plan in ({"a": "x", "b": "u"}, {"a": "y", "b": "u"}, {"a": "y", "b": "v"}):
+        learner.tell(mdp.path(plan), [0.5, 0.5])
+    found = {(row.step, row.option): row.visits for row in plots.visits_data(learner)}
+    assert found == {("a", "y"): 2, ("a", "x"): 1, ("b", "u"): 2, ("b", "v"): 1}
+
+
+def test_more_options_than_are_shown_are_summed_up_and_the_plan_stays() -> None:
+    learner = small_learner()
+    rows = [row for row in plots.visits_data(learner, most=1) if row.step == "a"]
+    assert [(row.option, row.visits, row.chosen) for row in rows] == [("y", 2, True), ("2 others", 1, False)]
+    learner.tell([0, 3], [0.2, 0.5])
+    learner.tell([0, 3], [0.2, 0.5])
+    rows = [row for row in plots.visits_data(learner, most=1) if row.step == "a"]
+    assert [(row.option, row.visits, row.chosen) for row in rows] == [("y", 2, True), ("2 others", 3, False)]
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_intervals_are_means_with_the_mixture_width_best_first(direction: str) -> None:
+    learner = small_learner(direction)
+    rows = plots.intervals_data(learner)
+    first = [row for row in rows if row.step == "a"]
+    assert [row.option for row in first] == (["y", "x", "z"] if direction == "maximize" else ["x", "y", "z"])
+    plan = learner.mdp.plan(learner.recommend())
+    assert [row.chosen for row in first] == [row.option == plan["a"] for row in first]
+    own = next(row for row in first if row.option == "y")
+    width = 0.1 * np.sqrt(3 * np.log(3 / 0.1**2)) / 2
+    assert (own.mean, own.low, own.high) == pytest.approx((0.8, 0.8 - width, 0.8 + width))
+    unseen = first[-1]
+    assert unseen.visits == 0
+    assert np.isnan(unseen.mean)
+    figure = plots.draw_intervals(rows)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["no score yet"]
+    assert {"a", "b", "x", "y", "z", "u", "v"} == {tick.get_text() for tick in figure.axes[0].get_yticklabels()}
+
+
+def test_the_gap_is_what_was_proven_at_the_time() -> None:
+    study, gaps = told_study(0), []
+    rng = np.random.default_rng(1)
+    while not study.done and len(study) < 25:
+        trial = study.ask()
+        study.tell(trial, [GOOD.get(str(option), 0.1) + 0.1 * rng.standard_normal() for option in trial.plan.values()])
+        gaps.append(study.certified_gap)
+    curve = plots.gap_data(study)
+    assert len(gaps) > 9
+    assert curve.trials.tolist() == list(range(1, len(gaps) + 1))
+    assert curve.epsilon.tolist() == [0.05] * len(gaps)
+    np.testing.assert_allclose(curve.gap, gaps, rtol=1e-9)
+    line = plots.draw_gap(curve).axes[0].get_lines()[0]
+    shown = np.isfinite(curve.gap)
+    np.testing.assert_array_equal(line.get_ydata(), curve.gap[shown])
+    np.testing.assert_array_equal(line.get_xdata(), curve.trials[shown])
+
+
+def test_a_gap_of_nothing_and_a_gap_of_zero_are_drawn() -> None:
+    nothing = GapCurve(np.array([1, 2]), np.array([np.inf, np.inf]), np.array([0.1, 0.1]))
+    assert "nothing proven yet" in {text.get_text() for text in plots.draw_gap(nothing).axes[0].texts}
+    best = GapCurve(np.array([1, 2]), np.array([0.5, 0.0]), np.array([0.0, 0.0]))
+    assert "proven best of all" in {text.get_text() for text in plots.draw_gap(best).axes[0].texts}
+
+
+def test_challengers_are_those_of_the_learner() -> None:
+    study = told_study(12, sigma=0.5)
+    said, data = study.learner.explain(4), plots.challengers_data(study, 4)
+    assert [one.path for one in data.rivals] == [one.path for one in said.rivals]
+    assert [one.bound for one in data.rivals] == [one.bound for one in said.rivals]
+    assert (data.gap, data.epsilon) == (study.certified_gap, 0.05)
+    assert len(data.rivals) > 1
+    for rival in data.rivals:
+        assert rival.estimate <= 0 <= rival.bound
+        steps = [step for step, ours, theirs in zip(STEPS, said.incumbent, rival.path) if ours != theirs]
+        assert [one.step for one in rival.differs] == steps
+    axis = plots.draw_challengers(data).axes[0]
+    assert sorted(text.get_text() for text in axis.texts) == sorted(one.words for one in data.rivals)
+
+
+def test_a_challenger_that_costs_more_looks_worse_when_costs_are_minimized() -> None:
+    data = plots.challengers_data(told_study(12, direction="minimize"))
+    assert data.rivals
+    assert all(one.estimate <= 0 for one in data.rivals)
+
+
+def test_a_challenger_is_named_by_the_options_it_takes_elsewhere() -> None:
+    differs = [Difference("a", "x", "y", 1, 2, False), Difference("b", "u", "u", 1, 2, True)]
+    assert Challenge([0, 3], differs, -0.1, 0.2).words == "a=x"
+    assert Challenge([0, 3], differs[1:], -0.1, 0.2).words == "b=u"
+    line = plots.draw_challengers(Challenges([], 0.0, 0.1)).axes[0]
+    assert [text.get_text() for text in line.texts] == ["no challengers to name"]
+
+
+def test_a_certificate_shows_what_the_study_knew() -> None:
+    study = told_study(200, epsilon=0.2)
+    assert study.done
+    certificate = study.certificate()
+    seen, told = plots.known(certificate), plots.known(study)
+    np.testing.assert_array_equal(seen.visits, certificate["evidence"]["visits"])
+    np.testing.assert_array_equal(seen.visits, told.visits)
+    np.testing.assert_allclose(seen.means, told.means, rtol=1e-12)
+    np.testing.assert_array_equal(seen.path, told.path)
+    assert (seen.gap, seen.epsilon, seen.delta) == (certificate.certified_gap, 0.2, 0.1)
+    assert (seen.active | ~told.active).all()
+    assert plots.visits_data(certificate.to_dict())[0].visits == plots.visits_data(study)[0].visits
+
+
+def test_what_a_source_lacks_is_said_in_words() -> None:
+    study = told_study(5)
+    with pytest.raises(SettingError, match="a learner or a certificate knows one moment only"):
+        plots.gap_data(study.learner)
+    with pytest.raises(SettingError, match="a certificate names no challengers; take the study"):
+        plots.challengers_data(study.certificate())
+    with pytest.raises(SettingError, match=re.escape("EPRL bounds each option by itself and has no challengers")):
+        plots.challengers_data(told_study(3, learner="eprl"))
+    with pytest.raises(SettingError, match="has no settled trial yet"):
+        plots.gap_data(told_study(0))
+    with pytest.raises(SettingError, match="a picture is made of a study, a learner or a certificate, not of int"):
+        plots.known(3)
+    with pytest.raises(CertificateError, match='it lacks "kind"'):
+        plots.known({"a": 1})
+    content: dict[str, Any] = {**study.certificate().to_dict(), "path": [0]}
+    with pytest.raises(CertificateError, match="the certificate cannot be read"):
+        plots.known(content)
+
+
+def test_the_plan_is_green_in_the_bars() -> None:
+    from matplotlib.colors import to_hex
+
+    rows = plots.visits_data(told_study(20))
+    bars = plots.draw_visits(rows).axes[0].patches
+    assert [bar.get_width() for bar in bars] == [row.visits for row in rows]
+    assert [to_hex(bar.get_facecolor()) == PLAN.lower() for bar in bars] == [row.chosen for row in rows]
+
+
+def test_other_learners_have_pictures_too() -> None:
+    study: Study = told_study(40, learner="eprl", epsilon=1.0)
+    assert np.isfinite(plots.gap_data(study).gap).any()
+    assert len(plots.intervals_data(study)) == 7

@@ -1,0 +1,93 @@
+"""Benchmarks keep their figures: a run is JSON, the page shows the newest, and a benchmark that fails loses nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import benchmarks.__main__ as command
+import pytest
+from benchmarks import page, record
+
+
+def bench(monkeypatch: pytest.MonkeyPatch, name: str, do: Any) -> None:
+    """Put a benchmark of this name in place of those that are there."""
+    module: Any = ModuleType(f"benchmarks.bench_{name}", "What is measured.\n\nMore.")
+    module.main = do
+    monkeypatch.setitem(sys.modules, f"benchmarks.bench_{name}", module)
+    there = [*getattr(command, "_tried", []), name]
+    monkeypatch.setattr(command, "_tried", there, raising=False)
+    monkeypatch.setattr(command, "names", lambda: there)
+
+
+def twice_as_fast() -> None:
+    print("ours <fast>")
+    record.record("theirs over ours", 2.0, "x", "at least 1.5x")
+
+
+def test_a_run_is_kept_as_json_and_still_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench(monkeypatch, "toy", twice_as_fast)
+    command.main(["toy"], tmp_path)
+    assert "ours <fast>\n" in capsys.readouterr().out
+    (file,) = tmp_path.glob("*.json")
+    run = json.loads(file.read_text())
+    (part,) = run["parts"]
+    assert part["figures"] == [{"name": "theirs over ours", "value": 2.0, "unit": "x", "target": "at least 1.5x"}]
+    assert (part["printed"], part["command"], part["about"]) == (
+        "ours <fast>\n", "python -m benchmarks toy", "What is measured.",
+    )  # fmt: skip
+    assert {"processor", "cores", "python", "numba"} <= set(run["machine"])
+    assert socket.gethostname() not in json.dumps(run["machine"])
+
+
+def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise RuntimeError("no")
+
+    bench(monkeypatch, "good", twice_as_fast)
+    bench(monkeypatch, "bad", fails)
+    with pytest.raises(RuntimeError):
+        command.main([], tmp_path)
+    assert [part["name"] for run in record.load_all(tmp_path) for part in run["parts"]] == ["good"]
+
+
+def kept(value: float, name: str = "toy") -> dict[str, Any]:
+    machine = dict.fromkeys(("processor", "cores", "memory", "system", "python", "numba", "numpy", "surepath"), "some")
+    figure = {"name": "ratio", "value": value, "unit": "x", "target": ""}
+    part = {"name": name, "about": "<b>", "command": "run it", "begun": "then", "seconds": 1.0, "load": 0.5}
+    return {"format": 1, "machine": machine, "parts": [{**part, "printed": "<i>", "figures": [figure]}]}
+
+
+def test_the_page_has_the_newest_figures_and_obeys_nothing() -> None:
+    text = page.render([kept(1.5), kept(2.5), kept(7.0, "other")])
+    assert text.index('<h2 id="other">') < text.index('<h2 id="toy">')
+    assert "<td>ratio</td><td>2.5x</td><td></td><td>1.5x</td>" in text
+    assert "run it" in text
+    assert "<b>" not in text
+    assert "<i>" not in text
+
+
+def test_files_that_are_no_runs_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "1.json").write_text("{")
+    (tmp_path / "2.json").write_text("[]")
+    (tmp_path / "3.json").write_text(json.dumps(kept(1.0)))
+    assert len(record.load_all(tmp_path)) == 1
+
+
+def test_figures_are_written_with_their_unit() -> None:
+    assert page.in_words(12.345, "x") == "12.3x"
+    assert page.in_words(4560.0, "us") == "4,560 us"
+    assert page.in_words(0.5, "") == "0.5"
+
+
+def test_a_figure_outside_of_a_run_is_not_kept_and_an_unknown_name_is_refused() -> None:
+    record.record("alone", 1.0)
+    assert record._current == []
+    with pytest.raises(SystemExit, match="no benchmark is called 'gapss'"):
+        command.main(["gapss"])

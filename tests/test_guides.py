@@ -1,0 +1,96 @@
+"""Every command line of the README and the guides runs, in the order in which it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from surepath import Study
+from surepath.cli.main import app
+from tests.documents import DOCUMENTS, POSTGRES, ROOT, blocks, run, script, shown_output
+from tests.study.conftest import empty_database
+from tests.study.postgres import Server
+
+LANGUAGES = ("python", "sh", "console", "json", "toml", "csv", "text", "{toctree}", "{eval-rst}", "{image}")
+COMMAND = re.compile(r"^(?:\$ )?(?:surepath|pip|make|python3?) ", re.MULTILINE)
+WITH_COMMANDS = [name for name in dict.fromkeys(block.document for block in blocks()) if script(name)]
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    server = Server()
+    yield empty_database(server)
+    server.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_every_command_of_the_document_runs(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    for block in blocks():
+        if block.document == name and block.saved_as:
+            (work / block.saved_as).write_text(block.body, encoding="utf-8")
+    commands = script(name)
+    place = request.getfixturevalue("postgres") if POSTGRES in commands else POSTGRES
+    done = run(commands, tmp_path, place)
+    assert done.returncode == 0, done.stdout + done.stderr
+    printed = re.sub(r"\s+", " ", done.stdout + done.stderr)
+    for line in shown_output(name):
+        pattern = r".*?".join(re.escape(re.sub(r"\s+", " ", part)) for part in line.split("..."))
+        assert re.search(pattern, printed), f"{name} shows {line!r}; printed was {done.stdout}{done.stderr}"
+    if name == "docs/studies.md":
+        assert "filled.csv: 6 recorded; 2 without scores, left as they are (trials 7, 8)\n" in done.stdout
+        assert "filled.csv: 6 recorded before, nothing changed" in done.stdout
+        assert "yes: the certificate holds" in done.stdout
+        assert Study.load(str(work / "copy.db")).status().states["complete"] > 7
+
+
+def test_the_test_sees_a_command_that_fails(tmp_path: Path) -> None:
+    assert run("surepath study status\necho on", tmp_path).returncode == 3
+
+
+def test_every_block_names_its_language_and_few_commands_are_left_out() -> None:
+    left_out = [block for block in blocks() if block.not_run]
+    assert len(left_out) <= 4, [block.not_run for block in left_out]
+    for block in blocks():
+        assert block.language in LANGUAGES, f"{block.document}: a block in {block.language!r}"
+        if block.language == "text":
+            assert not COMMAND.search(block.body), f"{block.document}: a command that nobody runs: {block.body}"
+        if block.not_run:
+            assert block.language in ("sh", "console", "python"), f"{block.document}: nothing to run"
+
+
+def in_prose() -> Iterator[tuple[str, str]]:
+    """(document, command) of every `surepath ...` inside a sentence."""
+    for file in DOCUMENTS:
+        text = re.sub(r"^```.*?^```", "", file.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for snippet in re.findall(r"`(surepath [^`]+)`", text):
+            yield file.relative_to(ROOT).as_posix(), re.sub(r"\s+", " ", snippet)
+
+
+@pytest.mark.parametrize(("document", "snippet"), list(in_prose()))
+def test_commands_in_sentences_exist_with_their_options(document: str, snippet: str) -> None:
+    words = shlex.split(snippet)[1:]
+    command: Any = get_command(app)
+    while words and not words[0].startswith("-") and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    vague = not words or words[0] in ("...", "COMMAND") or words[0].startswith("--")
+    assert vague or not hasattr(command, "commands"), f"{document}: no command {snippet!r}"
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    for word in words:
+        if word.startswith("--"):
+            assert word.partition("=")[0] in known | {"--help", "--install-completion", "--show-completion"}, snippet
+
+
+def test_the_table_has_every_state() -> None:
+    from surepath.study.states import STATES
+
+    text = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| (\w+) \| .* \| .* \|$", text, re.MULTILINE)[1:]) == STATES
