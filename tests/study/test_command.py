@@ -200,4 +200,4 @@ def test_a_plan_that_is_scored_at_the_end_goes_in_step_by_step() -> None:
     assert command.environment(own)["SUREPATH_STEP_PROMPT"] == "short"
     assert Command(mdp, python("print(0.5)"))(own).rewards == [0.5]
     with pytest.raises(SettingError, match=r"the command has \{whole plan\}, but no step is called so"):
-        Command(mdp, "echo {whole plan}")
+        Command(mdp, "echo '{whole plan}'")

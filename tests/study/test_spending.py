@@ -180,7 +180,7 @@ def test_the_certificate_says_what_was_spent_and_is_checked(tmp_path: Path) -> N
 def test_another_process_and_a_restored_export_have_spent_the_same(tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path / 's.db'}"
     study = new(priced(cost_weight=0.1), place)
-    study.optimize(play, n_trials=7, progress=False)
+    study.optimize(play, n_trials=3, progress=False)
     study.ask()
     study._write(lambda log: log.save_snapshot(study._fold.snapshot()))
     again = Study.load(place, "s")
@@ -203,3 +203,14 @@ def test_status_and_explanation_say_what_was_spent_and_what_counts() -> None:
     plain = new(MDP.from_steps(STEPS, sigma=0.1)).status().as_dict()
     assert not {"spent", "worth"} & plain.keys()
     assert "worth = score - 0.1 x cost" in study._repr_html_()
+
+
+def test_a_rule_written_in_python_is_refused_by_a_study() -> None:
+    from surepath.learners.own_rules import SamplingRule
+
+    class Own(SamplingRule):
+        def choose(self, view: Any) -> Any:
+            return view.best_path(view.means)
+
+    with pytest.raises(SettingError, match=r"sampling=Own\(\) is a rule written in Python"):
+        new(learner={"name": "challenger", "sampling": Own()})

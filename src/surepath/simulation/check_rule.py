@@ -76,11 +76,11 @@ def _must_end(rule: SamplingRule, instance: Instance, rng: np.random.Generator, 
     if not _ends(known, instance, rng, 1000):
         return []  # too hard to tell
     limit = 100 + 40 * known.episodes
-    ends = [
-        kind.name
-        for kind in (EPRL, Challenger)
-        if _ends(kind(instance.mdp, 0.2, 0.1, instance.sigma, sampling=rule), instance, rng, limit)
-    ]
+    tried = (
+        EPRL(instance.mdp, 0.2, 0.1, instance.sigma, sampling=rule),
+        Challenger(instance.mdp, 0.2, 0.1, instance.sigma, sampling=rule, patience=0.1),
+    )
+    ends = [learner.name for learner in tried if _ends(learner, instance, rng, limit)]
     if not ends:
         raise SettingError(
             f"{type(rule).__name__}: the learner does not end with it; max-diameter stops within a fortieth of its "

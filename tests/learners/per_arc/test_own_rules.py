@@ -215,7 +215,9 @@ class Thompson(SamplingRule):
         spread = view.sigma / np.sqrt(np.maximum(view.visits, 1))
         paths = [view.best_path(view.means + spread * view.rng.standard_normal(len(spread))) for _ in range(8)]
         others = [path for path in paths if path.tolist() != paths[0].tolist()]
-        return others[0] if others and view.rng.random() < 0.5 else paths[0]
+        if view.rng.random() < 0.5:
+            return paths[0]
+        return others[0] if others else view.best_path(spread)
 
 
 @pytest.mark.parametrize("kind", [EPRL, Challenger])
@@ -223,7 +225,7 @@ def test_a_rule_that_draws_takes_its_chances_from_the_learners_seed(kind: type[L
     instance = families.chain(steps=3, options=3, seed=1, sigma=0.1)
 
     def plays(seed: int | None) -> list[list[int]]:
-        learner = kind(instance.mdp, 0.3, 0.1, 0.1, sampling=Thompson(), seed=seed)  # type: ignore[call-arg]
+        learner = kind(instance.mdp, 0.3, 0.1, 1.0, sampling=Thompson(), seed=seed)  # type: ignore[call-arg]
         rng, paths = np.random.default_rng(0), []
         for _ in range(12):
             path = learner.ask()
@@ -251,8 +253,11 @@ def test_challenger_takes_a_rule_of_ones_own() -> None:
     assert len(set(result.tau.tolist())) > 1  # every run draws for itself
     again = simulate(learner, instance, runs=6, seed=3)
     assert again.tau.tolist() == result.tau.tolist()
-    paths = learner.ask(4)
-    assert len({str(path) for path in paths.tolist()}) > 1  # workers spread
+    wide = Challenger(instance.mdp, 0.2, 0.1, 1.0, sampling=Thompson())
+    for _ in range(15):
+        path = wide.ask()
+        wide.tell(path, instance.means[path])
+    assert len({str(path) for path in wide.ask(6).tolist()}) > 1  # workers spread
     with pytest.raises(SettingError, match="Challenger with a rule written in Python cannot be saved as numbers"):
         learner.snapshot()
     with pytest.raises(SettingError, match=r"sampling must be an object of your rule, Thompson\(\), not the class"):
