@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from surepath.cli.main import app
+from surepath.errors import SettingError
 
 PROBLEM = {
     "format": "surepath-problem",
@@ -21,7 +22,7 @@ PROBLEM = {
     "costs": {"model": {"small": 0.25, "large": 2.0}, "prompt": 0.5},
     "cost_weight": 0.1,
     "sigma": 0.1,
-    "epsilon": 0.3,
+    "epsilon": 0.1,
     "delta": 0.1,
 }
 
@@ -29,6 +30,7 @@ PROBLEM = {
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SUREPATH_STORAGE", raising=False)
     Path("problem.json").write_text(json.dumps(PROBLEM))
     return tmp_path
 
@@ -78,4 +80,6 @@ def test_a_budget_without_costs_is_refused(folder: Path) -> None:
     plain = {name: value for name, value in PROBLEM.items() if name not in ("costs", "cost_weight")}
     Path("problem.json").write_text(json.dumps(plain))
     call("study", "create", "problem.json")
-    assert "no option of this one has a cost" in call("study", "ask", "--budget", "4", code=2)
+    done = CliRunner().invoke(app, ["study", "ask", "--budget", "4"])
+    assert isinstance(done.exception, SettingError)
+    assert "no option of this one has a cost" in str(done.exception)

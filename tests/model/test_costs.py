@@ -7,7 +7,7 @@ import json
 import pickle
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from surepath import MDP, Bernoulli, Bounded, Challenger, Empirical, Gaussian, I
 from surepath.errors import ProblemError
 from surepath.kernels.arrays import reality_of
 from surepath.model.costs import in_words
+from surepath.model.rewards import Law
 from surepath.model.sources.files import load_problem, parse_json_problem, problem_text, save_problem
 from surepath.simulation.stepwise import draw_reward
 from tests.model.test_rewards import fill
@@ -90,12 +91,12 @@ def test_a_known_score_and_a_cost_make_a_known_worth() -> None:
     assert learner.sums[1] == -0.25
 
 
-LAWS = {
-    "gaussian": lambda mdp: Gaussian([0.2, 0.5, 0.1, 0.9], 0.2),
-    "bernoulli": lambda mdp: Bernoulli([0.2, 0.5, 0.1, 0.9]),
-    "beta": lambda mdp: Bounded(0.0, 2.0, [0.2, 0.5, 0.1, 0.9]),
-    "uniform": lambda mdp: Bounded(0.0, 2.0, [0.2, 0.5, 0.1, 0.9], sampler="uniform"),
-    "table": lambda mdp: Empirical([[0.1, 0.3], [0.5], [0.0, 0.2], [0.8, 1.0]]),
+LAWS: dict[str, Law] = {
+    "gaussian": Gaussian([0.2, 0.5, 0.1, 0.9], 0.2),
+    "bernoulli": Bernoulli([0.2, 0.5, 0.1, 0.9]),
+    "beta": Bounded(0.0, 2.0, [0.2, 0.5, 0.1, 0.9]),
+    "uniform": Bounded(0.0, 2.0, [0.2, 0.5, 0.1, 0.9], sampler="uniform"),
+    "table": Empirical([[0.1, 0.3], [0.5], [0.0, 0.2], [0.8, 1.0]]),
 }
 
 
@@ -104,7 +105,7 @@ LAWS = {
 def test_compiled_draws_are_the_scores_less_their_costs(law: str, direction: str) -> None:
     cost = np.array([0.0, 1.0, 2.0, 0.25])
     mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int), direction=direction).with_costs(cost, 0.5)
-    instance = Instance(mdp, LAWS[law](mdp))
+    instance = Instance(mdp, LAWS[law])
     reality = reality_of(instance)
     one, two = np.random.default_rng(3), np.random.default_rng(3)
     for arc in (0, 1, 2, 3, 3, 2):
@@ -184,7 +185,10 @@ def test_a_column_cost_beside_means_or_a_weight_is_a_known_cost(tmp_path: Path) 
             lambda: MDP.from_steps(STEPS, costs={"model": -1}),
             "cost of model=small must be a number of at",
         ),
-        (lambda: MDP.from_steps(STEPS, costs=[1]), r"costs must be a mapping \{step: \{option: cost\}\}, not \[1\]"),
+        (
+            lambda: MDP.from_steps(STEPS, costs=cast(Any, [1])),
+            r"costs must be a mapping \{step: \{option: cost\}\}, not \[1\]",
+        ),
         (lambda: MDP.from_steps(STEPS, cost_weight=0.5), "cost_weight is 0.5, but no option has a cost"),
         (
             lambda: MDP.from_steps(STEPS, costs=COSTS, cost_weight=-1),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from surepath.study.certificate import Certificate, content_hash
 from surepath.study.spending import Spending, affordable, money
 from surepath.study.states import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL
 from surepath.study.storage.records import TrialRow
+from surepath.study.trial import Trial
 from surepath.study.verify import verify
 
 STEPS = {"model": ["small", "large"], "prompt": ["short", "long"]}
@@ -49,7 +51,7 @@ rows = st.lists(
 @given(rows)
 def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
     cost = [1.0, 10.0, 100.0, 1000.0]
-    spending, log = Spending(MDP.from_arrays([[[0, 0]], [[0, 0]]]).with_costs(cost).cost), []  # type: ignore[arg-type]
+    spending, log = Spending(np.array(cost)), list[TrialRow]()
     for number, (state, source, which, of) in enumerate(drawn, start=1):
         path = (which % 2, 2 + which // 2)
         late = source == LATE
@@ -95,7 +97,7 @@ def test_a_failed_trial_costs_what_was_run_of_it() -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.3, 30.0), st.lists(st.sampled_from(["tell", "fail", "ask"]), max_size=30), st.integers(1, 3))
 def test_nothing_is_handed_out_beyond_the_budget(budget: float, moves: list[str], n: int) -> None:
-    study, running = new(), []
+    study, running = new(), list[Trial]()
     for move in moves:
         if move == "ask" or not running:
             if study.done:

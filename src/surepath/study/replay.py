@@ -51,7 +51,7 @@ class PlainLog:
             for arc, reward in zip(row.path, rewards):
                 self.visits[arc] += 1
                 if not self.mdp.is_known[arc]:
-                    gain = float(self.mdp.gains_of(arc, np.float64(reward)))
+                    gain = float(self.mdp.gains_of([arc], np.array([reward]))[0])
                     if self.visits[arc] == 1:
                         self.origin[arc] = gain
                     self.sums[arc] += gain - self.origin[arc]

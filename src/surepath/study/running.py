@@ -78,7 +78,7 @@ class Runner:
         self._left = None if n_trials is None else whole("n_trials", n_trials, low=1)
         self._end = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
         self._abandon = abandon
-        self._limit: dict[str, float] = {} if budget is None else {"budget": budget}
+        self._limit: dict[str, Any] = {} if budget is None else {"budget": budget}
         self.out_of_budget = ""  # why, once no trial fits into the budget any more
         self.progress = Progress(study, progress, budget)
         self._guard, self._calling = threading.Lock(), threading.RLock()

@@ -35,7 +35,8 @@ def ask(
         refuse_existing(sheet, force)
     found = load(storage, name)
     try:
-        trials = found.ask(n, worker=worker, **({} if budget is None else {"budget": budget}))
+        limit: dict[str, Any] = {} if budget is None else {"budget": budget}
+        trials = found.ask(n, worker=worker, **limit)
     except BudgetError as error:
         note(str(error))
         if as_json:
