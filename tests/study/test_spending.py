@@ -216,3 +216,23 @@ def test_a_rule_written_in_python_is_refused_by_a_study() -> None:
 
     with pytest.raises(SettingError, match=r"sampling=Own\(\) is a rule written in Python"):
         new(learner={"name": "challenger", "sampling": Own()})
+
+
+def test_a_late_result_replaces_the_full_price_of_its_expired_trial() -> None:
+    spending = Spending(np.array([1.0, 10.0]))
+    spending.count(TrialRow(1, EXPIRED, (0, 1), ASKED))
+    assert spending.total == 11.0
+    spending.count(TrialRow(2, PARTIAL, (0, 1), LATE, 1, (0.5,)))
+    assert (spending.total, spending.unreported) == (11.0, set())
+    spending.count(TrialRow(3, EXPIRED, (0, 1), ASKED))
+    spending.count(TrialRow(4, FAILED, (0, 1), LATE, 3))
+    assert spending.total == 12.0
+
+
+def test_running_trials_count_in_full_against_a_budget() -> None:
+    study = new(MDP.from_steps(STEPS, sigma=0.1, costs={"model": 1.0}))
+    assert len(study.ask(2, budget=3.5)) == 2
+    assert study.spent == 0.0
+    assert len(study.ask(2, budget=3.5)) == 1
+    with pytest.raises(BudgetError, match=r"3\.00 are spent or under way, and the next trial costs 1\.00"):
+        study.ask(budget=3.5)
