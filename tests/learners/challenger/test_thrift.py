@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Gaussian, Instance
 from surepath.learners import tasks
+from surepath.learners.challenger.sampling import OTHER_ARCS
 from surepath.learners.challenger.thrift import LEAST, prices_differ
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 
 
 def chosen(learner: Challenger, marks: np.ndarray) -> list[int]:
-    """What is played next by these marks; no arc has been played, so AGAIN takes them as they are."""
+    """What is played next by these marks, all at least OTHER_ARCS: each arc has one visit, so AGAIN keeps them."""
+    learner._seen.visits[:] = 1
     learner._work.mark[:] = marks
     learner._work.path[:] = learner.recommend()
     learner._act(tasks.AGAIN)
@@ -31,7 +33,7 @@ def test_no_path_is_better_by_the_tangent_and_none_dearer_for_nothing(data: Any)
     mdp = data.draw(mdps())
     cost = np.array(data.draw(st.lists(st.floats(0.0, 10.0), min_size=mdp.n_arcs, max_size=mdp.n_arcs)))
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
-    marks = rng.random(mdp.n_arcs) * (rng.random(mdp.n_arcs) < 0.7)
+    marks = OTHER_ARCS + rng.random(mdp.n_arcs) * (rng.random(mdp.n_arcs) < 0.7)
     learner = Challenger(mdp.with_costs(cost), 0.1, 0.1, 1.0, sampling="thrifty")
     price = cost + LEAST * cost.mean()
     path = chosen(learner, marks)
