@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from surepath.model.costs import in_words
 from surepath.model.plans import Plan
 from surepath.study.progress import rough_trials_left
 from surepath.study.states import RUNNING, STATES, WAITING
@@ -43,6 +44,8 @@ class Status:
         workers: Who runs them.
         findings: What the rewards say against the declared noise, in sentences.
         now: The storage's clock, in seconds since 1970.
+        spent: What the trials have cost, as far as each came; None where no option has a cost.
+        worth: How a plan's worth is made of score and cost; "" where it is the score.
     """
 
     name: str
@@ -60,10 +63,15 @@ class Status:
     workers: tuple[str, ...]
     findings: tuple[str, ...]
     now: float
+    spent: float | None = None
+    worth: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return {**asdict(self), "running": [trial._asdict() for trial in self.running]}
+        found = {**asdict(self), "running": [trial._asdict() for trial in self.running]}
+        return {
+            name: value for name, value in found.items() if name not in ("spent", "worth") or value not in (None, "")
+        }
 
 
 def read_status(study: Study) -> Status:
@@ -98,4 +106,6 @@ def read_status(study: Study) -> Status:
             workers=tuple(sorted({trial.worker for trial in running})),
             findings=tuple(str(finding.message) for finding in learner.findings()),
             now=now,
+            spent=fold.spent,
+            worth=in_words(study.mdp),
         )
