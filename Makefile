@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # SUREPATH_STRICT=1 (set by .ci/run) turns every skipped test into a failure.
 export SUREPATH_STRICT ?= 0
 
-.PHONY: demo test lint types bench docs clean lock system postgres chromium
+.PHONY: demo test lint types bench docs release-check clean lock system postgres chromium
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -69,6 +69,10 @@ bench: $(VENV)/.dev postgres
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+# The sdist and the wheel, each installed in an empty environment outside of this folder and used there; some minutes.
+release-check: $(VENV)/.dev postgres
+	$(BIN)/python -m tests.release_check
 
 # Pins with hashes and no addresses; needs uv on the path.
 lock:

@@ -212,5 +212,5 @@ def test_the_spec_of_the_documents_works(tmp_path: Path) -> None:
     instance = families.chain(3, 2, seed=1)
     save_problem(tmp_path / "problem.json", instance.mdp, instance)
     spec = load(text, tmp_path)
-    assert len(spec.cells()) == 12 * 3
+    assert len(spec.cells()) == 6 * 3
     assert {field for field in FIELDS if field in text} == set(FIELDS)

@@ -110,7 +110,7 @@ def test_challengers_are_those_of_the_learner() -> None:
         steps = [step for step, ours, theirs in zip(STEPS, said.incumbent, rival.path) if ours != theirs]
         assert [one.step for one in rival.differs] == steps
     axis = plots.draw_challengers(data).axes[0]
-    assert sorted(text.get_text() for text in axis.texts) == sorted(one.words for one in data.rivals)
+    assert sorted(text.get_text() for text in axis.texts) == sorted(one.options for one in data.rivals)
 
 
 def test_a_challenger_that_costs_more_looks_worse_when_costs_are_minimized() -> None:
@@ -122,6 +122,7 @@ def test_a_challenger_that_costs_more_looks_worse_when_costs_are_minimized() -> 
 def test_a_challenger_is_named_by_the_options_it_takes_elsewhere() -> None:
     differs = [Difference("a", "x", "y", 1, 2, False), Difference("b", "u", "u", 1, 2, True)]
     assert Challenge([0, 3], differs, -0.1, 0.2).words == "a=x"
+    assert Challenge([0, 3], differs, -0.1, 0.2).options == "x"
     assert Challenge([0, 3], differs[1:], -0.1, 0.2).words == "b=u"
     line = plots.draw_challengers(Challenges([], 0.0, 0.1)).axes[0]
     assert [text.get_text() for text in line.texts] == ["no challengers to name"]

@@ -174,6 +174,11 @@ def test_a_failure_can_count_as_the_worst_score(place: Any) -> None:
     study.fail(trial, [0.7])
     assert study.learner.sums[trial.path].tolist() == [0.7, 0.0]
     assert study.learner.visits[trial.path].tolist() == [1, 1]
+    assert study.learner.failures[trial.path].tolist() == [0, 1]  # of the step that failed, not of one after it
+    first = study.ask()
+    study.fail(first, [])
+    assert study.learner.failures.sum() == 2
+    assert study.learner.failures[first.path[0]] == 1
     with pytest.raises(SettingError, match="needs a declared range"):
         new(place[0], name="other", on_failure="worst")
 

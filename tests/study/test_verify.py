@@ -82,7 +82,7 @@ def test_missing_and_additional_parts_are_found_out(data: st.DataObject) -> None
     else:
         holder["more"] = 1
     assert says_no(content)
-    if missing and place[0] not in ("problem", "settings", "study", "warnings", "proof"):
+    if missing and place[0] not in ("problem", "settings", "study", "warnings", "proof", "sha256"):
         assert says_no(mended(content), storage=example()[0].storage)
 
 

@@ -10,17 +10,18 @@ import io
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlencode
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from tests.cli.shell import shell
 from tests.web.conftest import ARGUMENTS
 from tests.web.site import WRITE, served
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-SIZE = {"width": 1280, "height": 1010}
+SIZE = ViewportSize(width=1280, height=1010)
 POINT = """() => {
   const middle = (arc) => arc.getPointAtLength(arc.getTotalLength() / 2);
   const out = [...document.querySelectorAll('.graph path.out')];
@@ -35,7 +36,8 @@ def main() -> None:
         shell("demo", "--fast", "--json", "--study", str(file), folder=Path(folder)).check_returncode()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(ARGUMENTS))
         with served(f"sqlite:///{file}") as site:
-            for scheme in ("light", "dark"):
+            schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+            for scheme in schemes:
                 page = browser.new_context(viewport=SIZE, color_scheme=scheme, reduced_motion="reduce").new_page()
                 page.goto(f"{site.url}/#{urlencode({'token': WRITE})}")
                 page.wait_for_selector(".gap path.line", state="attached")

@@ -55,7 +55,8 @@ def test_it_has_the_methods_of_study_with_their_signatures(site: Site) -> None:
     assert ours - theirs == set(ONLY_STUDY)
     assert theirs - ours == set(ONLY_REMOTE)
     for name in sorted(ours & theirs):
-        here, there = getattr(Study, name, None), getattr(RemoteStudy, name, None)
+        here: Any = getattr(Study, name, None)
+        there: Any = getattr(RemoteStudy, name, None)
         assert callable(here) == callable(there), name
         if callable(here):
             expected = str(inspect.signature(here)).replace("telling.", "")

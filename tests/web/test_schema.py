@@ -9,7 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 
 from surepath import Study
-from surepath.study.forecast import forecast
+from surepath.study.forecast import Forecast, forecast
 from surepath.study.storage.memory import MemoryStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
@@ -25,7 +25,11 @@ schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(storage,
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a forecast in no time: what is asked for matters here, not what comes out."""
-    monkeypatch.setattr(Study, "forecast", lambda study, *wanted: forecast(study, *wanted, seconds=0.01))
+
+    def quick(study: Study, more: int, draws: int, seed: int) -> Forecast:
+        return forecast(study, more, draws, seed, seconds=0.01)
+
+    monkeypatch.setattr(Study, "forecast", quick)
 
 
 @schema.exclude(path="/api/changes").parametrize()  # a stream does not end; test_page.py reads it

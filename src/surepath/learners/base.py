@@ -249,7 +249,13 @@ class Learner(Hooks):
             self._set_under_way(arcs, -1)
 
     @locked
-    def tell(self, path: ArrayLike | Mapping[Any, Any], rewards: ArrayLike | Mapping[Any, Any]) -> None:
+    def tell(
+        self,
+        path: ArrayLike | Mapping[Any, Any],
+        rewards: ArrayLike | Mapping[Any, Any],
+        *,
+        failed_at: int | None = None,
+    ) -> None:
         """Take in one episode; nothing changes when the input is refused.
 
         Also after the stop: results still in flight can only improve the answer.
@@ -258,12 +264,13 @@ class Learner(Hooks):
             path: The H arcs that were played, or a plan {step: option}.
             rewards: The H rewards seen, in the user's direction; fewer when the trial failed after that many steps; or
                 {step: reward}. Values at known arcs are ignored.
+            failed_at: The stage at which the trial failed, where a reward stands in for that of the failed step.
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
         gains = self.mdp.sign * told_rewards(self.mdp, arcs, rewards)
         low, high = self._sizes.with_gains(gains)
         check_decidable(self.mdp, low, high, self._epsilon)
-        played = len(gains)
+        played = len(gains) if failed_at is None else failed_at
         self._absorb(arcs, gains)
         self._failures.note(arcs, played, self.episodes)
         self._watch.observe(arcs, gains)

@@ -17,7 +17,7 @@ def node_places(mdp: MDP) -> tuple[FloatArray, FloatArray]:
 
     Example:
         >>> from surepath import MDP
-        >>> x, y = node_places(MDP.from_arrays([[[0, 1]], [[0, 0], [0, 0]]]))
+        >>> x, y = node_places(MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]]))
         >>> x.tolist(), y.tolist()
         ([0.0, 1.0, 1.0, 2.0], [0.0, -0.5, 0.5, 0.0])
     """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any, NamedTuple
 
+from surepath._text import shown
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 from surepath.plots.evidence import known
-from surepath.plots.look import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure, short
+from surepath.plots.look import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure
 
 READING = (
     "Each line is another plan: the dot says how much worse it looks than the plan in hand, the right end how much "
@@ -37,8 +39,16 @@ class Challenge(NamedTuple):
     @property
     def words(self) -> str:
         """The options it takes elsewhere: 'model=small, prompt=long'."""
-        own = [one for one in self.differs if not one.same_option] or self.differs
-        return ", ".join(f"{one.step}={one.option}" for one in own)
+        return ", ".join(f"{one.step}={one.option}" for one in self._own)
+
+    @property
+    def options(self) -> str:
+        """The same without the steps, which a picture has no room for."""
+        return ", ".join(one.option for one in self._own)
+
+    @property
+    def _own(self) -> list[Difference]:
+        return [one for one in self.differs if not one.same_option] or self.differs
 
 
 class Challenges(NamedTuple):
@@ -94,7 +104,7 @@ def challengers_data(source: Any, count: int = 6) -> Challenges:
 def draw_challengers(data: Challenges) -> Any:
     """Draw a line for each challenger, from what it looks like to what it may be; returns a matplotlib figure."""
     rows = len(data.rivals)
-    figure = new_figure(0.95 + 0.32 * max(1, rows))
+    figure = new_figure(0.95 + 0.42 * max(1, rows))
     axis = new_axes(figure, "better than the plan in hand by")
     axis.axvline(0.0, color=INK, linewidth=0.8)
     handles = [axis.axvline(data.epsilon, color=WANTED, linestyle="--", linewidth=1.2, label="asked for")]
@@ -103,7 +113,7 @@ def draw_challengers(data: Challenges) -> Any:
         axis.plot([rival.estimate, rival.bound], [row, row], color=colour, linewidth=1.8)
         axis.plot([rival.estimate], [row], "o", color=colour, markersize=4)
         axis.plot([rival.bound], [row], "|", color=colour, markersize=8, markeredgewidth=1.8)
-        text = short(rival.words, 64)
+        text = "\n".join(textwrap.wrap(shown(rival.options), 66, max_lines=2, placeholder="..."))
         axis.annotate(
             text, (0.0, row), xycoords=("axes fraction", "data"), xytext=(2, 4), textcoords="offset points",
             fontsize=6, color=FAINT, parse_math=False,

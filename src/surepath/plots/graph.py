@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.layout import fan, node_places
 from surepath.model.mdp import MDP
-from surepath.plots.look import COLUMN, FAINT, INK, OTHER, OUT, PLAN, SMALL, new_figure, short
+from surepath.plots.look import COLUMN, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
 
 READING = (
     "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The plan in hand is "
@@ -75,7 +76,7 @@ def draw_graph(
     layout = graph_layout(mdp, best, visits, active)
     tallest = int(np.diff(mdp.stage_node).max())
     widest = float(np.abs(layout.bend).max())
-    height = 0.9 + max(0.42 * (tallest - 1), 0.22 * widest, 0.5)
+    height = 1.0 + max(0.42 * (tallest - 1), 0.22 * widest, 0.5)
     figure = new_figure(height, max(COLUMN, 0.7 * mdp.horizon + 0.5))
     axes = figure.add_subplot()
     _draw_arcs(axes, layout)
@@ -102,9 +103,9 @@ def _draw_arcs(axes: Any, layout: GraphLayout) -> None:
     from matplotlib.collections import LineCollection
 
     order = np.lexsort((layout.share, layout.open, layout.chosen)).tolist()  # the plan last, on top
-    width = 0.6 + 2.4 * np.sqrt(layout.share)
+    width = 0.5 + 2.2 * layout.share
     style = {
-        "linewidths": [max(2.2, width[a]) if layout.chosen[a] else width[a] if layout.open[a] else 0.6 for a in order],
+        "linewidths": [max(2.2, width[a]) if layout.chosen[a] else width[a] if layout.open[a] else 0.5 for a in order],
         "colors": [PLAN if layout.chosen[a] else OTHER if layout.open[a] else OUT for a in order],
         "linestyles": ["--" if layout.known[a] else "-" for a in order],
     }
@@ -136,9 +137,8 @@ def _draw_labels(axes: Any, mdp: MDP, layout: GraphLayout) -> None:
     top = max(float(layout.y.max()), lifts) + 0.45
     for h in range(mdp.horizon):
         step = mdp.step_labels[h] if mdp.step_labels is not None else f"step {h}"
-        axes.text(
-            h + 0.5, bottom, short(shown(step), 16), ha="center", va="top", fontsize=SMALL, color=FAINT,
-            fontweight="bold", parse_math=False,
-        )  # fmt: skip
+        words = "\n".join(textwrap.wrap(shown(step), 11, max_lines=3, placeholder="..."))
+        axes.text(h + 0.5, bottom, words, ha="center", va="top", fontsize=6, color=FAINT, fontweight="bold",
+                  parse_math=False)  # fmt: skip
     axes.set_xlim(-0.25, mdp.horizon + 0.25)
-    axes.set_ylim(bottom - 0.35, top)
+    axes.set_ylim(bottom - 0.55, top)

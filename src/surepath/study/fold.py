@@ -123,12 +123,13 @@ class Fold:
 
     def _fold(self, row: TrialRow) -> None:
         path = np.array(row.path, dtype=np.int64)
-        rewards = list(row.rewards)
+        rewards, failed_at = list(row.rewards), None
         if row.state in (PARTIAL, FAILED) and self.on_failure == WORST and len(rewards) < len(path):
-            rewards.append(worst_reward(self.mdp, int(path[len(rewards)])))
+            failed_at = len(rewards)
+            rewards.append(worst_reward(self.mdp, int(path[failed_at])))
         try:
             if rewards:
-                self.learner.tell(path, rewards)
+                self.learner.tell(path, rewards, failed_at=failed_at)
             elif row.state in (FAILED, EXPIRED):
                 self.learner.fail(path)
         except RewardError:
@@ -144,6 +145,8 @@ class Fold:
             self.proof = None  # it was about the plans that were feasible then
         else:
             self.learner.tighten(float(content))
+            if self.proof is not None and self.proof["gap"] > float(content):
+                self.proof = None  # it proved what was asked for then; what stops now proves more
         self.actions = action.number
         self._chain([action.number, action.after, action.kind, content])
         self._note_proof()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -51,7 +52,7 @@ def ask(
         numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
         typer.echo(
             f"wrote {shown(sheet)}: {numbers}; fill in the scores (failed where a step failed), then\n"
-            f"  surepath study tell {shown(sheet)}"
+            f"  surepath study tell {shown(quote(str(sheet)))}"
         )
 
 

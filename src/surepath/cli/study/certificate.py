@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -28,4 +29,4 @@ def certificate(
     if as_json:
         print_json({"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]})
         return
-    typer.echo(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(out)}")
+    typer.echo(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
