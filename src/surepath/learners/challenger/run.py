@@ -24,6 +24,7 @@ from surepath.learners.challenger.sampling import (
     FLOW,
     FREE,
     NEVER,
+    OTHER_ARCS,
     cover,
     follow_flow,
     is_open,
@@ -61,12 +62,16 @@ def remember(pairs: Pairs, seen: Evidence, work: Scratch, row: int) -> None:
 
 
 @folded_kernel
-def lighten(seen: Evidence, work: Scratch) -> None:
+def lighten(pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """Mark what work.path, which is now pending, leaves to another worker."""
     for h in range(len(work.path)):
         e = work.path[h]
         n = seen.visits[e] + seen.pending[e]
         work.mark[e] *= (n - 1.0) / n if n > 1 else 1.0
+    for e in range(len(work.mark)):  # what many plays under way will tell by themselves leaves the rest to be learned
+        if seen.alive[e] and not pairs.is_known[e]:
+            n = seen.visits[e] + seen.pending[e]
+            work.mark[e] = max(work.mark[e], OTHER_ARCS * work.variance[e] / n)
 
 
 @folded_kernel
@@ -164,7 +169,7 @@ def act(
             if rule != KEEP:
                 weigh(graph, pairs, seen, work, np.int64(rule))
         if task == tasks.AGAIN:
-            lighten(seen, work)
+            lighten(pairs, seen, work)
         if playing or task == tasks.AGAIN:
             along = False
             if whose == FLOW and not covering:

@@ -35,17 +35,28 @@ BEGIN, END = 0.5, 2.0  # of the planned trials: where the guard begins, and wher
 NEVER = 2**63 - 1  # more visits than any arc has
 MEMORY = 0.5  # what a challenger counts for in the next plan
 FORGOTTEN = 1e-3  # below this it no longer counts
+OTHER_ARCS = 0.25  # what any other arc counts for beside plays under way
 
 
 @folded_kernel
 def cover(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
-    """Mark the unvisited arcs, for a path through as many as possible; False when every arc has been visited."""
-    missing = False
+    """Mark the unvisited arcs, for a path through as many as possible; False when every arc has been visited.
+
+    An arc that is already on its way to a worker counts by its plays, those under way included: beside it other arcs
+    are worth a visit too.
+    """
+    missing, busy = False, False
     for e in range(len(seen.alive)):
-        fresh = seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e]
-        # An unvisited arc that is already on its way to a worker counts for little, but is better than nothing.
-        work.mark[e] = (1.0 if seen.pending[e] == 0 else 1e-6 / seen.pending[e]) if fresh else 0.0
-        missing = missing or fresh
+        missing = missing or (seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e])
+        busy = busy or seen.pending[e] > 0
+    for e in range(len(seen.alive)):
+        plays = seen.visits[e] + seen.pending[e]
+        work.mark[e] = 0.0
+        if missing and seen.alive[e] and not pairs.is_known[e]:
+            if plays == 0:
+                work.mark[e] = 1.0
+            elif busy:
+                work.mark[e] = 0.5 / (len(work.path) * plays)
     return missing
 
 
