@@ -220,7 +220,7 @@ def test_studies_have_names(place: Any) -> None:
     with pytest.raises(StudyError, match="already exists"):
         new(place[0], name="one")
     assert new(place[0], name="one", exist_ok=True).record == study.record
-    with pytest.raises(StudyError, match="exists with another settings"):
+    with pytest.raises(StudyError, match=r"exists, but differs in epsilon \(0.2 there, 0.1 here\)"):
         new(place[0], name="one", exist_ok=True, epsilon=0.1)
     with pytest.raises(StudyError, match=r"no study 'onee' here \(did you mean \"one\"\?\)"):
         Study.load(place[0], "onee")

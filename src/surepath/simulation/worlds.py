@@ -50,8 +50,9 @@ class Worlds:
         if self.ties > 0:
             tied = rng.random(self.mdp.n_arcs) < self.ties
             best = np.full(self.mdp.n_nodes, -np.inf)
-            np.maximum.at(best, self.mdp.source, self.mdp.sign * means)
-            means = np.where(tied, self.mdp.sign * best[self.mdp.source], means)
+            np.maximum.at(best, self.mdp.source, self.mdp.gains_of(slice(None), means))
+            charge = 0.0 if self.mdp.charge is None else self.mdp.charge  # tied in worth, where costs count
+            means = np.where(tied, self.mdp.sign * (best[self.mdp.source] + charge), means)
         return Instance(self.mdp, Gaussian(means, self.sigma))
 
     def in_words(self) -> str:

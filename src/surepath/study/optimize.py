@@ -28,6 +28,7 @@ def optimize(
     timeout: Any,
     callbacks: Sequence[Callable[..., Any]],
     progress: bool | None,
+    budget: float | None = None,
 ) -> None:
     """Run trials of a study by calling a function; see Study.optimize."""
     if not callable(function):
@@ -44,10 +45,11 @@ def optimize(
         timeout=timeout,
         callbacks=callbacks,
         progress=progress,
+        budget=budget,
     )
     runner.run(n_jobs)
     line = runner.progress
-    if n_trials is not None and (line.shown or log.isEnabledFor(INFO)) and not study.done:
+    if (n_trials is not None or runner.out_of_budget) and (line.shown or log.isEnabledFor(INFO)) and not study.done:
         line.say(f"the budget is spent; {study.forecast(MORE)}")
 
 

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from surepath.model.sketch import graph_svg
+from surepath.study.spending import money
 from surepath.study.status import Status
 
 
@@ -20,6 +21,10 @@ def html_page(status: Status, learner: Any = None) -> str:
         ("proven gap", f"{gap} (wanted {status.epsilon:.4g}, with probability {1 - status.delta:.4g})"),
         ("answer", "proven" if status.done else "not proven yet"),
     ]
+    if status.spent is not None:
+        facts.append(("spent", money(status.spent)))
+    if status.worth:
+        facts.append(("counted", status.worth))
     if status.workers:
         facts.append(("workers", ", ".join(status.workers)))
     facts += [("finding", text) for text in status.findings]

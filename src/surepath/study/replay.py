@@ -37,7 +37,7 @@ class PlainLog:
         self.visits = np.zeros(mdp.n_arcs, dtype=np.int64)
         self.origin, self.sums = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
         self.scores = Scores(mdp.n_arcs) if keep_scores else None
-        self.tally = Tally(mdp.n_arcs)
+        self.tally = Tally(mdp.n_arcs, mdp.cost)
         self.digest = hashlib.sha256(seed.encode()).hexdigest()
 
     def take(self, row: TrialRow) -> None:
@@ -47,11 +47,11 @@ class PlainLog:
             assert self.mdp.reward_range is not None
             low, high = self.mdp.reward_range
             rewards.append(float((low if self.mdp.sign > 0 else high)[row.path[len(rewards)]]))
-        if self._can_be_held(rewards):
+        if self._can_be_held(row.path, rewards):
             for arc, reward in zip(row.path, rewards):
                 self.visits[arc] += 1
                 if not self.mdp.is_known[arc]:
-                    gain = self.mdp.sign * reward
+                    gain = float(self.mdp.gains_of([arc], np.array([reward]))[0])
                     if self.visits[arc] == 1:
                         self.origin[arc] = gain
                     self.sums[arc] += gain - self.origin[arc]
@@ -62,9 +62,10 @@ class PlainLog:
         self.tally.count(row)
         self._chain([row.number, row.state, list(row.path), list(row.rewards), row.source, row.of])
 
-    def _can_be_held(self, rewards: list[float]) -> bool:
+    def _can_be_held(self, path: tuple[int, ...], rewards: list[float]) -> bool:
         """Tell whether double precision can hold what epsilon asks for, with rewards of this size too."""
-        low, high = self.sizes.with_gains(self.mdp.sign * np.array(rewards, dtype=np.float64))
+        gains = self.mdp.gains_of(list(path[: len(rewards)]), np.array(rewards, dtype=np.float64))
+        low, high = self.sizes.with_gains(gains)
         if self.epsilon > 0 and rounding_of(low, high) > self.epsilon:
             return False
         self.sizes.low, self.sizes.high = low, high

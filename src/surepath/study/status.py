@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from surepath.model.costs import in_words
 from surepath.model.plans import Plan
 from surepath.study.progress import rough_trials_left
 from surepath.study.states import FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
@@ -46,6 +47,8 @@ class Status:
         findings: What the rewards say against the declared noise, in sentences.
         now: The storage's clock, in seconds since 1970.
         last_failure: Which of the latest trials failed last, and why; "" when none did.
+        spent: What the trials have cost, as far as each came; None where no option has a cost.
+        worth: How a plan's worth is made of score and cost; "" where it is the score.
     """
 
     name: str
@@ -64,10 +67,15 @@ class Status:
     findings: tuple[str, ...]
     now: float
     last_failure: str = ""
+    spent: float | None = None
+    worth: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return {**asdict(self), "running": [trial._asdict() for trial in self.running]}
+        found = {**asdict(self), "running": [trial._asdict() for trial in self.running]}
+        return {
+            name: value for name, value in found.items() if name not in ("spent", "worth") or value not in (None, "")
+        }
 
 
 def read_status(study: Study) -> Status:
@@ -103,6 +111,8 @@ def read_status(study: Study) -> Status:
             findings=tuple(str(finding.message) for finding in learner.findings()),
             now=now,
             last_failure=study._read(last_failure) if states[FAILED] + states[PARTIAL] else "",
+            spent=fold.spent,
+            worth=in_words(study.mdp),
         )
 
 

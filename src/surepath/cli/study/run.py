@@ -28,6 +28,9 @@ def run(
     workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
     trials: Annotated[int | None, typer.Option(min=1, help="Run at most so many trials.")] = None,
     timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Begin no trial that would bring what the study has spent above this.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress line.")] = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
@@ -44,7 +47,15 @@ def run(
     found = load(storage, name)
     performer = Command(found.mdp, command, found.name)
     progress = False if quiet or as_json else None
-    runner = Runner(found, performer, n_trials=trials, timeout=timeout, progress=progress, abandon=performer.end)
+    runner = Runner(
+        found,
+        performer,
+        n_trials=trials,
+        timeout=timeout,
+        progress=progress,
+        abandon=performer.end,
+        budget=found._checked_budget(budget),
+    )
     words = last_words("interrupted; running trials were given back, all that was told is kept")
     allow(15.0)
     last_act(performer.kill)
@@ -60,6 +71,8 @@ def run(
 
 
 def _report(found: Any, runner: Any, as_json: bool) -> None:
+    from surepath.study.spending import money
+
     now = found.status()
     facts = {
         "recorded": runner.recorded,
@@ -71,14 +84,19 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
         "epsilon": now.epsilon,
         "states": now.states,
     }
+    if now.spent is not None:
+        facts |= {"spent": now.spent, "budget_spent": bool(runner.out_of_budget)}
     forecast = None if now.done else found.forecast(MORE)
     if as_json:
         facts["forecast"] = None if forecast is None else forecast.to_dict()
         print_json(facts)
         return
+    if runner.out_of_budget:
+        note(runner.out_of_budget)
+    paid = "" if now.spent is None else f", {money(now.spent)} spent in all"
     lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}\n" if runner.failed else "; "
     so_far = "" if now.done else " so far"
-    typer.echo(f"{many(runner.recorded, 'trial')} run now{lost}best plan{so_far}: {plan_in_words(now.best_plan)}")
+    typer.echo(f"{many(runner.recorded, 'trial')} run now{paid}{lost}best plan{so_far}: {plan_in_words(now.best_plan)}")
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
     else:

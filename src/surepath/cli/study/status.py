@@ -58,20 +58,23 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
 def text(now: Any, *, brief: bool = False) -> str:
     """Put a status into words; brief gives one line."""
     from surepath.study.progress import gap_in_words
+    from surepath.study.spending import money
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
     left = "" if now.rough_trials_left is None or now.done else f", up to about {now.rough_trials_left:,} more"
+    spent = "" if now.spent is None else f"; spent {money(now.spent)}"
     if brief:
-        return f"trials: {counts}; {gap}{left}"
+        return f"trials: {counts}{spent}; {gap}{left}"
     proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
-        f"trials: {counts}",
+        f"trials: {counts}{spent}",
         f"best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}",
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
         f"{': done' if now.done else left}",
     ]
+    lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [f"running: {line}" for line in _running(now)]
     lines += [f"last failure: {shown(now.last_failure)}"] if now.last_failure else []
     lines += [f"finding: {shown(one)}" for one in now.findings]
