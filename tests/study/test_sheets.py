@@ -16,6 +16,7 @@ from surepath.study.past import import_past
 from surepath.study.sheets import read_past, read_sheet, read_table, sheet_text
 from surepath.study.storage.contract import Storage
 from surepath.study.telling import Result
+from surepath.study.verify import verify
 from tests.study.worlds import STEPS, new_study
 
 HEAD = "number,plan.model,plan.prompt,score.model,score.prompt\n"
@@ -178,6 +179,25 @@ def test_one_score_at_the_end_has_a_column_for_every_step_and_one_score() -> Non
     assert [row.note for row in study._read(lambda log: log.trials(1, 2))] == ["", "failed"]
     with pytest.raises(StudyError, match="line 2: trial 3 is"):  # rows are compared with the log
         tell(study, f"{lines[0]}\n3,small,short,0.5")
+
+
+def test_one_score_at_the_end_is_verified_by_an_exported_table(tmp_path: Path) -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
+    study, file = new_study(mdp=mdp, epsilon=1e-6), tmp_path / "log.csv"
+    study.optimize(lambda plan: [0.5], n_trials=6)
+    study.export(file)
+    head, *rows = file.read_text().splitlines()
+    assert head.endswith(",plan.model,plan.prompt,score")
+    certificate = study.certificate().to_dict()
+    assert verify(certificate, log=file).answer == "yes"
+    file.write_text("\n".join([head, *rows[:-1], rows[-1].removesuffix("0.5") + "0.25"]))
+    assert verify(certificate, log=file).answer == "no"
+    old = [head.replace("plan.model,plan.prompt,score", "plan.whole plan,score.whole plan")]
+    for row in rows:
+        *facts, model, prompt, score = row.split(",")
+        old.append(",".join([*facts, f'"{{""model"": ""{model}"", ""prompt"": ""{prompt}""}}"', score]))
+    file.write_text("\n".join(old))  # as earlier versions wrote it
+    assert verify(certificate, log=file).answer == "yes"
 
 
 def test_one_score_at_the_end_in_the_form_of_earlier_versions() -> None:
