@@ -120,8 +120,8 @@ def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.Monkey
     learner = type(study._fold.learner)
     plain, count = learner.tell, iter(range(100))
 
-    def interrupted(self: Any, *given: Any) -> None:
-        plain(self, *given)
+    def interrupted(self: Any, *given: Any, **more: Any) -> None:
+        plain(self, *given, **more)
         if next(count) == 3:
             raise KeyboardInterrupt
 
