@@ -29,7 +29,7 @@ def suggest(name: str, valid: Iterable[str]) -> str:
 
 
 def one_of(what: str, value: object, valid: Iterable[str]) -> str:
-    """The value if it is one of the valid names, else an error that names the nearest."""
+    """Return the value if it is one of the valid names, else an error that names the nearest."""
     names = list(valid)
     if isinstance(value, str) and value in names:
         return value
@@ -38,7 +38,7 @@ def one_of(what: str, value: object, valid: Iterable[str]) -> str:
 
 
 def real(what: str, value: Any, *, error: type[SurepathError] = SettingError) -> float:
-    """A finite real number: int, float, Decimal, Fraction or a NumPy number."""
+    """Return a finite real number: int, float, Decimal, Fraction or a NumPy number."""
     if not is_real(value):
         raise error(f"{what} must be a number, not {shortened(value)}")
     try:
@@ -58,7 +58,7 @@ MOST = 2**63 - 1  # what kernels and columns can hold
 
 
 def whole(what: str, value: Any, *, low: int, high: int = MOST, error: type[SurepathError] = SettingError) -> int:
-    """An integer from `low` to `high`."""
+    """Return an integer from `low` to `high`."""
     if not is_whole(value):
         raise error(f"{what} must be a whole number, not {value!r}")
     if value < low:
@@ -69,7 +69,7 @@ def whole(what: str, value: Any, *, low: int, high: int = MOST, error: type[Sure
 
 
 def in_words(value: int) -> str:
-    """A whole number; of one that fills the screen, how long it is. (Python refuses to write the longest at all.)"""
+    """Return a whole number in words; of one that fills the screen, which Python may refuse to write, its length."""
     if abs(value) < 10**40:
         return f"{value:,}"
     digits = int(abs(value).bit_length() * 0.30103) + 1
@@ -77,7 +77,7 @@ def in_words(value: int) -> str:
 
 
 def seed_number(value: Any, *, error: type[SurepathError] = SettingError) -> int:
-    """A whole number from 0, as large as NumPy's own seeds are."""
+    """Return a whole number from 0, as large as NumPy's own seeds are."""
     return whole("seed", value, low=0, high=2**128 - 1, error=error)
 
 
@@ -100,7 +100,7 @@ def check_delta(value: Any) -> float:
 
 
 def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathError] = SettingError) -> FloatArray:
-    """One finite number for all arcs, or one per arc, as a fresh float64 array [N]."""
+    """Return one finite number for all arcs, or one per arc, as a fresh float64 array [N]."""
     try:
         array = read_numbers(value)
     except NotNumbersError as cause:
@@ -129,7 +129,7 @@ def check_sigma(value: ArrayLike, n_arcs: int) -> FloatArray:
 
 
 def one_sigma(value: Any, error: type[SurepathError] = SettingError) -> float:
-    """A sub-Gaussian factor for all arcs."""
+    """Return a sub-Gaussian factor for all arcs."""
     sigma = real("sigma", value, error=error)
     if sigma != 0 and sigma < SMALLEST_SIGMA:
         raise error(f"{sigma_law(sigma)}, not {sigma:g}")
@@ -137,7 +137,7 @@ def one_sigma(value: Any, error: type[SurepathError] = SettingError) -> float:
 
 
 def sigma_law(value: float) -> str:
-    """Which law a sigma that is negative, or too small, breaks."""
+    """Return which law a sigma that is negative, or too small, breaks."""
     if value < 0:
         return "sigma must be 0 or more"
     return f"sigma must be 0 or at least {SMALLEST_SIGMA:g}, since its square would be lost to rounding"
@@ -167,6 +167,6 @@ def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None 
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, made read-only."""
+    """Return the array, made read-only."""
     array.setflags(write=False)
     return array

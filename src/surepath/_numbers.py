@@ -38,7 +38,7 @@ class NotNumbersError(ValueError):
 
 
 def read_numbers(value: Any, *, booleans: bool = False) -> FloatArray:
-    """The numbers as a fresh float64 array of the same shape; NaN and infinities pass, all else that is none fails.
+    """Return the numbers as a fresh float64 array of the same shape; NaN and infinities pass, all else fails.
 
     Args:
         value: A number, an array, a Series, or lists of numbers.
@@ -61,22 +61,22 @@ def read_numbers(value: Any, *, booleans: bool = False) -> FloatArray:
 
 
 def is_boolean(value: object) -> bool:
-    """Whether this is True or False, Python's or NumPy's."""
+    """Tell whether this is True or False, Python's or NumPy's."""
     return isinstance(value, (bool, np.bool_))
 
 
 def is_whole(value: object) -> bool:
-    """Whether this is an integer; NumPy counts its durations among them, Python True and False."""
+    """Tell whether this is an integer; NumPy counts its durations among them, Python True and False."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def is_real(value: object) -> bool:
-    """Whether this is one real number: int, float, Decimal, Fraction, or NumPy's."""
+    """Tell whether this is one real number: int, float, Decimal, Fraction, or NumPy's."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def shortened(value: object) -> str:
-    """The value's repr, cut to a readable length."""
+    """Return the value's repr, cut to a readable length."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -97,7 +97,7 @@ def refuse_masks(value: Any, depth: int = 0) -> None:
 
 
 def _refuse_booleans(value: Any, depth: int = 0) -> None:
-    """Lists that mix True with numbers come out of NumPy as numbers."""
+    """Refuse lists that mix True with numbers: NumPy makes numbers of them."""
     if isinstance(value, (list, tuple)) and depth < _DEPTH:
         for place, item in enumerate(value):
             if is_boolean(item):
@@ -107,7 +107,7 @@ def _refuse_booleans(value: Any, depth: int = 0) -> None:
 
 
 def _each(array: NDArray[Any], booleans: bool) -> FloatArray:
-    """An array of Python objects, read one by one."""
+    """Return an array of Python objects, read one by one."""
     out = np.empty(array.shape)
     for index in np.ndindex(array.shape):
         item: Any = array[index]

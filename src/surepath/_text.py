@@ -9,7 +9,7 @@ _TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067
 
 
 def shown(text: object) -> str:
-    """The text with control characters, line breaks, marks of direction and halves of characters escaped.
+    """Return the text with control characters, line breaks, marks of direction and halves of characters escaped.
 
     Example:
         >>> shown("plain, żółw, \\x1b[2J and\\nmore")
@@ -37,7 +37,7 @@ def word(of_api: str, of_users: str) -> str:
 
 
 def many(count: int, thing: str) -> str:
-    """A number of things in words.
+    """Return a number of things in words.
 
     Example:
         >>> many(1, "trial"), many(2_000, "trial")

@@ -63,7 +63,7 @@ class View:
             self.console.print(self.line(gap), markup=False)
 
     def line(self, gap: float) -> str:
-        """One plain line."""
+        """Print one plain line."""
         told = f"trial {self.learner.episodes:>4}: "
         if not isfinite(gap):
             untried = int((self.learner.visits == 0).sum())
@@ -72,12 +72,12 @@ class View:
         return told + f"the plan in hand is proven within {gap:.3f} of the best{done}{self.warning('; but ')}"
 
     def warning(self, before: str) -> str:
-        """What the scores say against what was declared, after `before`; nothing where they say nothing."""
+        """Return what the scores say against what was declared, after `before`; nothing where they say nothing."""
         said = headline(self.learner.findings())
         return "" if said is None else before + said
 
     def picture(self, gap: float) -> Group:
-        """The incumbent step by step, and the bar."""
+        """Return the incumbent step by step, and the bar."""
         learner = self.learner
         plan = learner.recommend()
         means, visits = learner.means, learner.visits
@@ -95,7 +95,7 @@ class View:
         return Group(table, Text(), self.bar(gap), *([Text(warning, "bold red")] if warning else []))
 
     def bar(self, gap: float) -> Text:
-        """The certified gap, full length at the first one known, with a mark where it must get."""
+        """Return the certified gap, full length at the first one known, with a mark where it must get."""
         if not isfinite(gap):
             untried = int((self.learner.visits == 0).sum())
             return Text(f"nothing proven yet: {untried} of {self.learner.mdp.n_arcs} scores never seen", "dim")

@@ -24,7 +24,7 @@ WAYS_OUT = (
 
 
 def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
-    """The facts of a problem as plain values; `missing` says what its file does not declare of the noise."""
+    """Return the facts of a problem as plain values; `missing` says what its file does not declare of the noise."""
     mdp, instance = problem.mdp, problem.instance
     noise = mdp.declared_sigma if instance is None else instance.sigma
     own = noise[~mdp.is_known] if not mdp.is_known.all() else np.zeros(1)
@@ -68,21 +68,21 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
 
 
 def plans_in_words(facts: dict[str, Any]) -> str:
-    """A count of plans that a person can read."""
+    """Return a count of plans that a person can read."""
     if facts["plans"] is not None and facts["plans"] < 10**15:
         return f"{facts['plans']:,}"
     return f"about 10^{facts['log10_plans']:.1f}"
 
 
 def plan_in_words(actions: list[str]) -> str:
-    """The actions of a plan on one line; the middle of a long plan is left out."""
+    """Return the actions of a plan on one line; the middle of a long plan is left out."""
     if len(actions) > LONG:
         actions = [*actions[: LONG // 2], "...", *actions[-LONG // 2 :]]
     return " > ".join(map(shown, actions))
 
 
 def lines(problem: Problem, missing: str | None = None) -> list[str]:
-    """The facts as lines of text; `missing` as in `summary`."""
+    """Return the facts as lines of text; `missing` as in `summary`."""
     facts = summary(problem, missing)
     goal = "larger scores are better" if facts["direction"] == "maximize" else "smaller scores are better"
     out = [f"{shown(facts['name'] or 'problem')} ({facts['direction']}: {goal})", *map(shown, facts["about"])]
@@ -113,7 +113,7 @@ def step_heading(mdp: MDP, stage: int) -> str:
 
 
 def drawing(mdp: MDP) -> list[str]:
-    """The graph in text: stage by stage, each state with its actions and where they lead."""
+    """Return the graph in text: stage by stage, each state with its actions and where they lead."""
     out = []
     for h in range(mdp.horizon):
         out.append(step_heading(mdp, h))
@@ -132,7 +132,7 @@ def drawing(mdp: MDP) -> list[str]:
 
 
 def overview(mdp: MDP, best: list[int] | None = None) -> list[str]:
-    """The actions that each stage offers, those of a plan in brackets; nothing when that would not fit."""
+    """Return the actions that each stage offers, those of a plan in brackets; nothing when that would not fit."""
     stages = [mdp.action[mdp.stage_arc[h] : mdp.stage_arc[h + 1]] for h in range(min(mdp.horizon, LONG + 1))]
     if mdp.horizon > LONG or any(len(np.unique(actions)) > 8 for actions in stages):
         return []

@@ -15,7 +15,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 
 
 def print_json(data: Any) -> None:
-    """One JSON object on standard output; NaN and infinity become null, which JSON can hold."""
+    """Print one JSON object on standard output; NaN and infinity become null, which JSON can hold."""
     typer.echo(safe_json(json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
 
 

@@ -54,7 +54,7 @@ def bound(
 
 
 def asked(name: str, option: float | None, suggested: float | None) -> float:
-    """What the option says, else what the problem says."""
+    """Return what the option says, else what the problem says."""
     value = option if option is not None else suggested
     if value is None:
         raise typer.BadParameter(f"the problem does not say its {name}; give --{name}")
@@ -62,7 +62,7 @@ def asked(name: str, option: float | None, suggested: float | None) -> float:
 
 
 def costliest(answer: Summary, count: int) -> list[int]:
-    """The arcs with the largest local bounds, largest first; none that demand nothing."""
+    """Return the arcs with the largest local bounds, largest first; none that demand nothing."""
     import numpy as np
 
     local = answer.lower.local
@@ -71,7 +71,7 @@ def costliest(answer: Summary, count: int) -> list[int]:
 
 
 def arc_data(answer: Summary, arc: int) -> dict[str, Any]:
-    """One arc with its gaps and its share of the bound."""
+    """Return one arc with its gaps and its share of the bound."""
     at, mdp = answer.case, answer.case.mdp
     node, goal = int(mdp.source[arc]), int(mdp.target[arc])
     return {
@@ -89,7 +89,7 @@ def arc_data(answer: Summary, arc: int) -> dict[str, Any]:
 
 
 def as_data(answer: Summary, problem: str) -> dict[str, Any]:
-    """The whole answer as plain values; infinite bounds become null with "infinite": true."""
+    """Return the whole answer as plain values; infinite bounds become null with "infinite": true."""
     at = answer.case
     time = answer.time
     return {
@@ -123,7 +123,7 @@ def as_data(answer: Summary, problem: str) -> dict[str, Any]:
 
 
 def number(value: float | None) -> str:
-    """A count of trials for people."""
+    """Return a count of trials for people."""
     if value is None:
         return "-"
     if value == float("inf"):
@@ -176,7 +176,7 @@ def print_text(answer: Summary, problem: str) -> None:
 
 
 def drawing(answer: Summary) -> list[str]:
-    """The graph in text with the trials each option needs; [ ] marks the best plan, | the cut that proves the bound."""
+    """Draw the graph in text with the trials each option needs; [ ] marks the best plan, | the cut of the bound."""
     from surepath.cli._describe import step_heading
 
     mdp, local = answer.case.mdp, answer.lower.local

@@ -91,7 +91,7 @@ def _solve(study: Study, instance: Instance, seed: int, console: Console, *, pau
 
 
 def _step_by_step(instance: Instance) -> list[int]:
-    """The plan of somebody who takes the best option of each step in turn."""
+    """Return the plan of somebody who takes the best option of each step in turn."""
     import numpy as np
 
     mdp, node, path = instance.mdp, 0, []

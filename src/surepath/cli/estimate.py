@@ -83,7 +83,7 @@ def _bar(quiet: bool, worlds: int) -> Iterator[Callable[[int, int], None]]:
 
 
 def as_data(answer: Estimate, trials: int | None = None) -> dict[str, Any]:
-    """The estimate as plain values; null where most runs were cut."""
+    """Return the estimate as plain values; null where most runs were cut."""
     return {
         **answer.settings,
         "means": answer.worlds.in_words(),
@@ -105,7 +105,7 @@ def as_data(answer: Estimate, trials: int | None = None) -> dict[str, Any]:
 
 
 def print_text(answer: Estimate, problem: str, budget: int | None = None) -> None:
-    """A short table, and what it is worth."""
+    """Return a short table, and what it is worth."""
     from rich.console import Console
     from rich.table import Table
 

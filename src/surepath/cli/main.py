@@ -92,7 +92,7 @@ def _told(message: object, code: int) -> int:
 
 
 def _usage(error: Any) -> int:
-    """What the command-line library has to say, with the names in it shown."""
+    """Return what the command-line library has to say, with the names in it shown."""
     words = "\n".join(shown(line) for line in error.format_message().expandtabs().split("\n"))
     error.format_message = lambda: words
     try:

@@ -95,7 +95,7 @@ def _tell_written(sheet: Path, problem: str, count: int, as_json: bool) -> None:
 
 
 def as_data(found: Pilot) -> dict[str, Any]:
-    """The pilot as plain values."""
+    """Return the pilot as plain values."""
     return {
         "trials": found.trials,
         "suggested_sigma": found.sigma,
@@ -106,7 +106,7 @@ def as_data(found: Pilot) -> dict[str, Any]:
 
 
 def print_text(found: Pilot, sheet: Path, problem: str, empty: int, declared: bool) -> None:
-    """Steps first, the loudest options, warnings, and what to do next."""
+    """Print steps first, then the loudest options, warnings, and what to do next."""
     from rich.console import Console
     from rich.table import Table
 

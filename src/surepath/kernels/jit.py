@@ -106,5 +106,5 @@ def folded_kernel(function: F) -> F:
 
 
 def is_compiled() -> bool:
-    """Whether kernels are compiled; False under NUMBA_DISABLE_JIT=1."""
+    """Tell whether kernels are compiled; False under NUMBA_DISABLE_JIT=1."""
     return not bool(_numba.config.DISABLE_JIT)

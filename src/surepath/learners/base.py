@@ -122,7 +122,7 @@ class Learner(Hooks):
         self._connect()
 
     def __copy__(self: L) -> L:
-        """A learner of its own: two learners never share what they have seen."""
+        """Return a learner of its own: two learners never share what they have seen."""
         return deepcopy(self)
 
     def _connect(self) -> None:
@@ -196,7 +196,7 @@ class Learner(Hooks):
 
     @locked
     def findings(self) -> list[Finding]:
-        """What the rewards say against what was declared: larger noise, dependence on earlier choices, drift.
+        """Return what the rewards say against what was declared: larger noise, dependence on earlier choices, drift.
 
         A finding never changes the stop; it says that the certificate may not hold (docs, "noise watch").
         """
@@ -204,7 +204,7 @@ class Learner(Hooks):
 
     @locked
     def recommend(self) -> IntArray:
-        """The path this learner stands by now, int [H]; once stopped, the one whose proof is best."""
+        """Return the path this learner recommends now, int [H]; once stopped, the one whose proof is best."""
         if self.stopped:
             self._renew_answer()
         return (self._recommend() if self._answer is None else self._answer[0]).copy()
@@ -220,7 +220,7 @@ class Learner(Hooks):
 
     @locked
     def ask(self, n: int | None = None) -> IntArray:
-        """The path to play next, int [H] of arcs; with n, that many paths for parallel workers, int [n, H].
+        """Return the path to play next, int [H] of arcs; with n, that many paths for parallel workers, int [n, H].
 
         Asking again before telling gives the same path. Paths given with n count as under way until they are told or
         cancelled, so that workers spread. An option that failed several times in a row is left alone for a while.
@@ -363,7 +363,7 @@ class Learner(Hooks):
         self._note_stop()
 
     def _around_failures(self, path: IntArray) -> IntArray:
-        """The path, or one around the arcs that rest after failures: through what has been seen least."""
+        """Return the path, or one around the arcs that rest after failures: through what has been seen least."""
         if not self._failures.resting(path, self.episodes):
             return path
         need = np.where(self._active() & ~self.mdp.is_known, self.sigma / (1.0 + self._visits), 0.0)
@@ -416,7 +416,7 @@ class Learner(Hooks):
         return build(snapshot["settings"], mdp).restore(snapshot)
 
     def fresh(self, epsilon: float) -> Learner:
-        """A learner like this one that has seen nothing, with another epsilon."""
+        """Return a learner like this one that has seen nothing, with another epsilon."""
         from surepath.learners.registry import build
 
         return build({**self.settings(), "epsilon": epsilon}, self.mdp)

@@ -22,18 +22,18 @@ class Hooks(ABC):
 
     @abstractmethod
     def _active(self) -> BoolArray:
-        """Which arcs may still be on a best path, a fresh bool [N]."""
+        """Return which arcs may still be on a best path, a fresh bool [N]."""
 
     @abstractmethod
     def _choose(self) -> IntArray:
-        """The next path."""
+        """Return the next path."""
 
     @abstractmethod
     def _choose_beside(self, index: int) -> IntArray:
-        """The next path beside the plays under way, for place `index` of one ask(n); it leaves no trace."""
+        """Return the next path beside the plays under way, for place `index` of one ask(n); it leaves no trace."""
 
     def _set_under_way(self, path: IntArray, change: int) -> None:  # noqa: B027 (most need nothing)
-        """A play of this path is under way (+1) or no longer (-1)."""
+        """Count a play of this path as under way (+1) or no longer (-1)."""
 
     def _hold(self) -> Any:  # noqa: B027 (most change nothing)
         """Return what choosing beside other plays may change, for `_put_back`; most change nothing."""
@@ -50,14 +50,14 @@ class Hooks(ABC):
 
     @abstractmethod
     def _recommend(self) -> IntArray:
-        """The path that the present statistics speak for."""
+        """Return the path that the present statistics speak for."""
 
     @abstractmethod
     def _gap(self) -> float:
-        """The certified gap of `_recommend()` by the present statistics."""
+        """Return the certified gap of `_recommend()` by the present statistics."""
 
     def _stop_gap(self) -> float:
-        """The gap that is proven for `_recommend()` at the moment of the stop."""
+        """Return the gap that is proven for `_recommend()` at the moment of the stop."""
         return self._gap()
 
     @abstractmethod
@@ -73,18 +73,18 @@ class Hooks(ABC):
 
     @abstractmethod
     def _evidence(self) -> dict[str, Any]:
-        """What decides beyond the settings, as arrays and numbers."""
+        """Return what decides beyond the settings, as arrays and numbers."""
 
     @abstractmethod
     def _load(self, evidence: Mapping[str, Any]) -> None:
-        """The inverse of `_evidence`, on a learner of the same settings."""
+        """Take in what `_evidence` gave, on a learner of the same settings."""
 
     def _begin(self, rng: np.random.Generator) -> None:  # noqa: B027 (most draw nothing)
         """Before a simulated run played step by step: draw what this learner draws for itself."""
 
     @abstractmethod
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        """A whole run from scratch in compiled code (the state of this object is not touched)."""
+        """Play a whole run from scratch in compiled code (the state of this object is not touched)."""
 
     def _run_many(self, reality: Reality, children: Children, budget: int, epsilons: FloatArray) -> RunRecord:
         """Play several whole runs, each with the stream of its own; the entries of all runs in order."""

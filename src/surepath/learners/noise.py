@@ -44,7 +44,7 @@ class Sizes:
             np.maximum.at(self.high, stage, mdp.known_gain[arcs])
 
     def with_gains(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The least and largest gains after these, of the first stages, came in."""
+        """Return the least and largest gains after these, of the first stages, came in."""
         low, high = self.low.copy(), self.high.copy()
         low[: len(gains)] = np.minimum(low[: len(gains)], gains)
         high[: len(gains)] = np.maximum(high[: len(gains)], gains)

@@ -91,7 +91,7 @@ def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
 
 
 def own_arrays(value: Any) -> Any:
-    """The value with every array in it, and in the tuples, dicts and parts of a learner in it, writable and its own.
+    """Copy a value, so that every array in it and in the tuples, dicts and learners in it is writable and its own.
 
     Pickles may hand out read-only views of a shared buffer, which kernels can neither write nor take as they are.
     """

@@ -37,5 +37,5 @@ class UnderWay:
                 yield np.frombuffer(key, dtype=np.int64)
 
     def as_array(self) -> IntArray:
-        """All plays, int [n, H]."""
+        """Return all plays, int [n, H]."""
         return np.array(list(self), dtype=np.int64).reshape(-1, self.horizon)

@@ -84,26 +84,26 @@ class Instance:
         return self.value_of(self._best)
 
     def value_of(self, path: ArrayLike) -> float:
-        """True mean return of a path, in the user's direction; its worth, where costs count."""
+        """Return the true mean return of a path, in the user's direction; its worth, where costs count."""
         arcs = self.mdp.check_path(path)
         return math.fsum(self.means[arcs] if self.mdp.charge is None else self.mdp.sign * self.gains[arcs])
 
     def regret_of(self, path: ArrayLike) -> float:
-        """How far a path's mean return is from the best, 0 or more: the differences stage by stage, added exactly."""
+        """Return how far a path's mean return is from the best: the differences stage by stage, added exactly."""
         arcs = self.mdp.check_path(path)
         return max(0.0, math.fsum((*self.gains[self._best], *-self.gains[arcs])))
 
     def is_within(self, path: ArrayLike, epsilon: float) -> bool:
-        """Whether a path is within epsilon of the best, up to a few units in the last place of the largest mean."""
+        """Tell whether a path is within epsilon of the best, up to a few last places of the largest mean."""
         return self.regret_of(path) <= epsilon + self.tolerance_of(path)
 
     def tolerance_of(self, path: ArrayLike) -> float:
-        """A few units in the last place of the largest mean of a path and the best one: what a regret is exact to."""
+        """Return what a regret is exact to: a few last places of the largest mean of a path and the best one."""
         largest = max(np.abs(self.gains[arcs]).max() for arcs in (self.mdp.check_path(path), self._best))
         return float(_ULPS * np.spacing(largest))
 
     def best_path(self) -> IntArray:
-        """One optimal path; the lowest arc where several are optimal."""
+        """Return one optimal path; the lowest arc where several are optimal."""
         return self._best.copy()
 
     @cached_property

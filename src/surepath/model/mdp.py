@@ -120,7 +120,7 @@ class MDP:
         super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles go through the constructor, so that their arrays are read-only too."""
+        """Let copies and pickles go through the constructor, so that their arrays are read-only too."""
         return _restore, (self._fields(),)
 
     def _fields(self) -> dict[str, Any]:
@@ -336,7 +336,7 @@ class MDP:
         return Arcs(stage, self.node_state[self.source], self.action.astype(np.int64))
 
     def arc(self, stage: int, state: int | str, action: int | str) -> int:
-        """The number of the arc (stage, state, action); states and actions by number or by label."""
+        """Return the number of the arc (stage, state, action); states and actions by number or by label."""
         node = self.node(stage, state)
         wanted = self._id("action", action, self.action_labels)
         low, high = int(self.first[node]), int(self.first[node + 1])
@@ -347,7 +347,7 @@ class MDP:
         return low + int(hits[0])
 
     def node(self, stage: int, state: int | str) -> int:
-        """The number of the node (stage, state)."""
+        """Return the number of the node (stage, state)."""
         if not is_whole(stage) or not 0 <= stage < self.horizon:
             raise ProblemError(f"stage must be a whole number 0..{self.horizon - 1}, not {stage!r}")
         low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
@@ -373,7 +373,7 @@ class MDP:
         return int(value)
 
     def label_index(self, kind: str) -> Mapping[str, int]:
-        """The number behind each name of a "state", "action" or "step"; empty where they have none."""
+        """Return the number behind each name of a "state", "action" or "step"; empty where they have none."""
         if kind == "step":
             return self._step_index
         return self._state_index if kind == "state" else self._action_index
@@ -401,7 +401,7 @@ class MDP:
         return self.action_labels[action] if self.action_labels is not None else str(action)
 
     def describe_arc(self, arc: int) -> str:
-        """An arc in words, for messages: "arc 17 (stage 2, state 'a', action 'x')"."""
+        """Return an arc in words, for messages: "arc 17 (stage 2, state 'a', action 'x')"."""
         stage = int(np.searchsorted(self.stage_arc, arc, side="right")) - 1
         node = int(self.source[arc])
         if word("arc", "option") == "option":
@@ -506,7 +506,7 @@ class MDP:
         return count[0]
 
     def check_path(self, path: ArrayLike) -> IntArray:
-        """The path as int [H], or an error that says where it breaks."""
+        """Return the path as int [H], or an error that says where it breaks."""
         try:
             refuse_masks(path)
             array = np.asarray(path)
@@ -534,7 +534,7 @@ class MDP:
         return [(self.state_label(int(self.source[e])), self.action_label(int(e))) for e in path]
 
     def plan(self, path: ArrayLike) -> Plan:
-        """The path as {step: option}: names of steps and options, or their numbers where they have none.
+        """Return the path as {step: option}: names of steps and options, or their numbers where they have none.
 
         Example:
             >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).plan([1, 4])
@@ -543,7 +543,7 @@ class MDP:
         return plan_of(self, path)
 
     def path(self, plan: Mapping[Any, Any]) -> IntArray:
-        """The arcs int [H] of a plan {step: option}; the inverse of `plan`.
+        """Return the arcs int [H] of a plan {step: option}; the inverse of `plan`.
 
         Args:
             plan: An option for every step; steps by name or stage number, options by name or number.
@@ -555,7 +555,7 @@ class MDP:
         return path_of(self, plan)
 
     def step(self, name: str | int) -> int:
-        """The stage of a step, by name or by number."""
+        """Return the stage of a step, by name or by number."""
         return step_number(self, name, ProblemError)
 
     # Identity --------------------------------------------------------------------------------------------------

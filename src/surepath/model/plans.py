@@ -41,7 +41,7 @@ def _parts(mdp: MDP, arc: int) -> Plan | None:
 
 
 def plan_of(mdp: MDP, path: ArrayLike) -> Plan:
-    """The option taken at each step of a path, under the names of steps and options, or their numbers."""
+    """Return the option taken at each step of a path, under the names of steps and options, or their numbers."""
     arcs = mdp.check_path(path).tolist()
     if (parts := _parts(mdp, arcs[0])) is not None:
         return parts
@@ -50,7 +50,7 @@ def plan_of(mdp: MDP, path: ArrayLike) -> Plan:
 
 
 def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
-    """The arcs that a plan takes, int [H]; every step needs an option that its state has."""
+    """Return the arcs that a plan takes, int [H]; every step needs an option that its state has."""
     if not isinstance(plan, Mapping):
         raise PathError(f"a plan is a mapping {{step: option}}, not {plan!r}")
     first = _parts(mdp, 0)
@@ -76,7 +76,7 @@ def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
 
 
 def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
-    """The stage that a step's name or number stands for."""
+    """Return the stage that a step's name or number stands for."""
     labels = mdp.step_labels
     number = _chosen(key, labels, mdp.label_index("step"), "step", error)
     if number is not None and 0 <= number < mdp.horizon:
@@ -87,7 +87,7 @@ def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
 
 
 def step_in_words(mdp: MDP, stage: int) -> str:
-    """A stage for messages: "stage 2", or "stage 2 ('answer')" where steps have names; to users "step 'answer'"."""
+    """Name a stage in messages: "stage 2", "stage 2 ('answer')" where steps have names; to users "step 'answer'"."""
     if word("stage", "step") == "step":
         return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
     return f"stage {stage}" if mdp.step_labels is None else f"stage {stage} ({mdp.step_labels[stage]!r})"
@@ -130,7 +130,7 @@ def _arc(mdp: MDP, stage: int, node: int, option: Any) -> int:
 def _chosen(
     key: Any, labels: tuple[str, ...] | None, index: Mapping[str, int], what: str, error: type[SurepathError]
 ) -> int | None:
-    """The number behind a name or a number; None where no such name is. Text is a name, where there are names."""
+    """Return the number behind a name or a number, or None. Text is a name, where there are names."""
     if isinstance(key, str):
         if labels is None:
             return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None

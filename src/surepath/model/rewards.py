@@ -24,7 +24,7 @@ GAUSSIAN, BERNOULLI, UNIFORM, BETA, TABLE, KNOWN, CALLABLE = range(7)
 
 
 def on_arcs(what: str, value: ArrayLike, mdp: MDP) -> FloatArray:
-    """One number per arc from a scalar, [N] or [H, S, A]; True and False are 1 and 0, as in a mask of demands."""
+    """Return one number per arc from a scalar, [N] or [H, S, A]; True and False are 1 and 0, as in a mask."""
     try:
         array = read_numbers(value, booleans=True)
     except NotNumbersError as cause:

@@ -65,7 +65,7 @@ def stopping_data(
 
 
 def _order(rows: polars.DataFrame) -> polars.DataFrame:
-    """Number the pairs of instance and learner in the order of the rows."""
+    """Give numbers to the pairs of instance and learner in the order of the rows."""
     return rows.select("instance", "learner").unique(maintain_order=True).with_row_index("order")
 
 

@@ -68,7 +68,7 @@ class Estimate:
         return float(np.exp(np.interp(np.log(trials), cost, epsilon)))
 
     def at_least(self, learner: str, share: float) -> int:
-        """A lower bound on `quantile` where that is hidden."""
+        """Return a lower bound on `quantile` where that is hidden."""
         return int(np.quantile(self.trials[learner], share, method="higher"))
 
 

@@ -118,12 +118,12 @@ def read_past(mdp: MDP, text: str, name: str) -> tuple[list[PastResult], int]:
 
 
 def _trial_number(cell: str) -> int | None:
-    """The number of a trial; spreadsheets write 1 as 1.0 at times."""
+    """Return the number of a trial; spreadsheets write 1 as 1.0 at times."""
     return int(re.split("[.,]", cell)[0]) if re.fullmatch(r"[0-9]{1,18}([.,]0*)?", cell) else None
 
 
 def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...] | None:
-    """The path of a row's plan, or None where the sheet has not kept the plan."""
+    """Return the path of a row's plan, or None where the sheet has not kept the plan."""
     if scored_at_end(mdp) and f"plan.{WHOLE}" in row:  # as earlier versions wrote it: all of the plan in one cell
         plan = {WHOLE: row[f"plan.{WHOLE}"]}
     elif not all(column in row for column in plan_columns(mdp)):
@@ -139,7 +139,7 @@ def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...] | None:
 def _scores(
     mdp: MDP, row: dict[str, str], path: tuple[int, ...] | None, where: str, *, past: bool = False
 ) -> tuple[list[float], bool] | None:
-    """The rewards of a row up to its end or failure, and whether it failed; None when nothing is filled in."""
+    """Return the rewards of a row up to its end or failure, and whether it failed; None when nothing is filled in."""
     known = [path is not None and bool(mdp.is_known[arc]) for arc in path or [0] * mdp.horizon]
     cells = [(column, row[column]) for column in score_columns(mdp)]
     if not any(cell for (_, cell), free in zip(cells, known) if not free):
@@ -172,7 +172,7 @@ def _number(cell: str, column: str, where: str) -> float:
 
 
 def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a CSV text with their places; cells are stripped, empty lines and remarks (#) skipped."""
+    """Return the rows of a CSV text with their places; cells are stripped, empty lines and remarks (#) skipped."""
     needed = [*(["number"] if number else []), *score_columns(mdp)]
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     mark = max(",;\t", key=first.count)

@@ -584,7 +584,7 @@ class Study:
         return explain(self)
 
     def __len__(self) -> int:
-        """Number of trials handed out, imported or told late."""
+        """Count the trials handed out, imported or told late."""
         return self._read(lambda log: log.last_number())
 
     def __repr__(self) -> str:

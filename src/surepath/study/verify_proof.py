@@ -118,7 +118,7 @@ def _check_moments(content: Mapping[str, Any], facts: Facts, checker: Checker, w
 
 
 def _check_growth(before: Sums, after: Sums, wrong: list[str]) -> None:
-    """Sums of a later moment must be able to follow from those of an earlier one."""
+    """Check that sums of a later moment can follow from those of an earlier one."""
     seen = before.visits > 0
     same = seen & (before.visits == after.visits)
     if (

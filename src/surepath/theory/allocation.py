@@ -77,7 +77,7 @@ class Allocation:
             self.weight = 0.9 * first / first[: mdp.first[1]].sum() + 0.1 * self.weight
 
     def uniform(self) -> FloatArray:
-        """The flow that takes every arc of a node alike, float [N]."""
+        """Return the flow that takes every arc of a node alike, float [N]."""
         share = 1.0 / np.diff(self.mdp.first)[self.mdp.source]
         weight = np.empty(self.mdp.n_arcs)
         spread(self.graph, share, weight)
@@ -127,7 +127,7 @@ class Allocation:
     # Looking for challengers -----------------------------------------------------------------------------------
 
     def _question(self, weight: FloatArray, grid: FloatArray) -> Question:
-        """The sums A and B of excursions at these weights."""
+        """Return the sums A and B of excursions at these weights."""
         noise = np.where(self.variance > 0, self.variance / np.maximum(weight, 1e-300), 0.0)
         return Question(self.node_on, self.leaves, self.cost, noise + noise[self.beside], grid)
 
@@ -178,7 +178,7 @@ class Allocation:
         return Challengers(first, np.concatenate(self.rows), np.array(self.gaps) ** 2 / 2, self.variance)
 
     def _improve(self, sharpness: float, stir: float) -> FloatArray:
-        """The weights that do best against the challengers kept, from the present ones on.
+        """Return the weights that do best against the challengers kept, from the present ones on.
 
         An arc whose share has come near 0 would stay there, so the start is stirred: a part of it is spread evenly,
         as much again follows the flow that the last certificate points to.

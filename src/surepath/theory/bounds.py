@@ -64,7 +64,7 @@ def checked_case(
 
 
 def one_sigma(value: float) -> float:
-    """The sub-Gaussian factor of a formula that has a single one, 0 or more."""
+    """Return the sub-Gaussian factor of a formula that has a single one, 0 or more."""
     number = real("sigma", value)
     if number < 0:
         raise SettingError(f"sigma must be 0 or more, not {number:g}")
@@ -77,7 +77,7 @@ def log_confidence(delta: float, factor: float) -> float:
 
 
 def is_tree(mdp: MDP) -> bool:
-    """Does every (stage, state) but the first have exactly one arc into it?"""
+    """Tell whether every (stage, state) but the first has exactly one arc into it."""
     return bool((np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[1 : mdp.n_nodes] == 1).all())
 
 

@@ -35,7 +35,7 @@ def scaled(problem: FlowProblem) -> tuple[IntArray, IntArray | None, float]:
 
 
 def unscaled(problem: FlowProblem, flow: IntArray, scale: float) -> NDArray[Any]:
-    """The flow in the problem's own numbers, rounding taken off the demands and capacities."""
+    """Return the flow in the problem's own numbers, rounding taken off the demands and capacities."""
     if problem.whole:
         return flow
     real = np.maximum(flow / scale, problem.demand)
@@ -61,7 +61,7 @@ def compiled(problem: FlowProblem) -> Answer:
 
 
 def highs(problem: FlowProblem) -> Answer:
-    """The linear program of the appendix through SciPy's HiGHS; the cut is read from the nodes' dual values."""
+    """Solve the linear program of the appendix through SciPy's HiGHS; the cut is read from the nodes' dual values."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 

@@ -59,7 +59,7 @@ class FlowProblem:
 def minimum_flow(
     mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None = None, integer: bool = False, *, solver: str = "compiled"
 ) -> Flow:
-    """The flow of least value that meets every demand, and the cut that proves that none is smaller.
+    """Return the flow of least value that meets every demand, and the cut that proves that none is smaller.
 
     Args:
         mdp: The layered graph.
@@ -93,7 +93,7 @@ def minimum_flow(
 
 
 def policy_cover(mdp: MDP, arcs: Iterable[int]) -> list[IntArray]:
-    """The fewest paths that together go through all the given arcs (Algorithm 2 of the paper).
+    """Return the fewest paths that together go through all the given arcs (Algorithm 2 of the paper).
 
     Other arcs may be used too: leaving them out can only cost paths, and in the family `cover_gap(m)` it costs
     2 m instead of m + 1.
@@ -170,7 +170,7 @@ def _capacity(mdp: MDP, capacity: ArrayLike) -> FloatArray:
 
 
 def infeasible(problem: FlowProblem, inside: BoolArray, short_of: str) -> InfeasibleError:
-    """The error for a set of nodes through which the demands cannot pass; short_of is "in" or "out"."""
+    """Return the error for a set of nodes through which the demands cannot pass; short_of is "in" or "out"."""
     mdp = problem.mdp
     member = np.append(inside, False)
     source, target = member[mdp.source], member[mdp.target]
@@ -188,7 +188,7 @@ def infeasible(problem: FlowProblem, inside: BoolArray, short_of: str) -> Infeas
 
 
 def _proved(problem: FlowProblem, flow: NDArray[Any], in_cut: BoolArray, solver: str) -> Flow:
-    """The answer, once conservation, demands, capacities and flow value = cut value have been checked."""
+    """Return the answer, once conservation, demands, capacities and flow value = cut value have been checked."""
     mdp, demand, capacity = problem.mdp, problem.demand, problem.capacity
     member = np.append(in_cut, False)
     source, target = member[mdp.source], member[mdp.target]

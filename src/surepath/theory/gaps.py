@@ -115,7 +115,7 @@ class Gaps:
 
 
 def gaps(instance: Instance) -> Gaps:
-    """All gaps of an instance, by one backward and one forward pass.
+    """Return all gaps of an instance, by one backward and one forward pass.
 
     Example:
         >>> from surepath import Gaussian

@@ -72,7 +72,7 @@ def lower_bound(
 
 
 def demanded(mdp: MDP, local: FloatArray) -> LowerBound:
-    """What visits of the arcs add up to: the minimum flow over them, with its cut."""
+    """Return what visits of the arcs add up to: the minimum flow over them, with its cut."""
     stages = np.add.reduceat(local, mdp.stage_arc[:-1])
     best = _minimum_flow(mdp, local)
     return LowerBound(local, float(best.value), best.flow, best.cut, float(stages.max()), float(stages.sum()))
@@ -95,7 +95,7 @@ def local_bounds(at: Case, *, sharp: bool = False, factor: float = 3.0) -> Float
 
 
 def _minimum_flow(mdp: MDP, local: FloatArray) -> Flow:
-    """The minimum flow, also when some demands are infinite: then the arcs that must carry them are infinite too."""
+    """Find the minimum flow, also when some demands are infinite: then so are the arcs that must carry them."""
     endless = np.isinf(local)
     if not endless.any():
         return minimum_flow(mdp, local)

@@ -86,7 +86,7 @@ def residual(problem: FlowProblem) -> Answer:
 
 
 def _residual(problem: FlowProblem, flow: NDArray[Any]) -> list[list[ResidualArc]]:
-    """The residual arcs out of each node, the sink last."""
+    """Return the residual arcs out of each node, the sink last."""
     mdp = problem.mdp
     out: list[list[ResidualArc]] = [[] for _ in range(mdp.n_nodes + 1)]
     for e in range(mdp.n_arcs):
@@ -103,7 +103,7 @@ def _residual(problem: FlowProblem, flow: NDArray[Any]) -> list[list[ResidualArc
 def _shortest(
     graph: list[list[ResidualArc]], start: int, goals: set[int]
 ) -> tuple[list[ResidualArc] | None, BoolArray]:
-    """A path with fewest arcs from a node to any goal, or None; and the nodes reached."""
+    """Return a path with fewest arcs from a node to any goal, or None; and the nodes reached."""
     came: dict[int, ResidualArc | None] = {start: None}
     queue = deque([start])
     while queue:
@@ -132,7 +132,7 @@ def _push(flow: IntArray, path: list[ResidualArc], *, most: float = np.inf) -> i
 
 
 def _some_flow(problem: FlowProblem, exact: FlowProblem) -> IntArray:
-    """A flow that meets every demand: start from the demands, then lead on what gathers and fetch what lacks.
+    """Return a flow that meets every demand: start from the demands, then lead on what gathers and fetch what lacks.
 
     Where more comes in than goes out, flow must rise on a path from there to the sink or to a node that lacks: in the
     residual graph, whose paths are those along which flow falls, such a path is read backwards. Where less comes in,

@@ -67,7 +67,7 @@ class Summary:
 def summarize(
     instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, time: bool | None = None
 ) -> Summary:
-    """Every bound of an instance.
+    """Return every bound of an instance.
 
     Args:
         instance: The problem with its true means.
@@ -109,7 +109,7 @@ def summarize(
 
 
 def _supposed(row: Row) -> Row:
-    """A lower bound of a problem whose rewards are not Gaussian, read as what it is."""
+    """Return a lower bound of a problem whose rewards are not Gaussian, read as what it is."""
     if row.kind == "upper" or row.value is None or row.name not in GAUSSIAN_ONLY:
         return row
     return replace(row, reading=f"if the noise were Gaussian with this sigma: {row.reading}")

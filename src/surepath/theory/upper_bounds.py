@@ -88,7 +88,7 @@ def tree_upper_bound(
     sigma: ArrayLike | None = None,
     formula: str = "proven",
 ) -> float:
-    """The two theorems for trees: a maximum over stages in the place of the flow and of the sum.
+    """Return the two theorems for trees: a maximum over stages in the place of the flow and of the sum.
 
     Coverage rules: 2 max over stages of sum of g. "max-diameter": max over stages of the sum of
     128 sigma^2 H^2 / D^2 (log(4 N / delta) + L) + 2, with L = 8 log(32 sigma N H log(4 N / delta) / epsilon). (The
@@ -140,7 +140,7 @@ def worst_case_upper_bound(
 
 
 def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
-    """The measure of Wagenmaker et al. in deterministic MDPs, by arc, float [N]; its sum is C(M, epsilon).
+    """Return the measure of Wagenmaker et al. in deterministic MDPs, by arc, float [N]; its sum is C(M, epsilon).
 
     1 / max(value gap, epsilon)^2, where the only optimal action of a state takes the least positive value gap of the
     state (and counts nothing where it is the only action). Compare with sums over deterministic return gaps: those

@@ -197,11 +197,11 @@ class RemoteView:
         return int(self.overview()["evidence"])
 
     def __len__(self) -> int:
-        """Number of trials handed out, imported or told late."""
+        """Count the trials handed out, imported or told late."""
         return int(self.overview()["trials"])
 
     def __bool__(self) -> bool:
-        """A study is something, also before its first trial."""
+        """Return True: a study is something, also before its first trial."""
         return True
 
     def __repr__(self) -> str:

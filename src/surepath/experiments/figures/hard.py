@@ -77,14 +77,14 @@ def make(options: Options) -> Found:
 
 
 def source(size: tuple[int, int, int], noise: float) -> dict[str, Any]:
-    """The instance of a size as a spec names it."""
+    """Return the instance of a size as a spec names it."""
     return {"family": "minimax_hard", **dict(zip(("states", "actions", "horizon"), size)), "sigma": noise}
 
 
 def rows_of(
     means: polars.DataFrame, axis: str, size: tuple[int, int, int], delta: float, noise: float
 ) -> list[dict[str, Any]]:
-    """One row per learner: its mean and the bounds of this size and delta."""
+    """Return one row per learner: its mean and the bounds of this size and delta."""
     epsilon, names = EPSILON * noise, dict(zip(("states", "actions", "horizon"), size))
     mdp = families.minimax_hard(*size, sigma=noise).mdp
     limits = {

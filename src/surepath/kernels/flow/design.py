@@ -44,14 +44,14 @@ def design_flow(graph: Graph, c: FloatArray) -> FloatArray:
 
 
 def _first_potential(graph: Graph, c: FloatArray) -> FloatArray:
-    """A potential that falls by the same amount at every stage and adds up to the sum of c, as the solution does."""
+    """Return a potential that falls by as much at every stage and adds up to the sum of c, as the solution does."""
     stages = len(graph.stage_node) - 1
     stage = np.searchsorted(graph.stage_node, np.arange(len(graph.first)), side="right") - 1
     return np.asarray(float(c.sum()) * (1.0 - np.minimum(stage, stages) / stages))
 
 
 def _outflow(source: IntArray, target: IntArray, w: FloatArray, nodes: int) -> FloatArray:
-    """What leaves each node minus what enters it, float [n_nodes]."""
+    """Return what leaves each node minus what enters it, float [n_nodes]."""
     leaves, enters = np.bincount(source, w, nodes + 1), np.bincount(target, w, nodes + 1)
     return np.asarray((leaves - enters)[:nodes])
 
@@ -67,7 +67,7 @@ def _solve(source: IntArray, target: IntArray, bend: FloatArray, residual: Float
 
 
 def _length(y: FloatArray, step: FloatArray, source: IntArray, target: IntArray, c: FloatArray, slope: float) -> float:
-    """How far to go: a full step if it stays in the domain and the dual falls enough, else halved until it does."""
+    """Choose how far to go: a full step if it stays in the domain and the dual falls enough, else halved."""
     padded = np.append(step, 0.0)
     change, drop = padded[source] - padded[target], y[source] - y[target]
     worst = float((-change / drop).max())

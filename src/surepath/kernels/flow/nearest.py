@@ -31,7 +31,7 @@ class Nearest(NamedTuple):
 
 @kernel
 def serve_nearest(graph: Graph, state: Residual, queue: Int32Array, work: Nearest) -> int:
-    """One round of a greedy start: every deficit grows a tree against the residual arcs until it is served.
+    """Make one round of a greedy start: every deficit grows a tree against the residual arcs until it is served.
 
     Supplies are taken where a tree first meets them and led along it, farthest first, so that they merge on the way.
     A tree stops growing once its deficit is served. A deficit that gets nothing STRIKES times is left to push-relabel.

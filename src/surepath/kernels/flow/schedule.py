@@ -95,7 +95,7 @@ def _open_graph(mdp: MDP, open_arcs: BoolArray) -> tuple[Graph, IntArray]:
 def _of(
     mdp: MDP, sigma: FloatArray, shares: FloatArray, delta: float, total: float, closed: BoolArray, paths: IntArray
 ) -> Schedule:
-    """The schedule that spreads `total` plays over the paths, each rounded up."""
+    """Return the schedule that spreads `total` plays over the paths, each rounded up."""
     plays = np.ceil(total * shares - 1e-9).astype(np.int64)
     visits = np.zeros(mdp.n_arcs)
     np.add.at(visits, paths.ravel(), np.repeat(plays, mdp.horizon))

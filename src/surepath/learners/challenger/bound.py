@@ -160,7 +160,7 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
 
 @inner_kernel
 def heaviest(graph: Graph, alive: BoolArray, weight: FloatArray, ahead: FloatArray, path: IntArray) -> None:
-    """The path of largest weight over the arcs that are left, the lowest arc where two tie."""
+    """Return the path of largest weight over the arcs that are left, the lowest arc where two tie."""
     first, target = graph.first, graph.target
     sink = len(first) - 1
     ahead[sink] = 0.0
@@ -186,7 +186,7 @@ def heaviest(graph: Graph, alive: BoolArray, weight: FloatArray, ahead: FloatArr
 
 @inner_kernel
 def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
-    """The incumbent is the empirically best path over the arcs that are left.
+    """Set the incumbent: the empirically best path over the arcs that are left.
 
     Means count from the largest of their stage: every path has one arc of each stage, and sums of small differences
     lose nothing where sums of large means would. Also bounds what rounding can do to G: a sum of H weights, each a
@@ -215,7 +215,7 @@ def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> 
 
 @folded_kernel
 def passes(graph: Graph, work: Scratch, single: Whole) -> None:
-    """Both passes over work.weight, where an arc that does not count has -inf; no weight may be NaN.
+    """Make both passes over work.weight, where an arc that does not count has -inf; no weight may be NaN.
 
     With `single` the incumbent's nodes end an excursion and start the next: what was before or comes after is left out.
     """

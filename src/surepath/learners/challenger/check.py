@@ -126,13 +126,13 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
 
 @folded_kernel
 def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
-    """Whether entry j clears by single excursions: if each is no gain, neither is their sum; but for epsilon 0 only."""
+    """Tell whether entry j clears by single excursions: at epsilon 0, if each is no gain, neither is their sum."""
     return bool(pairs.prior[j] == EXCURSION and epsilon == 0.0)
 
 
 @inner_kernel
 def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole) -> float:
-    """One row: eliminate, mark or drop; returns the largest z, -inf if none is left.
+    """Judge one row: eliminate, mark or drop; returns the largest z, -inf if none is left.
 
     work.path[0] is set to the arc where the largest z is reached, or -1.
     """
@@ -174,7 +174,7 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole,
 
 @hot_kernel
 def left(work: Scratch) -> int:
-    """How many arcs off the incumbent are not yet cleared."""
+    """Return how many arcs off the incumbent are not yet cleared."""
     count = 0
     for e in range(len(work.live)):
         if work.live[e] and not work.on[e] and not work.cleared[e]:
@@ -184,7 +184,7 @@ def left(work: Scratch) -> int:
 
 @folded_kernel
 def beside_scale(pairs: Pairs, seen: Evidence) -> float:
-    """The scale, below 0, of the entry with a declared sigma to plan with beside entries that learn the noise; or 0."""
+    """Return the scale, below 0, of the entry with a sigma to plan with beside entries that learn the noise; or 0."""
     total, count, chosen = 0.0, 0, np.inf
     for e in range(len(seen.visits)):
         if seen.alive[e] and not pairs.is_known[e]:
@@ -201,7 +201,7 @@ def beside_scale(pairs: Pairs, seen: Evidence) -> float:
 
 @folded_kernel
 def planning_scale(pairs: Pairs, seen: Evidence) -> float:
-    """The scale of the entry to plan with: the largest not above eight times the mean visits so far.
+    """Return the scale of the entry to plan with: the largest not above eight times the mean visits so far.
 
     An entry of small c bounds best while visits are few; what it would have played separates the plans that are
     closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
@@ -224,7 +224,7 @@ def planning_scale(pairs: Pairs, seen: Evidence) -> float:
 
 @folded_kernel
 def first_row(pairs: Pairs, work: Scratch, rows: int, scale: float) -> int:
-    """The first noisy row of entries of this scale, or NO_ROW."""
+    """Return the first noisy row of entries of this scale, or NO_ROW."""
     found = NO_ROW
     for row in range(rows - 1, -1, -1):
         if pairs.scale[int(work.grid[row, 0])] == scale and work.grid[row, 1] > 0.0:
@@ -234,7 +234,7 @@ def first_row(pairs: Pairs, work: Scratch, rows: int, scale: float) -> int:
 
 @inner_kernel
 def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, how: Whole) -> tuple[int, float]:
-    """The full check of the incumbent, which must be set: PASSED when everything is cleared, else the row to plan with.
+    """Check the incumbent, which must be set, in full: PASSED when all is cleared, else the row to plan with.
 
     That is the row of the planning scale with the least largest z in the last sweep, which clears nothing, so that its
     rows compare; NO_ROW when there is none, because no arc that is left has noise.

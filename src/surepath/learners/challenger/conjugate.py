@@ -61,7 +61,7 @@ def exact_conjugate(y: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def conjugate_table() -> Conjugate:
-    """The table, computed once."""
+    """Return the table, computed once."""
     y = np.exp(np.linspace(np.log(LEAST_Y), np.log(MOST_Y), POINTS))
     value = exact_conjugate(y)
     value += SAFETY * (1 + value)

@@ -69,7 +69,7 @@ def _proven(gap: float) -> str:
 
 
 def explain(learner: Challenger, count: int) -> Explanation:
-    """The explanation of a learner's present state."""
+    """Return the explanation of a learner's present state."""
     mdp = learner.mdp
     gap = learner.certified_gap()
     incumbent = learner.recommend()
@@ -129,13 +129,13 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
 
 
 def _in_words(mdp: MDP, arc: int) -> str:
-    """An arc as people name it: option, step, and the state in which it is chosen."""
+    """Return an arc as people name it: option, step, and the state in which it is chosen."""
     step, state = step_in_words(mdp, stage_of(mdp, arc)), mdp.state_label(int(mdp.source[arc]))
     return f"{mdp.action_label(arc)} at {step} (state {state})"
 
 
 def _remarks(learner: Challenger, gap: float) -> list[str]:
-    """What people should know beside the plan: what is untried, ties, failures, what was excluded."""
+    """Return what people should know beside the plan: what is untried, ties, failures, what was excluded."""
     mdp, remarks = learner.mdp, []
     if not np.isfinite(gap):
         missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())

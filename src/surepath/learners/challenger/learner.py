@@ -167,7 +167,7 @@ class Challenger(Learner):
 
     @locked
     def explain(self, challengers: int = 3) -> Explanation:
-        """The incumbent, its strongest challengers with their bounds and what separates them, what is ruled out."""
+        """Describe the incumbent, its strongest challengers, their bounds, what separates them, what is ruled out."""
         self._settle()
         return explain(self, challengers)
 
@@ -178,7 +178,7 @@ class Challenger(Learner):
         return cast(list[float], self.sigma.tolist())
 
     def fresh(self, epsilon: float) -> Learner:
-        """A learner like this one that has seen nothing, with another epsilon and what suits it by default.
+        """Return a learner like this one that has seen nothing, with another epsilon and what suits it by default.
 
         A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
         """
@@ -254,7 +254,7 @@ class Challenger(Learner):
         return self._work.incumbent.copy()
 
     def _gap(self) -> float:
-        """The least bound proven for the incumbent so far."""
+        """Return the least bound proven for the incumbent so far."""
         self._settle()
         planned = self._work.path.copy()
         gap = max(0.0, self._act(tasks.CERTIFY))
@@ -267,7 +267,7 @@ class Challenger(Learner):
         return gap
 
     def _stop_gap(self) -> float:
-        """The check has passed, which proves epsilon; the certified gap may be smaller."""
+        """Return what the check has proven: epsilon, or a smaller certified gap."""
         return min(self.epsilon, self._gap())
 
     def _epsilon_changed(self) -> None:
@@ -302,7 +302,7 @@ class Challenger(Learner):
         self._proven = {path.tobytes(): float(gap) for path, gap in zip(paths, evidence["proven_gaps"])}
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        """Sampling depends on epsilon here, so every epsilon has a run of its own from the same seed."""
+        """Run every epsilon by itself, from the same seed: sampling depends on epsilon here."""
         size, horizon = len(epsilons), self.mdp.horizon
         record = RunRecord.empty(size, horizon)
         start = rng.bit_generator.state

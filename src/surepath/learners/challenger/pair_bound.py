@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """The least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited.
+    """Return the least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited.
 
     Under the excursion prior every excursion has a bound of its own, and the bound of the pair is their sum.
     """
@@ -26,7 +26,7 @@ def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -
 
 
 def stretches(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> list[slice]:
-    """The stages of each excursion: from where the two part to where they meet again."""
+    """Return the stages of each excursion: from where the two part to where they meet again."""
     source, found, start = learner.mdp.source, [], -1
     for h, (q, p) in enumerate(zip(challenger, incumbent)):
         if start >= 0 and source[q] == source[p]:
@@ -38,7 +38,7 @@ def stretches(learner: Challenger, challenger: IntArray, incumbent: IntArray) ->
 
 
 def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """The least bound on the difference of two paths, or of one excursion and the incumbent's arcs beside it."""
+    """Return the least bound on the difference of two paths, or of one excursion and the incumbent's arcs beside it."""
     work, pairs = learner._work, learner.pairs
     apart = challenger != incumbent
     arcs = np.concatenate([challenger[apart], incumbent[apart]])
@@ -83,7 +83,7 @@ def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: 
 
 
 def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: float) -> float:
-    """A slope near the best one."""
+    """Return a slope near the best one."""
     pairs = learner.pairs
     if pairs.kind[j] != SHIFTED:
         return float(np.sqrt((a**2).sum() / (2 * fixed)))

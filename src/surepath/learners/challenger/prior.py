@@ -37,7 +37,7 @@ VISITS_PER_SQUARE = 25.0  # where c counts squares of rewards in [0, 1], an arc 
 
 
 def even_shares(mdp: MDP) -> FloatArray:
-    """Each arc's share of the visits under evenly picked actions, scaled to mean 1."""
+    """Return each arc's share of the visits under evenly picked actions, scaled to mean 1."""
     at_node = np.zeros(mdp.n_nodes + 1)
     at_node[0] = 1.0
     share = np.zeros(mdp.n_arcs)
@@ -64,7 +64,7 @@ def _power(shares: FloatArray, power: float) -> FloatArray:
 
 
 def choices(mdp: MDP) -> tuple[FloatArray, FloatArray]:
-    """The most nodes with a choice on a way to each node, it not counted, and from it on, it counted; [n_nodes + 1]."""
+    """Return the most nodes with a choice before each node, and from it on, it counted; both [n_nodes + 1]."""
     counts = np.append(np.diff(mdp.first) > 1, False).astype(np.float64)
     before, after = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_nodes + 1)
     stages = [slice(mdp.stage_arc[h], mdp.stage_arc[h + 1]) for h in range(mdp.horizon)]
@@ -78,7 +78,7 @@ def choices(mdp: MDP) -> tuple[FloatArray, FloatArray]:
 
 
 def tolls(mdp: MDP, prior: str, rho: float, most_choices: float) -> float:
-    """The part of -log prior that every pair pays.
+    """Return the part of -log prior that every pair pays.
 
     Only wrong answers are drawn. There are P - 1 of them; the detour walk ends at the right one itself with probability
     (1 - rho)^b, b its choices, so dividing by 1 - (1 - rho)^(most choices) leaves at most 1 for the others; and an
@@ -105,7 +105,7 @@ def pairs_of(
     repeat: float,
     patience: float,
 ) -> Pairs:
-    """The settings as the kernels read them; the part of delta that the entries leave bounds an unknown sigma."""
+    """Build the settings that kernels read; the part of delta that the entries leave bounds an unknown sigma."""
     c, entries = precisions(mdp, bound), bound["entries"]
     ranges = ranges_of(mdp, noise)
     spare = 1.0 - sum(entry["weight"] for entry in entries)

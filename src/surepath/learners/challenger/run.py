@@ -90,7 +90,7 @@ def plays(pairs: Pairs, seen: Evidence, work: Scratch, repeat: float) -> int:
 
 @folded_kernel
 def has_numbers(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
-    """Whether a gap can be certified: every arc that is left has been visited, and sigma is bounded."""
+    """Tell whether a gap can be certified: every arc that is left has been visited, and sigma is bounded."""
     missing = 0
     for e in range(len(seen.alive)):
         missing += 1 if seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e] else 0

@@ -94,7 +94,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
 
 @folded_kernel
 def is_crowded(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
-    """Whether some path has so many more visits than planned that the logarithms of its widths cost too much."""
+    """Tell whether some path has so many more visits than planned that the logarithms of its widths cost too much."""
     first, target, ahead = graph.first, graph.target, work.ahead
     sink = len(first) - 1
     ahead[sink] = 0.0
@@ -140,7 +140,7 @@ def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> No
 
 @folded_kernel
 def is_open(seen: Evidence, work: Scratch) -> bool:
-    """Whether work.path avoids every excluded arc."""
+    """Tell whether work.path avoids every excluded arc."""
     closed = 0
     for h in range(len(work.path)):
         closed += 0 if seen.open[work.path[h]] else 1
@@ -149,7 +149,7 @@ def is_open(seen: Evidence, work: Scratch) -> bool:
 
 @folded_kernel
 def marked(work: Scratch) -> bool:
-    """Whether any arc has a sampling weight."""
+    """Tell whether any arc has a sampling weight."""
     heaviest_mark = 0.0
     for e in range(len(work.mark)):
         heaviest_mark = max(heaviest_mark, work.mark[e])
@@ -158,7 +158,7 @@ def marked(work: Scratch) -> bool:
 
 @inner_kernel
 def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
-    """Marks of the rules that do not look at challengers."""
+    """Mark arcs by the rules that do not look at challengers."""
     alive, visits, pending, mark = seen.alive, seen.visits, seen.pending, work.mark
     least = NEVER
     for e in range(len(alive)):

@@ -121,7 +121,7 @@ def new_evidence(arcs: int, bets: int = 0) -> Evidence:
 
 
 def arrays_of(seen: Evidence) -> dict[str, np.ndarray]:
-    """The evidence by name, as snapshots keep it: bets on no arcs where there are none."""
+    """Return the evidence by name, as snapshots keep it: bets on no arcs where there are none."""
     return {name: new_bets(0) if array is None else array for name, array in seen._asdict().items()}
 
 

@@ -56,7 +56,7 @@ def pair_need(mdp: MDP, delta: float, weight: float, steadiness: float) -> float
 
 
 def crowd_limits(mdp: MDP, entry: dict[str, Any], delta: float, flow: FloatArray) -> tuple[float, float]:
-    """What 1/2 log(1 + n/c) may sum to along a path, and the trials before which it cannot be more.
+    """Return what 1/2 log(1 + n/c) may sum to along a path, and the trials before which it cannot be more.
 
     Visits far beyond those planned make the logarithms of a pair large. While they are at most CROWD * L they cost no
     more than a constant factor of the trials; above that the guard takes every trial. n is at most the trials t, so
@@ -68,7 +68,7 @@ def crowd_limits(mdp: MDP, entry: dict[str, Any], delta: float, flow: FloatArray
 
 
 def planned_shares(mdp: MDP, sigma: FloatArray, flow: str) -> FloatArray:
-    """The part of the trials that goes through each arc, float [N]."""
+    """Return the part of the trials that goes through each arc, float [N]."""
     return _shares(mdp, _variances(sigma).tobytes(), flow)
 
 
@@ -88,7 +88,7 @@ def _variances(sigma: FloatArray) -> FloatArray:
 
 
 def _even_flow(mdp: MDP) -> FloatArray:
-    """The flow when every state picks its actions evenly."""
+    """Return the flow when every state picks its actions evenly."""
     at_node, share, degree = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_arcs), np.diff(mdp.first)
     at_node[0] = 1.0
     for h in range(mdp.horizon):

@@ -95,14 +95,14 @@ class Design(Learner):
         self._place = {path.tobytes(): at for at, path in enumerate(self.schedule.paths)}
 
     def _active(self) -> BoolArray:
-        """Every arc that is not excluded: a design rules nothing out."""
+        """Return every arc that is not excluded: a design rules nothing out."""
         return on_open_paths(self.mdp, ~self._excluded)
 
     def _choose(self) -> IntArray:
         return cast(IntArray, self.schedule.paths[self._next(self._due)])
 
     def _next(self, due: IntArray) -> int:
-        """The next path of the round that is still due."""
+        """Return the next path of the round that is still due."""
         left = np.flatnonzero(due)
         return int(left[np.searchsorted(left, self._cursor) % len(left)])
 
@@ -185,7 +185,7 @@ class Design(Learner):
         self._cursor = int(evidence["cursor"])
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        """The list depends on epsilon, so every epsilon has a run of its own from the same seed."""
+        """Run every epsilon by itself, from the same seed: the list depends on epsilon."""
         record = RunRecord.empty(len(epsilons), self.mdp.horizon)
         start = rng.bit_generator.state
         for at, epsilon in enumerate(epsilons.tolist()):

@@ -77,7 +77,7 @@ class PeriodLog:
         return [(number, start, end - start) for (number, start), end in zip(self.begun, ends)]
 
     def current(self, graph: Graph, sampling: str, horizon: int, episodes: int) -> Period:
-        """The current period with its minimum flow."""
+        """Return the current period with its minimum flow."""
         demand = self.lacking.astype(np.int64)
         flow, inside = np.empty_like(demand), np.empty(len(graph.first) - 1, dtype=np.bool_)
         cover = int(minimum_flow(graph, demand, flow, inside))

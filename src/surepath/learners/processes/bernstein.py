@@ -96,7 +96,7 @@ def conjugate_points(y: FloatArray, w: float) -> tuple[FloatArray, FloatArray]:
 
 @lru_cache(maxsize=1)
 def bernstein_table() -> Bernstein:
-    """The table, computed once."""
+    """Return the table, computed once."""
     rows = int(np.ceil(np.log(MOST_W / LEAST_W) / np.log(W_RATIO))) + 1
     w = LEAST_W * W_RATIO ** np.arange(rows, dtype=np.float64)
     middle = int(np.ceil(np.log(MIDDLE_TILT / LEAST_TILT) / LOG_TILT_STEP))
@@ -109,7 +109,7 @@ def bernstein_table() -> Bernstein:
 
 @hot_kernel
 def bernstein_row(table: Bernstein, w: float) -> int:
-    """The row of the table nearest to W on a logarithmic scale."""
+    """Return the row of the table nearest to W on a logarithmic scale."""
     place = np.log(w / LEAST_W) / np.log(W_RATIO) + 0.5
     return int(min(max(place, 0.0), len(table.w) - 1.0))
 

@@ -33,13 +33,13 @@ class Size(NamedTuple):
 
 
 def size_of(alpha: float) -> Size:
-    """A bound that holds with probability 1 - alpha."""
+    """Return a bound that holds with probability 1 - alpha."""
     return Size(float(np.log(len(TILTS) / alpha)), TILTS.copy(), np.asarray(0.5 * np.log1p(2 * TILTS)))
 
 
 @optional_kernel
 def largest_sigma(size: Size | None, squares: float, count: float) -> float:
-    """The bound on sigma after `count` squares with this sum; 1 where sigma is known, and sigmas count as they are."""
+    """Return the bound on sigma after `count` squares with this sum; 1 where sigma is known."""
     if size is None:
         return 1.0
     least = HIDDEN * HIDDEN

@@ -73,7 +73,7 @@ def rounded(c: FloatArray) -> FloatArray:
 
 
 def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned | None:
-    """The settings for entries of these kinds [J] and these c [2, J, N]; None where no noise is learned."""
+    """Return the settings for entries of these kinds [J] and these c [2, J, N]; None where no noise is learned."""
     if not ranges.learns.any():
         return None
     calm, bold = kind == BERNSTEIN, kind == BETTING
@@ -119,7 +119,7 @@ def new_course(learned: Learned | None) -> Course | None:
 
 @optional_kernel
 def is_learned(learned: Learned | None, e: int | np.uint64) -> bool:
-    """Whether the noise of arc e is learned. Where `learned` is None, no code for learned noise is compiled."""
+    """Tell whether the noise of arc e is learned. Where `learned` is None, no code for learned noise is compiled."""
     if learned is None:
         return False
     return bool(learned.learns[e])
@@ -186,7 +186,7 @@ def bernstein_width(
     log_k: float,
     e: int | np.uint64,
 ) -> float:
-    """The width of an arc by the Bernstein process, at slope k."""
+    """Return the width of an arc by the Bernstein process, at slope k."""
     if table is None:
         return 0.0
     y = course.per[e] / k
@@ -206,7 +206,7 @@ def learned_width(
     log_k: float,
     e: int | np.uint64,
 ) -> float:
-    """The width of an arc whose noise is learned, at slope k."""
+    """Return the width of an arc whose noise is learned, at slope k."""
     if learned is None:
         return 0.0
     if course is None:
@@ -218,7 +218,7 @@ def learned_width(
 
 
 def learned_values(learned: Learned, course: Course, kind: int, side: int, j: int, k: FloatArray, e: int) -> FloatArray:
-    """The widths of arc e for an array of slopes: what the kernel computes, in NumPy."""
+    """Return the widths of arc e for an array of slopes: what the kernel computes, in NumPy."""
     if kind == BERNSTEIN:
         assert learned.bernstein is not None
         row, beyond = int(course.row[side, j, e]), float(course.beyond[side, j, e])

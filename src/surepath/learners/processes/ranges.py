@@ -29,7 +29,7 @@ class Ranges(NamedTuple):
 
 
 def has_range(mdp: MDP) -> BoolArray:
-    """Which arcs to learn declare a range that is finite and wider than one value."""
+    """Return which arcs to learn declare a range that is finite and wider than one value."""
     if mdp.reward_range is None:
         return np.zeros(mdp.n_arcs, dtype=np.bool_)
     low, high = mdp.reward_range
@@ -37,14 +37,14 @@ def has_range(mdp: MDP) -> BoolArray:
 
 
 def learned_arcs(mdp: MDP) -> BoolArray:
-    """Which arcs' noise can be learned: those with a range and no sigma, or those with a range if there are none."""
+    """Return whose noise can be learned: arcs with a range and no sigma, or all with a range if there are none."""
     ranged = has_range(mdp)
     bare = ranged if mdp.sigma is None else ranged & np.isnan(mdp.sigma)
     return bare if bare.any() else ranged
 
 
 def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
-    """The setting `noise` as given, or by default: betting where a range and no sigma is declared.
+    """Return the setting `noise` as given, or by default: betting where a range and no sigma is declared.
 
     Args:
         mdp: The problem.
@@ -66,7 +66,7 @@ def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
 
 
 def choose_widths(mdp: MDP, given: str | None, usual: str, declared: bool) -> str:
-    """The setting `widths` of a learner with intervals: as given, or what suits the problem.
+    """Return the setting `widths` of a learner with intervals: as given, or what suits the problem.
 
     Args:
         mdp: The problem.
@@ -86,7 +86,7 @@ def choose_widths(mdp: MDP, given: str | None, usual: str, declared: bool) -> st
 
 
 def ranges_of(mdp: MDP, noise: str) -> Ranges:
-    """The ranges that a learner with this noise uses."""
+    """Return the ranges that a learner with this noise uses."""
     learns = np.zeros(mdp.n_arcs, dtype=np.bool_) if noise == "sigma" else learned_arcs(mdp)
     low, span = np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)
     if mdp.gain_range is not None:

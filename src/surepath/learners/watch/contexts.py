@@ -40,7 +40,7 @@ class Contexts:
         self._upto = np.searchsorted(self.later, np.arange(mdp.horizon + 1)).tolist()
 
     def choices(self, path: IntArray) -> tuple[IntArray, IntArray]:
-        """The (context, stage) pairs that the first stages of a path make, two int [P']."""
+        """Return the (context, stage) pairs that the first stages of a path make, two int [P']."""
         pairs = slice(self._upto[len(path)])
         earlier, later = self.earlier[pairs], self.later[pairs]
         arc = path[earlier]
@@ -49,14 +49,14 @@ class Contexts:
 
     @staticmethod
     def epoch(trial: int) -> int:
-        """The context of the trial's time, for trials 1, 2, ..."""
+        """Return the context of the trial's time, for trials 1, 2, ..."""
         return -trial.bit_length()
 
     def earlier_stage(self, context: IntArray) -> IntArray:
-        """The stage where a context was chosen, ANY for a stretch of time."""
+        """Return the stage where a context was chosen, ANY for a stretch of time."""
         further = (context - self.n_arcs) // self._actions
         return np.where(context < 0, ANY, np.where(context < self.n_arcs, self.stage(context), further))
 
     def stage(self, arc: IntArray) -> IntArray:
-        """The stage of each arc."""
+        """Return the stage of each arc."""
         return np.searchsorted(self.stage_arc, arc, side="right") - 1

@@ -21,13 +21,13 @@ MARGINS = np.array([1 / 4, 1.0])
 
 
 def noise_price(n: FloatArray) -> FloatArray:
-    """What n rewards cost in advance: -n/2 log(1 - tilt), float [G, K]."""
+    """Return what n rewards cost in advance: -n/2 log(1 - tilt), float [G, K]."""
     price: FloatArray = -0.5 * np.multiply.outer(n, np.log1p(-TILTS))
     return price
 
 
 def shift_price(n: FloatArray) -> FloatArray:
-    """What a context with n rewards costs in advance: 1/2 log(1 + shift n), float [C, K]."""
+    """Return what a context with n rewards costs in advance: 1/2 log(1 + shift n), float [C, K]."""
     price: FloatArray = 0.5 * np.log1p(np.multiply.outer(n, SHIFTS))
     return price
 
@@ -92,7 +92,7 @@ def shared_shifts(count: FloatArray, total: FloatArray, variance: float) -> tupl
 
 
 def shared_price(gram: FloatArray, prior: FloatArray) -> FloatArray:
-    """What arcs and contexts with these counts cost in advance: 1/2 log|V|, float [K]."""
+    """Return what arcs and contexts with these counts cost in advance: 1/2 log|V|, float [K]."""
     price: FloatArray = 0.5 * np.linalg.slogdet(np.eye(len(gram)) + prior[:, :, None] * gram)[1]
     return price
 

@@ -38,7 +38,7 @@ class Finding:
 
 
 def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, p_value: float) -> Finding:
-    """A finding with its sentence; `earlier` names the choice that a step's score depends on."""
+    """Return a finding with its sentence; `earlier` names the choice that a step's score depends on."""
     if kind == "exact":
         text = f"rewards declared exact differ by about {seen:.2g} {where}"
     elif kind == "noise":
@@ -52,7 +52,7 @@ def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, 
 
 
 def odds(p_value: float) -> str:
-    """A p-value as people read it: "p < 1e-6", rounded up to a step of a thousand."""
+    """Return a p-value as people read it: "p < 1e-6", rounded up to a step of a thousand."""
     for power in (12, 9, 6, 3):
         if p_value < 10.0**-power:
             return f"p < 1e-{power}"
@@ -60,7 +60,7 @@ def odds(p_value: float) -> str:
 
 
 def headline(findings: Sequence[Finding]) -> str | None:
-    """The strongest finding in one sentence, or None when there is nothing to say.
+    """Return the strongest finding in one sentence, or None when there is nothing to say.
 
     Example:
         >>> found = finding("noise", "at stage 2", "", 0.1, 0.31, 3e-8)

@@ -103,7 +103,7 @@ class Watch:
                 cells[key] = [1.0, value]
 
     def findings(self) -> list[Finding]:
-        """What the rewards so far contradict, strongest first and the first MOST_FINDINGS; often nothing at all."""
+        """List what the rewards so far contradict, strongest first, MOST_FINDINGS at most; often nothing."""
         told = [
             (float(log_p), int(stage), int(arc), int(earlier), rows.kind, float(declared), float(seen))
             for rows in self._judged()
@@ -112,7 +112,7 @@ class Watch:
         return [self._finding(*row) for row in sorted(told)[:MOST_FINDINGS]]
 
     def p_value(self) -> float:
-        """The least p-value of all places and kinds now, at most 1; it has the union over them and over time in it."""
+        """Return the least p-value of all places and kinds, at most 1, with the union over them and time in it."""
         return float(np.exp(min(0.0, *(rows.log_p.min(initial=0.0) for rows in self._judged()))))
 
     def _judged(self) -> Iterator[Judged]:
@@ -126,7 +126,7 @@ class Watch:
         yield from judge(self._contexts, noise, self._cells(self._choices), self._cells(self._epochs))
 
     def _seen(self) -> IntArray:
-        """The arcs played, without known ones."""
+        """Return the arcs played, without known ones."""
         return np.flatnonzero((self._visits > 0) & ~self.mdp.is_known)
 
     def _cells(self, table: dict[int, list[float]]) -> Cells:
@@ -151,7 +151,7 @@ class Watch:
     # Saved and loaded ------------------------------------------------------------------------------------------
 
     def evidence(self) -> dict[str, np.ndarray]:
-        """All that has been counted, as plain arrays; `load` on a new Watch goes on bit for bit."""
+        """Return all that has been counted, as plain arrays; `load` on a new Watch goes on bit for bit."""
         seen = self._seen()
         columns = (seen, *(array[seen] for array in (self._visits, self._origin, self._mean, self._spread)))
         saved: dict[str, np.ndarray] = {"trials": np.array(self.trials), **dict(zip(ARC_COLUMNS, columns))}

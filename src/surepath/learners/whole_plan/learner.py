@@ -132,7 +132,7 @@ class WholePlan(Learner):
         return plans
 
     def _learned(self, learns: bool) -> dict[str, FloatArray]:
-        """The fields of Plans about learned noise."""
+        """Return the fields of Plans about learned noise."""
         count, ranges = len(self._arcs) if learns else 0, ranges_of(self.mdp, "bernstein" if learns else "sigma")
         width = np.where(ranges.learns, ranges.span, 0.0)
         unbounded = np.where(ranges.learns | self.mdp.is_known, width, np.inf)
@@ -165,7 +165,7 @@ class WholePlan(Learner):
         return int(self._plans.active.sum())
 
     def _recommend(self) -> IntArray:
-        """The active plan of largest lower bound, int [H]."""
+        """Return the active plan of largest lower bound, int [H]."""
         return cast(IntArray, self._arcs[int(self._play(tasks.ADVISE))].copy())
 
     def _gap(self) -> float:
@@ -178,7 +178,7 @@ class WholePlan(Learner):
         return cast(IntArray, self._arcs[int(self._play(tasks.ASK))])
 
     def _choose_beside(self, index: int) -> IntArray:
-        """The active plan with the fewest plays, those under way included; ties: lowest plan."""
+        """Return the active plan with the fewest plays, those under way included; ties: lowest plan."""
         plays = self._plans.visits.copy()
         for path in self._under_way:
             plays[self._rank(path)] += 1
@@ -228,7 +228,7 @@ class WholePlan(Learner):
         self._stop(int(self._play(tasks.TEST)))
 
     def _evidence(self) -> dict[str, Any]:
-        """What was seen of arcs and of plans, which plans are left, and where the round stands."""
+        """Return what was seen of arcs and of plans, which plans are left, and where the round stands."""
         plans = {name: getattr(self._plans, field).copy() for name, field in self._saved.items()}
         waiting = [
             (rank, h, gain)
@@ -252,7 +252,7 @@ class WholePlan(Learner):
         self._connect()
 
     def _rank(self, path: IntArray) -> int:
-        """The number of a plan in the list."""
+        """Return the number of a plan in the list."""
         rank = 0
         for arc in path.tolist():
             low = int(self.mdp.first[self.mdp.source[arc]])
@@ -275,7 +275,7 @@ class WholePlan(Learner):
 
 
 def _paths_after(mdp: MDP) -> IntArray:
-    """Number of ways from each node to the sink, int [n_nodes + 1]."""
+    """Count the ways from each node to the sink, int [n_nodes + 1]."""
     count = np.zeros(mdp.n_nodes + 1, dtype=np.int64)
     count[-1] = 1
     for node in range(mdp.n_nodes - 1, -1, -1):
@@ -284,7 +284,7 @@ def _paths_after(mdp: MDP) -> IntArray:
 
 
 def _list_plans(mdp: MDP) -> IntArray:
-    """Every plan, int [P, H], in lexicographic order of arcs."""
+    """Return every plan, int [P, H], in lexicographic order of arcs."""
     paths, node = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
     for _ in range(mdp.horizon):
         low = mdp.first[node]

@@ -201,7 +201,7 @@ def absorb(plans: Plans, p: int) -> bool:
 
 @inner_kernel
 def verdict(plans: Plans, epsilon: float) -> int:
-    """Whether to stop after a round; also when all that is left is known, and rounding is all that is left to learn."""
+    """Tell whether to stop after a round; also when all that is left to learn is rounding."""
     if plans.bound[at.SPAN] <= epsilon:
         return GAP
     if plans.tally[at.N_ACTIVE] == 1:

@@ -18,7 +18,7 @@ SUPPORT_TICKETS = Family("support_tickets")
 
 @register(CHAIN)
 def chain(steps: int = 8, options: int = 4, seed: int = 0, sigma: float = 0.1) -> Instance:
-    """A pipeline of `steps` with `options` each; the state is the option before; means uniform on [0, 1].
+    """Build a pipeline of `steps` with `options` each; the state is the option before; means uniform on [0, 1].
 
     Example:
         >>> chain(8, 4).mdp.n_arcs, chain(8, 4).mdp.n_paths
@@ -36,7 +36,7 @@ def chain(steps: int = 8, options: int = 4, seed: int = 0, sigma: float = 0.1) -
 
 @register(SUPPORT_TICKETS)
 def support_tickets() -> Instance:
-    """The embedded example: an LLM workflow that answers support tickets, 8 steps with 4 options each.
+    """Build the embedded example: an LLM workflow that answers support tickets, 8 steps with 4 options each.
 
     Scores are simulated from a table in the package (sigma 0.1); no model was run. Choosing the best option of each
     step in turn ends 0.375 below the best plan.

@@ -14,7 +14,7 @@ DECOYS = Family("decoys", {"bad": "b", "options": "k"})
 
 @register(DECOYS)
 def decoys(bad: int = 3, options: int = 3, gap: float = 0.5, tiny: float = 0.01, sigma: float = 1.0) -> Instance:
-    """One good state and `bad` bad ones, whose options differ by `tiny` only.
+    """Build one good state and `bad` bad ones, whose options differ by `tiny` only.
 
     The first step into the good state earns `gap`, into a bad one nothing. Then option 0 earns 1 everywhere, and each
     further option `gap` less in the good state, `tiny` less in a bad one. Every arc off the best path has a return gap

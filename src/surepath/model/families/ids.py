@@ -36,7 +36,7 @@ class Family:
     build: Callable[..., Instance] | None = None
 
     def id(self, **parameters: Any) -> str:
-        """The id of the instance with these parameters; every parameter of the builder must be given."""
+        """Build the id of the instance with these parameters; every parameter of the builder must be given."""
         parts = [f"{self.name}-v{self.version}"]
         if self.shape:
             parts.append("".join(f"{letter}{parameters[key]}" for key, letter in self.shape.items()))
@@ -54,7 +54,7 @@ class Family:
         return {key: parameter.default for key, parameter in inspect.signature(self.build).parameters.items()}
 
     def parse(self, rest: str, id: str) -> dict[str, Any]:
-        """The parameters that the part of an id after the version spells out."""
+        """Build the parameters that the part of an id after the version spells out."""
         parts = rest.split("/") if rest else []
         found: dict[str, Any] = {}
         if self.shape:
@@ -140,7 +140,7 @@ def check_size(arcs: int) -> None:
 
 
 def check_noise(sigma: Any) -> float:
-    """A sigma of 0 or more."""
+    """Build a sigma of 0 or more."""
     number = real("sigma", sigma, error=ProblemError)
     if number < 0:
         raise ProblemError(f"sigma must be 0 or more, not {number:g}")
@@ -148,5 +148,5 @@ def check_noise(sigma: Any) -> float:
 
 
 def check_seed(seed: Any) -> int:
-    """A whole number from 0."""
+    """Build a whole number from 0."""
     return seed_number(seed, error=ProblemError)

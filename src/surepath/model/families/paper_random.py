@@ -25,7 +25,7 @@ def paper_random(
     sigma: float = 1.0,
     max_tries: int = 10_000,
 ) -> Instance:
-    """The paper's random instances: uniform next states, means uniform on [0, 1], Gaussian noise.
+    """Build the paper's random instances: uniform next states, means uniform on [0, 1], Gaussian noise.
 
     Drawn again until the least positive value gap over ALL states and stages, unreachable ones included, exceeds
     `min_gap`, at most `max_tries` times.

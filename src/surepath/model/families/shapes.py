@@ -19,7 +19,7 @@ LAYERED = Family("layered", {"states": "s", "actions": "a", "horizon": "h"})
 
 @register(BANDIT)
 def bandit(arms: int = 10, seed: int = 0, sigma: float = 1.0) -> Instance:
-    """One stage, one state: a multi-armed bandit with means uniform on [0, 1].
+    """Build one stage, one state: a multi-armed bandit with means uniform on [0, 1].
 
     Example:
         >>> bandit(5).mdp.horizon
@@ -35,7 +35,7 @@ def bandit(arms: int = 10, seed: int = 0, sigma: float = 1.0) -> Instance:
 
 @register(TREE)
 def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) -> Instance:
-    """A full tree: every state has one way in, so no two plans meet again; means uniform on [0, 1].
+    """Build a full tree: every state has one way in, so no two plans meet again; means uniform on [0, 1].
 
     Example:
         >>> tree(2, 3).mdp.n_paths
@@ -95,7 +95,7 @@ def grid(rows: int = 4, columns: int = 4, seed: int = 0, sigma: float = 0.1) -> 
 
 @register(LAYERED)
 def layered(states: int = 100, actions: int = 4, horizon: int = 50, seed: int = 0, sigma: float = 1.0) -> Instance:
-    """A large random graph for scale: next states and means uniform, nothing rejected.
+    """Build a large random graph for scale: next states and means uniform, nothing rejected.
 
     Example:
         >>> layered(10, 2, 5).mdp.horizon

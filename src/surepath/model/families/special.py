@@ -19,7 +19,7 @@ TWIN_OPTIMAL = Family("twin_optimal", {"horizon": "h"})
 
 @register(MINIMAX_HARD)
 def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: float = 1.0) -> Instance:
-    """The appendix's worst case: wait in the start, enter a binary tree, stay in a leaf; all means are zero.
+    """Build the appendix's worst case: wait in the start, enter a binary tree, stay in a leaf; all means are zero.
 
     State 0 is the start: action 0 enters the root, action 1 waits, until stage floor(H / 3) - 1 counted from 1.
     States 1 .. S - 1 are the tree, level by level: 0 goes left, 1 right. In a leaf all actions stay.
@@ -62,7 +62,7 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
 
 @register(MINIMAX_TREE)
 def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: float = 1.0) -> Instance:
-    """The worst case whose proof holds: enter a binary tree at stage 1, stay in a leaf; all means are zero.
+    """Build the worst case whose proof holds: enter a binary tree at stage 1, stay in a leaf; all means are zero.
 
     State 0 is the start, with one action into the root; states 1 .. S - 1 are the tree, level by level: 0 goes left, 1
     right. In a leaf, reached after log2 S stages, all actions stay. See `theory.worst_case_lower_bound`.
@@ -101,7 +101,7 @@ def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
 
 @register(COVER_GAP)
 def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
-    """The appendix's example against dropping arcs: covering all arcs but one shortcut.
+    """Build the appendix's example against dropping arcs: covering all arcs but one shortcut.
 
     The start has m ways into a first hub and one into a side road that ends in a second hub with m exits. The first
     hub has one exit of its own, and the shortcut to the second hub. With the shortcut m + 1 paths cover all other

@@ -28,7 +28,7 @@ class _Numbering:
     """Labels to numbers: as listed, as they are when all are plain whole numbers, or in the order they are met."""
 
     def __init__(self, what: str, given: Sequence[str] | None, used: Iterable[tuple[str, bool]]) -> None:
-        """`used` holds (name, whether it is ours): names of waiting nodes need not be listed."""
+        """Take names in use, (name, whether it is ours): names of waiting nodes need not be listed."""
         names = dict(used)
         self.open = False
         self.labels: tuple[str, ...] | None = None
@@ -53,7 +53,7 @@ class _Numbering:
         return self.ids.setdefault(name, len(self.ids)) if self.open else self.ids[name]
 
     def order(self, name: str) -> int:
-        """Where a name sorts: by number, those not met yet last."""
+        """Return where a name sorts: by number, those not met yet last."""
         return self.ids.get(name, 1 << 62)
 
     def finish(self) -> tuple[str, ...] | None:
@@ -76,7 +76,7 @@ def assemble(
     step_names: Sequence[str] | None,
     cost_weight: float = 0.0,
 ) -> EdgeTable:
-    """Number nodes and arcs stage by stage and fill the arrays."""
+    """Give numbers to nodes and arcs stage by stage, and fill the arrays."""
     horizon = 1 + max(step.stage for step in steps)
     state_ids = _Numbering("state", states, ((step.state, step.row < 0) for step in steps))
     action_ids = _Numbering("action", actions, ((step.action, step.row < 0) for step in steps))
@@ -136,7 +136,7 @@ def assemble(
 
 
 def _column(values: list[float]) -> FloatArray | None:
-    """The values as an array, or None when there are none."""
+    """Return the values as an array, or None when there are none."""
     array = np.array(values, dtype=np.float64)
     return None if np.isnan(array).all() else array
 

@@ -40,7 +40,7 @@ def read_csv(path: Path, max_bytes: int = MAX_BYTES) -> CsvTable:
 
 
 def parse_csv(text: str, name: str) -> CsvTable:
-    """The rows of a CSV text; `name` stands for the file in messages."""
+    """Return the rows of a CSV text; `name` stands for the file in messages."""
     header: list[str] | None = None
     rows: list[dict[str, str]] = []
     lines: list[int] = []
@@ -129,7 +129,7 @@ def _header(cells: list[str], name: str, number: int) -> list[str]:
 
 
 def csv_text(rows: list[dict[str, object]], mdp: MDP) -> str:
-    """The edge table as CSV text, with only the columns that some row uses."""
+    """Return the edge table as CSV text, with only the columns that some row uses."""
     used = [column for column in COLUMNS if column in COLUMNS[:4] or any(column in row for row in rows)]
     out = io.StringIO()
     if mdp.direction != "maximize":

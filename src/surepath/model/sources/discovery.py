@@ -87,7 +87,7 @@ class Discovery:
         return state
 
     def act(self) -> Any:
-        """The action to take now: towards the most untried arcs, the first listed among equals."""
+        """Return the action to take now: towards the most untried arcs, the first listed among equals."""
         walk = self._open()
         stage = len(walk)
         arcs = self._stages[stage][self._state]
@@ -134,7 +134,7 @@ class Discovery:
         return self._table(sigma, direction).mdp
 
     def data(self, mdp: MDP) -> list[Episode]:
-        """Every finished episode as a path of the MDP that `mdp()` gave, with its rewards."""
+        """Return every finished episode as a path of the MDP that `mdp()` gave, with its rewards."""
         names = self._names()
         found = []
         for walk in self._told:

@@ -115,7 +115,7 @@ def _refuse_twins(edges: Sequence[Edge]) -> None:
 
 
 def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[Step], str]:
-    """Steps of a table that has stages; a plan that ends early waits until the last stage."""
+    """Read the steps of a table that has stages; a plan that ends early waits until the last stage."""
     stages = {cast(int, edge.stage) for edge in edges}
     last = max(stages)
     horizon = max(last + 1, horizon or 0)

@@ -97,7 +97,7 @@ def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
 
 
 def table_rows(mdp: MDP, instance: Instance | None, *, shared: Sequence[str]) -> list[dict[str, object]]:
-    """One row per arc, in arc order, without the numbers that stand at the top of the file.
+    """Return one row per arc, in arc order, without the numbers that stand at the top of the file.
 
     What stands at the top is for arcs to learn only: an arc with a known reward has its own range or none.
     """
@@ -164,13 +164,13 @@ def _law_fields(instance: Instance) -> dict[str, Any]:
 
 
 def check_csv_names(mdp: MDP) -> None:
-    """A CSV has no place for the names of steps."""
+    """Refuse the names of steps: a CSV has no place for them."""
     if mdp.step_labels is not None:
         raise ProblemError("an edge-table CSV has no place for the names of steps; save as .json instead")
 
 
 def check_csv_law(instance: Instance) -> None:
-    """A CSV names no law: refuse one that its reader would take for another."""
+    """Refuse a law that a reader of the CSV, which names none, would take for another."""
     learned = ~instance.mdp.is_known
     kinds = set(np.unique(instance.law.kind[learned]).tolist())
     if kinds <= {GAUSSIAN}:
@@ -184,7 +184,7 @@ def check_csv_law(instance: Instance) -> None:
 
 
 def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: float | None, who: str) -> Law:
-    """The reward law of a file that gives means: as it says, else beta inside ranges, else Gaussian.
+    """Return the reward law of a file that gives means: as it says, else beta inside ranges, else Gaussian.
 
     A Gaussian law needs a sigma; `who` names the file where there is none.
     """

@@ -97,7 +97,7 @@ def from_gymnasium(
 
 
 def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | None = None) -> FloatArray:
-    """The rewards of one episode along a path of an MDP made by `from_gymnasium`, float [H]; 0 after the end.
+    """Return the rewards of one episode along a path of an MDP made by `from_gymnasium`, float [H]; 0 after the end.
 
     Every step is compared with the graph: the state, and whether the episode has ended. What happens after the last
     stage is not the graph's.
@@ -147,7 +147,7 @@ class _Walker:
         self.count = 0
 
     def walk(self, trail: tuple[tuple[str, int], ...]) -> _Place:
-        """Where the trail's actions lead; its observations must come back."""
+        """Return where the trail's actions lead; its observations must come back."""
         observation, info = self.env.reset(seed=self.seed)
         self.count += 1
         _stir(self.env, self.count)
@@ -207,7 +207,7 @@ def _stir(env: Any, seed: int | None) -> None:
 
 
 def _attribute(env: Any, name: str) -> Any:
-    """An attribute of the environment or of one it wraps."""
+    """Return an attribute of the environment or of one it wraps."""
     try:
         return env.get_wrapper_attr(name)
     except AttributeError:

@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 
 def layer(edges: Sequence[Edge], source: str | None, target: str | None) -> tuple[list[Step], str]:
-    """The steps of a layered graph equal to the DAG, and its source.
+    """Return the steps of a layered graph equal to the DAG, and its source.
 
     Args:
         edges: Rows without stages.
@@ -55,7 +55,7 @@ def layer(edges: Sequence[Edge], source: str | None, target: str | None) -> tupl
 
 
 def waiting_name(destination: str | None, taken: Iterable[str]) -> str:
-    """The label of a waiting state, never one the user has."""
+    """Return the label of a waiting state, never one the user has."""
     name = END if destination is None else f"(to {destination})"
     names = taken if isinstance(taken, (set, frozenset, dict)) else set(taken)
     while name in names:

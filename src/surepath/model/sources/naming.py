@@ -20,7 +20,7 @@ _MARKS = frozenset("'\"()[]{}<>\\")
 
 
 def state_name(value: Any) -> str:
-    """The name of a value; two values that differ, in type or content, never share one.
+    """Return the name of a value; two values that differ, in type or content, never share one.
 
     Integers of Python and NumPy are alike, and so are their floats.
 
@@ -35,7 +35,7 @@ def state_name(value: Any) -> str:
 
 
 def _bare(text: str) -> bool:
-    """Whether the text cannot be taken for a number, a constant, or anything that is written with brackets."""
+    """Tell whether the text cannot be taken for a number, a constant, or anything that is written with brackets."""
     if not text or not text.isprintable() or "..." in text or text in ("True", "False", "None"):
         return False
     if not _MARKS.isdisjoint(text):

@@ -86,7 +86,7 @@ class ProblemModel(BaseModel):
 
 
 def problem_schema() -> dict[str, Any]:
-    """The JSON schema of a problem file.
+    """Return the JSON schema of a problem file.
 
     Example:
         >>> problem_schema()["title"]

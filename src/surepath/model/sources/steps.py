@@ -177,7 +177,7 @@ def _scored(named: Mapping[str, Any], scores: Any) -> set[str]:
 
 
 def _needs(names: list[str], depends: Any) -> list[set[int]]:
-    """The earlier steps on which each step's score depends."""
+    """Return the earlier steps on which each step's score depends."""
     if not isinstance(depends, Mapping):
         kind = one_of("depends", depends, ("previous", "none"))
         return [{i - 1} if i and kind == "previous" else set() for i in range(len(names))]
@@ -241,7 +241,7 @@ def _states(rows: list[Step]) -> tuple[tuple[str, ...], dict[tuple[int, ...], in
 
 
 def _plain(name: str) -> str:
-    """A name that cannot run into its neighbours in a label."""
+    """Return a name that cannot run into its neighbours in a label."""
     return name if not set(name) & set("=,'\"") else repr(name)
 
 

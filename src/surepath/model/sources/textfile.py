@@ -17,7 +17,7 @@ PARTIAL = ".partial"  # how the name of a file ends that is not yet whole
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a plain UTF-8 file of bounded size."""
+    """Return the text of a plain UTF-8 file of bounded size."""
     data = read_bytes(path, max_bytes)
     try:
         return data.decode("utf-8-sig")
@@ -26,7 +26,7 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_BYTES, kind: str = "problem files") -> bytes:
-    """The content of a plain file of bounded size."""
+    """Return the content of a plain file of bounded size."""
     try:
         info = path.stat()
         if not stat.S_ISREG(info.st_mode):
@@ -100,7 +100,7 @@ def _mode(path: Path) -> int:
 
 
 def _umask() -> int:
-    """The process's file mode mask; it can only be read by setting it."""
+    """Return the process's file mode mask; it can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

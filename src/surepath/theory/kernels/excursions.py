@@ -115,7 +115,7 @@ def candidates(graph: Graph, ask: Question, pick: IntArray, came: IntArray, path
 
 @kernel
 def bound_from(ask: Question, to_go: FloatArray, node: int, a: float, b: float) -> float:
-    """A lower bound on A^2 / B of every excursion that comes to a node with sums a and b."""
+    """Return a lower bound on A^2 / B of every excursion that comes to a node with sums a and b."""
     best = 0.0
     for g in range(len(ask.k)):
         x = 2.0 * ask.k[g] * a - ask.k[g] * ask.k[g] * b + to_go[g, node]

@@ -23,7 +23,7 @@ _mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.e
 
 @inner_kernel
 def ends_period(state: State) -> bool:
-    """Whether the path about to be taken in brings the last active arc to k visits."""
+    """Tell whether the path about to be taken in brings the last active arc to k visits."""
     low = state.tally[at.LOW]
     for h in range(state.tally[at.PLAYED]):
         e = state.path[at.PATH, h]
@@ -35,7 +35,7 @@ def ends_period(state: State) -> bool:
 
 @hot_kernel
 def is_due(rules: Rules, state: State) -> bool:
-    """Whether eliminations follow this episode, which is counted but not taken in yet."""
+    """Tell whether eliminations follow this episode, which is counted but not taken in yet."""
     tally = state.tally
     t = tally[at.EPISODES]
     if rules.schedule == EVERY_EPISODE:

@@ -37,13 +37,13 @@ def note(state: State, h: int, e: np.uint64, top: float, lower: float) -> None:
 
 @folded_kernel
 def is_idle(real: FloatArray, slack: float) -> bool:
-    """Whether judging by the rule with this slack would remove nothing."""
+    """Tell whether judging by the rule with this slack would remove nothing."""
     return bool(real[at.USED] + real[at.GUARD] < slack)
 
 
 @inner_kernel
 def is_clear(stage: FloatArray, real: FloatArray) -> bool:
-    """Whether judging by the value rule would remove nothing.
+    """Tell whether judging by the value rule would remove nothing.
 
     When all stages together use the slack up it is computed stage by stage; VALUE_SLACK is then what is left for all
     stages to come to.
