@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from surepath._numbers import rounded_up
+from surepath.learners.watch.findings import contradiction
 from surepath.study.states import WORST
 
-FORMAT = 1
+FORMAT = 2  # 1 wrote gaps with all their digits, and said nothing of warnings in the statement
+DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
 
 ADVICE = {
     "exact": "declare the noise of these options and begin a new study",
@@ -32,6 +35,7 @@ def statement(content: Mapping[str, Any]) -> str:
     if content["certified_gap"] is None:
         return f"Nothing is proven yet after {trials} trials."
     gap, sure = float(content["certified_gap"]), number(content["delta"])
+    size = number(gap) if content["format"] == 1 else rounded_up(gap, DIGITS)
     plan = ", ".join(f"{step}={option}" for step, option in content["plan"].items())
     among = (
         " among those that avoid what was excluded" if any(a["kind"] == "exclude" for a in content["actions"]) else ""
@@ -39,9 +43,15 @@ def statement(content: Mapping[str, Any]) -> str:
     if gap == 0:
         claim = f"is the best plan{among} or as good as it"
     elif content["problem"].get("direction") == "minimize":
-        claim = f"costs on average at most {number(gap)} more than the best plan{among}"
+        claim = f"costs on average at most {size} more than the best plan{among}"
     else:
-        claim = f"scores on average at most {number(gap)} less than the best plan{among}"
+        claim = f"scores on average at most {size} less than the best plan{among}"
+    if content["format"] > 1 and content["warnings"]:
+        found = contradiction(str(content["warnings"][0]["message"]))
+        return (
+            f"In doubt after {trials} trials: by the arithmetic the plan {plan} {claim}, but the scores contradict what "
+            f"was declared: {found}."
+        )
     return (
         f"After {trials} trials: the plan {plan} {claim}; under the assumptions below this statement is wrong with "
         f"probability at most {sure}."

@@ -21,6 +21,7 @@ from surepath._types import IntArray
 from surepath.errors import StoppedError, StorageError, StudyError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.options import option_arcs
+from surepath.learners.proven import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
 from surepath.model.sources.files import parse_json_problem
@@ -460,8 +461,8 @@ class Study:
 
     @property
     def certified_gap(self) -> float:
-        """Proven bound, valid at all times at once, on how far best_plan is from the best."""
-        return float(self.learner.certified_gap())
+        """Proven bound, valid at all times at once, on how far best_plan is from the best; infinite if the ranges alone say as much."""
+        return proven_gap(self.learner)
 
     @property
     def epsilon(self) -> float:

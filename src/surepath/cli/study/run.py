@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from surepath._text import shown
 from surepath.cli._interrupt import INTERRUPTED, allow, last_act, last_words
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
@@ -61,6 +62,7 @@ def _report(found: Any, recorded: int, as_json: bool) -> None:
     now = found.status()
     facts = {
         "recorded": recorded,
+        "answer": now.answer,
         "done": now.done,
         "best_plan": now.best_plan,
         "certified_gap": now.certified_gap,
@@ -76,9 +78,16 @@ def _report(found: Any, recorded: int, as_json: bool) -> None:
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
     else:
-        sure = f"proven within {now.certified_gap:.3g} of the best, wrong with probability {now.delta:g} at most"
+        from surepath._numbers import rounded_up
+
+        word = "by the arithmetic" if now.findings else "proven"
+        sure = (
+            f"{word} within {rounded_up(now.certified_gap)} of the best, wrong with probability {now.delta:g} at most"
+        )
         typer.echo(sure if now.done else f"{sure}; wanted: {now.epsilon:g}")
     if forecast is not None:
         typer.echo(f"{forecast}")
-    for finding in now.findings:
+    if now.doubt is not None:
+        typer.echo(shown(now.doubt))
+    for finding in now.findings[1:]:
         note(f"finding: {finding}")

@@ -45,7 +45,7 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
                 more = {} if guess is None else {"forecast": guess.to_dict()}
                 print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
             else:
-                lines = [text(now, brief=watch and not now.done)]
+                lines = [text(now, brief=watch and not now.done, forecast=forecast)]
                 lines += [found.explain()] if explain else []
                 lines += [f"forecast: {guess}"] if guess is not None else []
                 typer.echo("\n".join(lines))
@@ -54,28 +54,29 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
         time.sleep(every)
 
 
-def text(now: Any, *, brief: bool = False) -> str:
-    """Put a status into words; brief gives one line."""
+def text(now: Any, *, brief: bool = False, forecast: bool = False) -> str:
+    """Put a status into words; brief gives one line, and where a forecast follows, no rough guess is made."""
     from surepath.study.lease import in_words
-    from surepath.study.progress import gap_in_words
+    from surepath.study.progress import at_most, gap_in_words
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
-    left = "" if now.rough_trials_left is None or now.done else f", up to about {now.rough_trials_left:,} more"
+    left = "" if now.rough_trials_left is None or now.done or forecast else f", {at_most(now.rough_trials_left)}"
     if brief:
-        return f"trials: {counts}; {gap}{left}"
+        return f"trials: {counts}; {gap}{left}{'; in doubt' if now.findings else ''}"
     proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}",
         f"best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}",
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
-        f"{': done' if now.done else left}",
+        f"{': done' if now.done and not now.findings else left}",
     ]
+    lines += [shown(now.doubt)] if now.findings else []
     for trial in now.running[:MOST_SHOWN]:
         left = in_words(max(trial.lease_until - now.now, 0.0))
         lines.append(f"running: trial {trial.number} by {shown(trial.worker)}, lease {left}")
     if len(now.running) > MOST_SHOWN:
         lines.append(f"running: {len(now.running) - MOST_SHOWN:,} more")
-    lines += [f"finding: {shown(one)}" for one in now.findings]
+    lines += [f"finding: {shown(one)}" for one in now.findings[1:]]
     return "\n".join(lines)
