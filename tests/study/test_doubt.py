@@ -1,4 +1,4 @@
-"""One answer where the scores contradict what was declared: in doubt, in the file, the command, the status and the page."""
+"""One answer where the scores contradict what was declared: in doubt, wherever it is given."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def verify(
     log: Annotated[Path | None, typer.Option(help="An exported log (.csv, .jsonl) in place of the storage.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a certificate: compute its bound again, and its sums from the log. Exit code 0 for yes, 1 for anything else."""
+    """Check a certificate: compute its bound again, and its sums from the log. Exit code 0 for yes, else 1."""
     from surepath.study.certificate import read
     from surepath.study.verify import verify as check
 

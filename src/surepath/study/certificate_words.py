@@ -49,8 +49,8 @@ def statement(content: Mapping[str, Any]) -> str:
     if content["format"] > 1 and content["warnings"]:
         found = contradiction(str(content["warnings"][0]["message"]))
         return (
-            f"In doubt after {trials} trials: by the arithmetic the plan {plan} {claim}, but the scores contradict what "
-            f"was declared: {found}."
+            f"In doubt after {trials} trials: by the arithmetic the plan {plan} {claim}, but the scores contradict "
+            f"what was declared: {found}."
         )
     return (
         f"After {trials} trials: the plan {plan} {claim}; under the assumptions below this statement is wrong with "

@@ -461,7 +461,7 @@ class Study:
 
     @property
     def certified_gap(self) -> float:
-        """Proven bound, valid at all times at once, on how far best_plan is from the best; infinite if the ranges alone say as much."""
+        """Proven bound, valid at all times, on how far best_plan is from the best; infinite if ranges alone say it."""
         return proven_gap(self.learner)
 
     @property

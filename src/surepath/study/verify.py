@@ -31,8 +31,8 @@ class Verdict:
     """Whether a certificate holds.
 
     Attributes:
-        answer: "yes"; "no"; "open": nothing is wrong, but the file alone does not prove it; or "in doubt": the arithmetic
-            holds, but the scores contradict the noise, the independence or the steadiness that it assumes.
+        answer: "yes"; "no"; "open": nothing is wrong, but the file alone does not prove it; or "in doubt": the
+            arithmetic holds, but the scores contradict the noise, the independence or the steadiness that it assumes.
         differences: What is wrong, or missing for a yes.
         notes: What was checked, and what a yes rests on.
         certified_gap: The gap that the certificate states, or None.
