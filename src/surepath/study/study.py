@@ -94,7 +94,7 @@ class Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
 
         Args:
-            problem: An MDP, a problem file, or a dict with the fields of one.
+            problem: An MDP, a problem file, a dict with the fields of one, or the options of each step {step: options}.
             storage: "sqlite:///study.db" or a file name, "postgresql://...", or "memory".
             name: Unique in its storage; by default the problem's name, or "study".
             learner: A name, or {"name": ..., setting: value, ...}.
