@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -43,7 +44,7 @@ def test_an_example_runs(file: Path, tmp_path: Path, request: pytest.FixtureRequ
     given, expected = RUNS[file.name]
     address = request.getfixturevalue("postgres") if "{postgres}" in given else ""
     command = [sys.executable, str(file), *given.format(postgres=address).split()]
-    environment = {"PYTHONPATH": str(SOURCE), "HOME": str(Path.home())}
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     answer = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment, timeout=300
     )

@@ -21,6 +21,16 @@ def shown(text: object) -> str:
     return "".join(_escaped(c) if c in _TURNS or unicodedata.category(c) in _CONTROLS else c for c in words)
 
 
+def many(count: int, thing: str) -> str:
+    """A number of things in words.
+
+    Example:
+        >>> many(1, "trial"), many(2_000, "trial")
+        ('1 trial', '2,000 trials')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
 
 

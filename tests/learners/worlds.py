@@ -37,6 +37,34 @@ def with_known(mdp: MDP, known: np.ndarray) -> MDP:
     )
 
 
+def with_ranges(mdp: MDP, rng: np.random.Generator) -> MDP:
+    """The same graph with a range for each arc; in one case of two, some arcs declare a sigma and no range."""
+    n = mdp.n_arcs
+    low = rng.choice([-1.0, 0.0, 0.25], n)
+    high = low + rng.choice([0.5, 1.0, 2.0], n)
+    declared = (rng.random(n) < 0.4) & bool(rng.random() < 0.5)
+    if declared.all():
+        declared[0] = False
+    sigma = np.where(declared, 0.05, np.nan)
+    low, high = np.where(declared, -np.inf, low), np.where(declared, np.inf, high)
+    fields = {name: getattr(mdp, name) for name in ("first", "target", "stage_node", "node_state", "action", "known")}
+    return MDP(**fields, direction=mdp.direction, sigma=sigma if declared.any() else None, reward_range=(low, high))
+
+
+def ranged_table(rng: np.random.Generator, mdp: MDP, episodes: int) -> np.ndarray:
+    """Rewards [episodes, N] inside the ranges: calm or wild, tied or not, or turning over half-way."""
+    assert mdp.reward_range is not None
+    low, high = (np.where(np.isfinite(side), side, end) for side, end in zip(mdp.reward_range, (0.0, 1.0)))
+    means = rng.uniform(0.05, 0.95, mdp.n_arcs) if rng.random() < 0.7 else rng.choice([0.1, 0.9], mdp.n_arcs)
+    if rng.random() < 0.2:
+        return np.asarray(low + (high - low) * (rng.random((episodes, mdp.n_arcs)) < means))
+    strength = rng.choice([5.0, 500.0])
+    table = rng.beta(strength * means, strength * (1 - means), (episodes, mdp.n_arcs))
+    if rng.random() < 0.3:
+        table[episodes // 3 :] = 1 - table[episodes // 3 :]
+    return np.asarray(low + (high - low) * table)
+
+
 def reward_table(rng: np.random.Generator, mdp: MDP, episodes: int) -> np.ndarray:
     """Rewards [episodes, N]: near their means, tied, or turning over half-way so that widths do not hold."""
     means = rng.random(mdp.n_arcs) if rng.random() < 0.6 else rng.integers(0, 3, mdp.n_arcs) / 2

@@ -29,6 +29,25 @@ def z_star(y: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.asarray(y * s - log_z(s, w)[0])
 
 
+def log_process(s: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """log M(S, V) of the intervals: 40 % of c = 1/2, 40 % of c = 4 and 20 % of c = 64."""
+    parts = []
+    for c, share in ((0.5, 0.4), (4.0, 0.4), (64.0, 0.2)):
+        start = log_z(np.zeros(1), np.array([c]))[0][0]
+        parts.append(np.log(share) + log_z(s, v + c)[0] - start)
+    return np.asarray(np.logaddexp.reduce(parts, axis=0))
+
+
+def largest_sum(budget: float, v: np.ndarray) -> np.ndarray:
+    """The S at which log M(S, V) is the budget, by bisection."""
+    low, high = np.zeros_like(v), 10 * budget + 10 * np.sqrt(2 * (v + 64) * budget)
+    for _ in range(60):
+        middle = (low + high) / 2
+        inside = log_process(middle, v) <= budget
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return np.asarray((low + high) / 2)
+
+
 def squares(rewards: np.ndarray) -> float:
     """V: the sum of (x - m)^2 with m = (1/2 + sum so far) / (visits so far + 1)."""
     total, so_far = 0.0, 0.5

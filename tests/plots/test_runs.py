@@ -108,6 +108,7 @@ def test_results_of_simulate_and_folders_are_read_alike(tmp_path: Path) -> None:
     data = plots.cost_data({"BPIUCRL": found})
     assert data["mean"].to_list() == [found.mean_tau(2.0), found.mean_tau(3.0)]
     assert data["instance"].unique().to_list() == [instance.id]
+    assert data["learner"].unique().to_list() == ["BPIUCRL"]
     run(Spec.from_dict(small()), tmp_path / "out", workers=1)
     rows = plots.rows_of(tmp_path / "out")
     assert plots.cost_data(tmp_path / "out").equals(plots.cost_data(rows))

@@ -27,9 +27,9 @@ def played(study: Study, trials: int) -> list[float]:
 
 @pytest.mark.parametrize("noise", ["declared", "betting", "unknown"])
 def test_the_past_is_what_was_proven_at_the_time(noise: str) -> None:
-    settings: dict[str, Any] = {"declared": {"sigma": 0.1}, "betting": {}, "unknown": {"sigma": "unknown"}}[noise]
+    sigmas: dict[str, Any] = {"declared": 0.1, "betting": None, "unknown": "unknown"}
     mdp = MDP.from_steps(STEPS, reward_range=(0, 1)) if noise == "betting" else MDP.from_steps(STEPS)
-    study = Study.create(mdp, "memory", epsilon=0.01, delta=0.1, **settings)
+    study = Study.create(mdp, "memory", epsilon=0.01, delta=0.1, sigma=sigmas[noise])
     gaps = played(study, 24)
     assert Past(study).in_blocks == (noise == "declared")
     points = gap_history(study)

@@ -10,7 +10,8 @@ from surepath import MDP, Challenger
 from surepath.study import plain_bound_bernstein as bernstein
 from surepath.study import plain_bound_betting as betting
 from surepath.study.plain_bound import PlainBound
-from surepath.study.plain_bound_entries import Sums
+from surepath.study.plain_bound_entries import Entries, Sums
+from surepath.study.plain_bound_learned import LearnedEntries
 from surepath.study.plain_bound_of import checker_of
 from surepath.study.plain_bound_scores import Scores, sum_of_squares
 from surepath.study.plain_bound_sigma import UnknownSigma
@@ -102,8 +103,9 @@ def test_squares_count_from_the_mean_before() -> None:
     rng = np.random.default_rng(3)
     gains = [rng.normal(5, 1, n) for n in (0, 1, 2, 30)]
     total = sum((g[i] - g[:i].mean()) ** 2 for g in gains for i in range(1, len(g)))
-    found = sum_of_squares(Scores(4, gains), np.array([0, 1, 2, 30]))
-    assert found == (pytest.approx(total), 30)
+    found, count = sum_of_squares(Scores(4, gains), np.array([0, 1, 2, 30]))
+    assert found == pytest.approx(total)
+    assert count == 30
 
 
 def new_learner(noise: str, epsilon: float) -> Challenger:
@@ -173,3 +175,21 @@ def test_an_unknown_sigma_needs_a_part_of_delta() -> None:
     for entry in spec["bound"]["entries"]:
         entry["weight"] *= share * (1 - 1e-15)
     assert UnknownSigma(mdp, spec).sigma(seen) > 1.1 * bound
+
+
+def test_slopes_reach_beyond_those_that_the_noise_suggests() -> None:
+    """A stop by a slope of an earlier check must be confirmed too: with coins the best slope is far below the first."""
+    learner = Challenger(MDP.from_steps({"a": [0, 1]}, reward_range=(0, 1)), epsilon=0.0, delta=0.01, noise="betting")
+    mdp, rng = learner.mdp, np.random.default_rng(0)
+    gains = [(rng.random(47) < 0.3).astype(float), (rng.random(47) < 0.5).astype(float)]
+    plain = PlainBound(mdp, learner.settings())
+    assert isinstance(plain.entries, LearnedEntries)
+    sums = np.array([(g - g[0]).sum() for g in gains])
+    seen = Sums(np.full(2, 47), np.array([g[0] for g in gains]), sums, Scores(2, gains))
+    for entry in plain.entries.bound["entries"]:
+        if entry["kind"] == "betting":
+            slopes = plain.entries.slopes(entry, seen, np.ones(2, dtype=bool))
+            suggested = Entries.slopes(plain.entries, entry, seen, np.ones(2, dtype=bool))
+            assert slopes[0] < suggested[0] / 15
+            assert slopes[-1] > suggested[-1] * 3
+            assert np.isin(suggested, slopes).all()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, StudyError, SurepathError
 from surepath.study.past import import_past
-from surepath.study.sheets import read_past, read_sheet, sheet_text
+from surepath.study.sheets import read_past, read_sheet, read_table, sheet_text
 from surepath.study.storage.contract import Storage
 from surepath.study.telling import Result
 from tests.study.worlds import STEPS, new_study
@@ -101,8 +101,12 @@ def test_every_storage_takes_all_of_a_sheet_or_nothing(opening: Callable[[], Sto
     ("head", "words"),
     [
         ("", "is empty; its first line names the columns: number, score.model, score.prompt"),
-        ("number,score.model\n", "lacks the column 'score.prompt'"),
-        ("number,score.model,score.prompts\n", "lacks the column 'score.prompt'.*score.prompts"),
+        (
+            "number,score.model\n",
+            "lacks the column 'score.prompt'; it needs 'number', 'score.model', 'score.prompt', "
+            "and has 'number', 'score.model'$",
+        ),
+        ("number,score.model,score.prompts\n", r"lacks .* 'score.prompt' \(is 'score.prompts' meant to be it\?\); it"),
         ("score.model,score.prompt\n", "lacks the column 'number'"),
         ("number,score.model,score.prompt,score.model\n", "names the column 'score.model' twice"),
     ],
@@ -127,6 +131,62 @@ def test_what_spreadsheets_write() -> None:
     text = "number;score.model;score.prompt\r\n1;0,5;-1,25\r\n2;1;2\r\n"
     assert tell(study, text)[0] == ["told", "told"]
     assert [row.rewards for row in study._read(lambda log: log.trials(1, 2))] == [(0.5, -1.25), (1.0, 2.0)]
+
+
+EXCEL = "number;plan.größe;score.größe\r\n1,0;weiß;0,5\r\n2.0;weiß;failed\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(EXCEL, "cp1252"), (EXCEL.replace(";", "\t"), "utf-16"), (EXCEL, "utf-8-sig"), (EXCEL, "utf-8")],
+)
+def test_what_spreadsheets_save(tmp_path: Path, text: str, encoding: str) -> None:
+    """Excel's plain CSV is in Windows' encoding, its Unicode text in UTF-16 with tabs; 1 may be written as 1.0."""
+    mdp = MDP.from_steps({"größe": ["weiß"]}, sigma=0.1)
+    (tmp_path / "plate.csv").write_bytes(text.encode(encoding))
+    sheet = read_sheet(mdp, read_table(tmp_path / "plate.csv"), "plate.csv")
+    assert [(one.number, one.rewards, one.failed, one.path) for one in sheet.results] == [
+        (1, [0.5], False, (0,)),
+        (2, [], True, (0,)),
+    ]
+
+
+@pytest.mark.parametrize("data", [b"number\n1\n\x81\n", "number\n1\n\u0141\n".encode("utf-16-le")])
+def test_other_encodings_are_refused_with_the_way_out(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "plate.csv").write_bytes(data)
+    with pytest.raises(StudyError, match=rf"plate\.csv, line {3 if data[-2] == 0x81 else 1} .*save it as CSV UTF-8"):
+        read_table(tmp_path / "plate.csv")
+
+
+def test_a_sheet_without_plans_says_so() -> None:
+    study, text = asked(2)
+    assert read_sheet(study.mdp, text, "plate.csv").plans
+    assert not read_sheet(study.mdp, "number,score.model,score.prompt\n1,0.5,0.5\n", "plate.csv").plans
+
+
+def test_one_score_at_the_end_has_a_column_for_every_step_and_one_score() -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
+    study = new_study(mdp=mdp, epsilon=1e-6)
+    text = sheet_text(mdp, study.ask(3))
+    assert text.startswith("number,plan.model,plan.prompt,score\n1,small,short,\n")
+    lines = text.splitlines()
+    filled = "\n".join([lines[0], lines[1] + "0.5", lines[2] + "failed", lines[3]])
+    assert tell(study, filled) == (["told", "told"], [3])
+    assert [row.note for row in study._read(lambda log: log.trials(1, 2))] == ["", "failed"]
+    with pytest.raises(StudyError, match="line 2: trial 3 is"):  # rows are compared with the log
+        tell(study, f"{lines[0]}\n3,small,short,0.5")
+
+
+def test_one_score_at_the_end_in_the_form_of_earlier_versions() -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
+    study = new_study(mdp=mdp, epsilon=1e-6)
+    study.ask(2)
+    text = 'number,plan.whole plan,score.whole plan\n1,"{""model"": ""small"", ""prompt"": ""short""}",0.25\n'
+    assert tell(study, text)[0] == ["told"]
+    past = read_past(mdp, text, "past.csv")[0][0]
+    assert (past.plan, past.rewards) == ({"model": "small", "prompt": "short"}, [0.25])
+    again = read_past(mdp, "model,prompt,score\nsmall,short,0.25\n", "past.csv")[0][0]
+    assert (again.plan, again.rewards) == (past.plan, past.rewards)
 
 
 def test_lines_are_counted_through_quoted_line_breaks() -> None:
@@ -205,6 +265,71 @@ def test_wrong_past_results(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(SurepathError, match=words):
         import_past(study, tmp_path / "past.csv")
     assert len(study) == 0
+
+
+PAST = "model,prompt,score.model,score.prompt\nlarge,long,0.9,0.8\nsmall,long,0.2,0.7\n"
+
+
+def test_a_file_that_grew_is_refused(tmp_path: Path, opening: Callable[[], Storage]) -> None:
+    study, file = new_study(opening(), epsilon=1e-6), tmp_path / "past.csv"
+    file.write_text(PAST)
+    assert import_past(study, file).imported == 2
+    file.write_text(PAST + "small,short,0.2,0.1\n")
+    words = r"^past\.csv: 2 of 3 results are in the log already, from an earlier import: nothing was taken.*--again"
+    for other in (study, Study.load(opening())):
+        with pytest.raises(StudyError, match=words):
+            import_past(other, file)
+    assert len(study) == 2
+    assert import_past(study, file, again=True).imported == 3
+    file.write_text(
+        "model,prompt,score.model,score.prompt\nlarge,long,0.9,0.8\n"
+    )  # a part of an import is no grown one
+    assert import_past(study, file).imported == 1
+    assert import_past(study, file).repeated == 1
+    assert import_past(study, file, again=True).imported == 1
+
+
+def test_equal_rows_are_counted_when_files_are_compared(tmp_path: Path) -> None:
+    study, plan = new_study(epsilon=1e-6), {"model": "large", "prompt": "long"}
+    assert study.import_trials([(plan, [1, 0]), (plan, [1, 0]), (plan, [1, 1])]) == 3
+    assert study.import_trials([(plan, [1, 0]), (plan, [1, 1]), (plan, [0, 1])]) == 3  # 1 and 0 twice, then once
+    with pytest.raises(StudyError, match=r"all 3 results are in the log already, from an earlier import.*again=True"):
+        study.import_trials([(plan, [1, 1]), (plan, [1, 0]), (plan, [1, 0])])
+    assert study.import_trials([(plan, [1, 1]), (plan, [1, 0]), (plan, [1, 0])], again=True) == 3
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_plate_that_was_told_is_refused_as_past_results(tmp_path: Path, late: bool) -> None:
+    study, text = asked(3)
+    file = tmp_path / "plate.csv"
+    file.write_text(text.replace("short,,", "short,0.5,0.25"))
+    done = read_sheet(study.mdp, file.read_text(), "plate.csv").results
+    if late:
+        study.cancel(done[0].number)
+    study.tell_many(done[:1])
+    with pytest.raises(
+        StudyError, match=rf"1 of {len(done)} results is in the log .*as trial {done[0].number} of this"
+    ):
+        import_past(study, file)
+    study.tell_many(done)
+    with pytest.raises(StudyError, match=rf"all {len(done)} results are in the log already, as trials 1, 2"):
+        import_past(study, file)
+    assert len(study) == 3 + late
+    assert import_past(study, file, again=True).imported == len(done)
+
+
+def test_the_own_export_is_refused_as_past_results(tmp_path: Path) -> None:
+    study, _ = asked(3)
+    study.tell(1, [0.5, 0.25])
+    study.tell(2, [0.5])
+    study.enqueue({"model": "large", "prompt": "long"})
+    study.export(tmp_path / "log.csv")
+    with pytest.raises(
+        StudyError, match=r"log\.csv: all 2 results are in the log already, as trials 1, 2 of this study"
+    ):
+        import_past(study, tmp_path / "log.csv")
+    other = new_study(epsilon=1e-6)
+    assert import_past(other, tmp_path / "log.csv") == (2, 0, 2)
 
 
 cells = st.sampled_from(

@@ -167,7 +167,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(who=st.integers(0, 1), plan=st.sampled_from(PLANS), rewards=st.lists(REWARD, min_size=1, max_size=3))
     def import_past(self, who: int, plan: dict[str, str], rewards: list[float]) -> None:
-        assert self.studies[who].import_trials([(plan, rewards)]) == 1
+        assert self.studies[who].import_trials([(plan, rewards)], again=True) == 1
         self.add(
             self.mdp.path(plan).tolist(), "imported", None, "complete" if len(rewards) == 3 else "partial", rewards
         )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath import Study
+from surepath import MDP, Study
 from surepath.study.certificate_words import statement
 from surepath.study.export import write_export
 from surepath.study.verify import verify
@@ -46,8 +46,8 @@ def example(noise: str) -> tuple[Study, dict[str, Any]]:
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_example_holds_by_itself_by_its_log_and_by_an_export(noise: str, tmp_path: Path) -> None:
     study, content = example(noise)
-    for more in ({}, {"storage": study.storage}):
-        verdict = verify(content, **more)
+    for storage in (None, study.storage):
+        verdict = verify(content, storage)
         assert verdict.answer == "yes", verdict
         assert "the bound was computed again: the scores" in verdict.notes[-1]
     for name in ("log.csv", "log.jsonl"):
@@ -157,3 +157,17 @@ def test_certificates_of_earlier_versions_are_replayed_with_the_learner() -> Non
     verdict = verify(mended(content), storage=study.storage)
     assert verdict.answer == "yes", verdict
     assert "replayed with the learner itself" in verdict.notes[-1]
+
+
+def test_what_known_scores_decide_needs_no_sigma_and_can_be_tightened() -> None:
+    """Two plans differ by what is known alone: that is proven before anything is known of sigma."""
+    rows = [{"state": "s", "action": name, "next_state": "t", "known": at} for name, at in (("a", 1.0), ("b", 0.0))]
+    problem = MDP.from_edges([*rows, {"state": "t", "action": "c", "next_state": "end"}])
+    study = new_study(problem=problem, learner="challenger", sigma="unknown", epsilon=3.0)
+    study.tell(study.ask(), [1.0, 5.0])
+    assert study.done
+    study.tighten(0.5)
+    assert study.done
+    certificate = study.certificate()
+    assert certificate["certified_gap"] <= 0.5
+    assert verify(certificate, storage=study.storage).answer == "yes"

@@ -36,7 +36,7 @@ def pilot(
     """
     from surepath.model.sources.textfile import write_text
     from surepath.study.pilot import pilot_paths, read_pilot
-    from surepath.study.sheets import read_past, sheet_text
+    from surepath.study.sheets import read_past, read_table, sheet_text
     from surepath.study.trial import Trial
 
     mdp = open_problem(problem, direction).mdp
@@ -48,7 +48,7 @@ def pilot(
         if command is None:
             _tell_written(sheet, problem, len(trials), as_json)
             return
-    results, empty = read_past(mdp, sheet.read_text("utf-8"), sheet.name)
+    results, empty = read_past(mdp, read_table(sheet), sheet.name)
     found = read_pilot(mdp, [(mdp.path(result.plan), result.rewards) for result in results])
     if as_json:
         print_json({"sheet": str(sheet), "empty": empty, **as_data(found)})
@@ -64,7 +64,7 @@ def _run(mdp: MDP, trials: list[Any], command: str, quiet: bool) -> str:
     from rich.progress import track
 
     from surepath.study.command import Command
-    from surepath.study.rows import plan_columns, score_columns
+    from surepath.study.rows import option_names, plan_columns, score_columns
 
     performer = Command(mdp, command, "pilot")
     out = io.StringIO()
@@ -75,7 +75,7 @@ def _run(mdp: MDP, trials: list[Any], command: str, quiet: bool) -> str:
         rewards = [] if done.rewards is None else list(done.rewards)
         scores: list[Any] = [*rewards, *([] if done.note is None else ["failed"])]
         scores += [""] * (mdp.horizon - len(scores))
-        writer.writerow([trial.number, *(mdp.action_label(int(e)) for e in trial.path), *scores[: mdp.horizon]])
+        writer.writerow([trial.number, *option_names(mdp, tuple(trial.path.tolist())), *scores[: mdp.horizon]])
     return out.getvalue()
 
 

@@ -1,6 +1,6 @@
 """Confidence widths: half the length of an arc's confidence interval after n visits.
 
-Every width is sigma times a base that depends on n alone, so one table of bases by n serves all arcs and all runs.
+Each but the last is sigma times a base that depends on n alone, so one table of bases by n serves all arcs and runs.
 
 paper      b(n) = sigma sqrt(2 log(4 n^2 N / delta) / n). The paper's equation for the bonus: Hoeffding's inequality
            with a union over the N reachable arcs and over all n (sum of 1 / (2 n^2) is below 1).
@@ -15,6 +15,8 @@ empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n 
            over arcs or times, hence NO guarantee.
 uncapped   b(n) = sigma sqrt(2 log((n + 1) / delta) / n), infinite while n = 0. What the paper's appendix says it used:
            as `empirical` without the cap, and with no guarantee either.
+bernstein  No function of n alone: for rewards in a range it learns their noise (`learners/processes/intervals.py`), and
+           is held beside `mixture` with half the range for sigma.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.jit import bare_kernel, hot_kernel
 
-WIDTHS = ("paper", "mixture", "empirical", "uncapped")
+WIDTHS = ("paper", "mixture", "empirical", "uncapped", "bernstein")
 PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
 UNPROVEN = ("empirical", "uncapped")  # widths without a guarantee
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +31,7 @@ class Known:
         active: Arcs that may still be on a best path, bool [N].
         epsilon, delta: What is asked for.
         gap: Proven distance of the plan from the best; infinite while nothing is proven.
-        learner: What has seen all this; None for a certificate of a learner that cannot be rebuilt from its sums.
+        learner: What has seen all this; None where a certificate says it.
     """
 
     mdp: MDP
@@ -86,7 +85,7 @@ def _of_learner(learner: Any) -> Known:
 def _of_certificate(content: dict[str, Any]) -> Known:
     checked_kind(content, "this")
     try:
-        facts = facts_of(content)
+        facts = facts_of(content, "the certificate")
         learner: Any = build(content["settings"], facts.mdp)
         gap = content["certified_gap"]
         return Known(
@@ -119,13 +118,3 @@ def _ruled_out(proof: Mapping[str, Any], mdp: MDP) -> BoolArray:
     for step in (proof, *proof.get("moments", ())):
         out[np.array(step.get("ruled_out", ()), dtype=np.int64)] = True
     return out
-
-
-def read_certificate(text: str) -> dict[str, Any]:
-    """Read the plain values of a certificate from its text."""
-    try:
-        return checked_kind(json.loads(text), "this file")
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, CertificateError):
-            raise
-        raise CertificateError("this file is no certificate: it is not JSON") from None

@@ -33,7 +33,7 @@ class StepInterval(NamedTuple):
 def half_width(visits: IntArray, sigma: FloatArray, delta: float) -> FloatArray:
     """Half of each arc's confidence interval; infinite where unvisited.
 
-    Robbins' normal mixture: P(exists n: |mean_n - m| > sigma sqrt((n + 1) log((n + 1) / delta^2)) / n) <= delta.
+    Robbins' normal mixture: `P(exists n: |mean_n - m| > sigma sqrt((n + 1) log((n + 1) / delta^2)) / n) <= delta`.
     It holds for one arc alone, at all times at once; the certificate does not use it.
     """
     n = np.maximum(visits, 1)

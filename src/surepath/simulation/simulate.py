@@ -16,10 +16,11 @@ from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
 from surepath.kernels.streams import Children
 from surepath.learners.base import Learner
-from surepath.learners.processes.ranges import choose_noise, ranges_of
+from surepath.learners.processes.ranges import choose_noise, choose_widths, ranges_of
 from surepath.learners.record import RunRecord, joined
 from surepath.learners.registry import LEARNERS, build, setting_names
 from surepath.model.instance import Instance
+from surepath.model.mdp import MDP
 from surepath.model.rewards import CALLABLE
 from surepath.simulation.results import Results
 from surepath.simulation.stepwise import drive
@@ -45,8 +46,9 @@ def simulate(
     Args:
         learner_spec: A learner on the instance's MDP (its settings are used, the object is not touched), or a spec
             such as {"name": "EPRL", "epsilon": 0.1, "delta": 0.1, "sampling": "max-diameter"}. A spec without sigma
-            gets the factor that the instance's laws declare, or noise="bernstein" where the problem declares ranges and
-            no sigma, which `results.settings` says; without epsilon, the smallest of `epsilons`.
+            gets the factor that the instance's laws declare, and where the problem declares ranges and no sigma also
+            noise="bernstein" (Challenger) or widths="bernstein", which `results.settings` says; without epsilon, the
+            smallest of `epsilons`.
         instance: The world to play in.
         runs: How many runs.
         seed: Run i draws from the child i of SeedSequence(seed), whatever the number of runs and workers.
@@ -109,13 +111,23 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     settings = dict(spec)
     if grid is not None:
         settings["epsilon"] = float(grid.min())
-    if "sigma" not in settings and "noise" not in settings and "noise" in _names(settings):
-        chosen = choose_noise(instance.mdp, None, declared=False)
-        settings["noise"] = "bernstein" if chosen == "betting" else chosen  # the cheap one
+    if "sigma" not in settings:
+        settings |= _learned(settings, instance.mdp)
     settings.setdefault("sigma", instance.sigma)
     learner = build(settings, instance.mdp)
     _check_ranges(learner, instance)
     return learner
+
+
+def _learned(settings: Mapping[str, Any], mdp: MDP) -> dict[str, str]:
+    """Return what makes the learner of a spec learn the noise, as it would by itself if nobody said a sigma."""
+    names, proven = _names(settings), settings.get("preset", "theory") == "theory"
+    if "noise" in names:
+        chosen = choose_noise(mdp, None, declared=False)
+        return {} if "noise" in settings else {"noise": "bernstein" if chosen == "betting" else chosen}  # the cheap one
+    if "widths" not in names or "widths" in settings or not proven:
+        return {}
+    return {"widths": choose_widths(mdp, None, "paper", declared=False)}
 
 
 def _names(settings: Mapping[str, Any]) -> list[str]:
@@ -126,16 +138,17 @@ def _names(settings: Mapping[str, Any]) -> list[str]:
 
 def _check_ranges(learner: Learner, instance: Instance) -> None:
     """Refuse a world whose rewards leave the ranges from which the learner takes their noise."""
-    noise, declared = getattr(learner, "noise", "sigma"), instance.mdp.reward_range
-    if noise == "sigma" or declared is None:
+    settings, declared = learner.settings(), instance.mdp.reward_range
+    what = "noise" if settings.get("noise", "sigma") != "sigma" else "widths"
+    if declared is None or settings.get(what) not in ("bernstein", "betting"):
         return
-    learned, law = ranges_of(instance.mdp, noise).learns, instance.law
+    learned, law = ranges_of(instance.mdp, "bernstein").learns, instance.law
     outside = np.flatnonzero(learned & ((law.low < declared[0]) | (law.high > declared[1])))
     if outside.size:
         arc = int(outside[0])
         raise SettingError(
-            f'noise="{noise}" needs rewards inside the declared range; {instance.mdp.describe_arc(arc)} has rewards '
-            f"in [{law.low[arc]:g}, {law.high[arc]:g}], not in [{declared[0][arc]:g}, {declared[1][arc]:g}]"
+            f'{what}="{settings[what]}" needs rewards inside the declared range; {instance.mdp.describe_arc(arc)} has '
+            f"rewards in [{law.low[arc]:g}, {law.high[arc]:g}], not in [{declared[0][arc]:g}, {declared[1][arc]:g}]"
         )
 
 

@@ -66,7 +66,7 @@ def assumptions(content: Mapping[str, Any]) -> list[str]:
     said = [
         "Playing an option again in the same state draws a fresh score with the same mean, whatever happened before: "
         "no drift, no dependence between trials, no effect of earlier choices but through the state.",
-        _noise(content["settings"].get("sigma"), str(content["settings"].get("noise", "sigma"))),
+        _noise(content["settings"]),
         "Every score that was seen was told, as it was seen. Which result comes in first does not matter: trials count "
         "in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
@@ -90,7 +90,10 @@ def assumptions(content: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _noise(sigma: Any, noise: str) -> str:
+def _noise(settings: Mapping[str, Any]) -> str:
+    sigma, noise = settings.get("sigma"), settings.get("noise", "sigma")
+    if settings.get("widths") == "bernstein":
+        noise = "bernstein"
     if sigma == "unknown":
         return "The noise of every score is Gaussian, with one standard deviation for all options, whatever it is."
     if noise != "sigma":

@@ -18,6 +18,7 @@ from surepath._types import FloatArray
 from surepath.learners.base import Learner
 from surepath.learners.challenger import Challenger
 from surepath.learners.challenger import state as at
+from surepath.learners.per_arc.learner import RuleLearner
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Bounded, Gaussian
@@ -186,7 +187,7 @@ def _noise(learner: Learner) -> FloatArray:
     if isinstance(learner, Challenger) and learner.pairs.learned is not None:
         seen = learner.pairs.learned.learns & (learner.visits > 0)
         return np.asarray(np.where(seen, np.sqrt(learner._work.variance), learner.sigma))
-    return learner.sigma
+    return learner.noise_now() if isinstance(learner, RuleLearner) else learner.sigma
 
 
 def _unseen(mdp: MDP, known: FloatArray, sigma: FloatArray, unseen: Any, rng: np.random.Generator) -> FloatArray:

@@ -1,15 +1,19 @@
-"""Past results from a file: trials that were played before the study, told as data of it."""
+"""Past results: trials that were played before the study, told as data of it, and none of them twice."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from surepath.errors import SurepathError
-from surepath.model.sources.textfile import read_text
-from surepath.study.sheets import read_past
+from surepath.errors import StorageError, StudyError, SurepathError
+from surepath.study.rows import all_trials
+from surepath.study.sheets import read_past, read_table
+from surepath.study.states import LATE, SCORED
+from surepath.study.storage.contract import Reading, Writing
 from surepath.study.storage.records import TrialRow
 from surepath.study.telling import append, past_result
 
@@ -25,9 +29,61 @@ class Imported(NamedTuple):
     empty: int
 
 
-def import_past(study: Study, path: Path) -> Imported:
-    """Take in a CSV file of past results, all of it or nothing; the same file a second time changes nothing."""
-    results, empty = read_past(study.mdp, read_text(path), path.name)
+def import_rows(
+    study: Study, rows: Sequence[TrialRow], request: str, again: bool, numbers: Sequence[int | None] = ()
+) -> int:
+    """Append past results unless the request was carried out before; returns how many were appended.
+
+    Raises a StudyError for results that are in the log already: those of an earlier import, or trials of this study by
+    their numbers. With `again` they count all the same.
+    """
+
+    def do(log: Writing) -> int:
+        if not log.first_time(request):
+            return 0
+        if told:
+            some = ", ".join(map(str, told[:5])) + (", ..." if len(told) > 5 else "")
+            _refuse(len(told), len(rows), f"as trial{'s' if len(told) > 1 else ''} {some} of this study")
+        if not again:
+            study._imports.sync(log)
+            if known := study._imports.within(rows):
+                _refuse(known, len(rows), "from an earlier import")
+        return append(log, rows)
+
+    with study._lock:
+        told = [] if again else study._read(lambda log: _told(log, rows, numbers))
+        study._read(study._imports.sync)  # most of it before other writers have to wait
+        return study._write(do)
+
+
+def _refuse(known: int, total: int, how: str) -> None:
+    all_of = "this result is" if total == 1 else f"all {total:,} results are"
+    part = f"{known:,} of {total:,} results {'is' if known == 1 else 'are'}"
+    which = all_of if known == total else part
+    raise StudyError(
+        f"{which} in the log already, {how}: nothing was taken, since a result that counts twice makes the proof "
+        f"wrong. Import only what is new; or, if results that look the same were seen each by itself, count them again "
+        f"(--again, in Python again=True)"
+    )
+
+
+def _told(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | None]) -> list[int]:
+    """List the numbers under which rows stand in the log with the same plan and scores, in time or late."""
+    wanted = {number: (row.path, row.rewards) for row, number in zip(rows, numbers) if number is not None}
+    found = set[int]()
+    for row in all_trials(log) if wanted else ():
+        number = row.of if row.source == LATE and row.of in wanted else row.number
+        if row.state in SCORED and wanted.get(number) == (row.path, row.rewards):
+            found.add(number)
+    return sorted(found)
+
+
+def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
+    """Take in a CSV file of past results, all of it or nothing; the same file a second time changes nothing.
+
+    What is in the log already is refused; with `again` it counts once more.
+    """
+    results, empty = read_past(study.mdp, read_table(path), path.name)
     rows: list[TrialRow] = []
     for result in results:
         try:
@@ -35,7 +91,11 @@ def import_past(study: Study, path: Path) -> Imported:
         except SurepathError as error:
             raise type(error)(f"{result.where}: {error}") from None
     content = json.dumps([[list(result.plan.values()), result.rewards] for result in results])
-    request = f"import {hashlib.sha256(content.encode()).hexdigest()}"
-    with study._lock:
-        taken = study._write(lambda log: append(log, rows) if log.first_time(request) else 0)
+    request = uuid.uuid4().hex if again else f"import {hashlib.sha256(content.encode()).hexdigest()}"
+    try:
+        taken = import_rows(study, rows, request, again, [result.number for result in results])
+    except StudyError as error:
+        if isinstance(error, StorageError):
+            raise
+        raise StudyError(f"{path.name}: {error}") from None
     return Imported(taken, len(results) - taken, empty)

@@ -34,20 +34,22 @@ class PlainIntervals:
     def __init__(self, mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> None:
         self.mdp, self.passes, self.feasible = mdp, Passes(mdp), feasible
         self.delta, self.kind = float(settings["delta"]), str(settings["widths"])
-        self.prior = float(settings["prior"])
+        self.prior, self.processes = float(settings["prior"]), max(1, int((~mdp.is_known).sum()))
         sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
         self.sigma = np.where(mdp.is_known, 0.0, sigma)
+
+    def widths(self, seen: Sums, n: FloatArray) -> FloatArray:
+        """Return the width of every arc after n visits."""
+        if self.kind == "paper":
+            return np.asarray(self.sigma * np.sqrt(2 * np.log(4 * n * n * self.mdp.n_arcs / self.delta) / n))
+        c = self.prior
+        radius = np.log(self.processes / self.delta) + np.log1p(n / c) / 2
+        return np.asarray(self.sigma * np.sqrt(2 * (n + c) * radius) / n)
 
     def interval(self, seen: Sums) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper end of every arc, rounding allowed for; infinite where nothing was seen."""
         mdp, n = self.mdp, np.maximum(seen.visits, 1).astype(np.float64)
-        if self.kind == "paper":
-            base = np.sqrt(2 * np.log(4 * n * n * mdp.n_arcs / self.delta) / n)
-        else:
-            arcs, c = max(1, int((~mdp.is_known).sum())), self.prior
-            base = np.sqrt(2 * (n + c) * (np.log(arcs / self.delta) + np.log1p(n / c) / 2)) / n
-        mean = seen.origin + seen.sums / n
-        width = self.sigma * base
+        mean, width = seen.origin + seen.sums / n, self.widths(seen, n)
         width += (
             UNIT * (mdp.horizon + 2) / 4 * (np.abs(mean) + width) + UNIT * (np.abs(seen.origin) + np.abs(seen.sums)) / 4
         )

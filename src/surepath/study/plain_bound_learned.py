@@ -25,6 +25,7 @@ from surepath.study.plain_bound_scores import Scores
 LEARNED_KINDS = ("bernstein", "betting")
 VISITS = 25.0
 LEAST_C, MOST_C = 0.25, 2.0**24
+BELOW, ABOVE = 16.0, 4.0  # how far beyond the slopes that the sizes of the noise suggest
 
 
 def learned_arcs(mdp: MDP) -> BoolArray:
@@ -70,6 +71,16 @@ class LearnedEntries(Entries):
                     a[i] = self.span[arc] * (np.sqrt(w) + np.sqrt(2 * cost)) / seen.visits[arc]
                     extra[i] = np.log(w / c[arc]) / 2
         return a, extra
+
+    def slopes(self, entry: Entry, seen: Sums, alive: BoolArray) -> FloatArray:
+        """Choose slopes; here far beyond both ends: the best slope of a process is known roughly alone."""
+        slopes = super().slopes(entry, seen, alive)
+        if entry["kind"] not in LEARNED_KINDS or len(slopes) < 2:
+            return slopes
+        ratio = slopes[1] / slopes[0]
+        below, above = (int(np.ceil(np.log(far) / np.log(ratio))) for far in (BELOW, ABOVE))
+        lower = slopes[0] * ratio ** -np.arange(below, 0.0, -1.0)
+        return np.concatenate([lower, slopes, slopes[-1] * ratio ** np.arange(1.0, above + 1)])
 
     def width(self, entry: Entry, side: str, seen: Sums, slopes: FloatArray, arcs: IntArray) -> FloatArray:
         """Return w of each arc for each slope, float [arcs, rows]."""

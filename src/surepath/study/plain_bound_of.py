@@ -10,6 +10,7 @@ from surepath.model.mdp import MDP
 from surepath.study.plain_bound import PlainBound
 from surepath.study.plain_bound_arcs import WIDTHS, PlainIntervals
 from surepath.study.plain_bound_entries import Sums, invalid_numbers, unknown_kinds
+from surepath.study.plain_bound_intervals import LearnedIntervals
 from surepath.study.plain_bound_learned import LEARNED_KINDS
 from surepath.study.plain_bound_sigma import UnknownSigma
 
@@ -44,6 +45,8 @@ def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tu
     if name == "Challenger":
         return _challenger(mdp, settings)
     if name in ("EPRL", "BPIUCRL", "Uniform"):
+        if settings.get("widths") == "bernstein" and settings.get("preset", "theory") == "theory":
+            return LearnedIntervals(mdp, settings, feasible), ""
         if settings.get("widths") not in WIDTHS or settings.get("preset", "theory") != "theory":
             return (
                 None,

@@ -29,6 +29,7 @@ from surepath.study import telling
 from surepath.study.creation import Options, new_record
 from surepath.study.expiry import expire
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
+from surepath.study.imports import Imports
 from surepath.study.retry import retrying
 from surepath.study.snapshot_bytes import FORMAT
 from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED
@@ -72,6 +73,7 @@ class Study:
         seed = f"{record.problem_hash}\n{record.settings}\n{record.options}"
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
+        self._imports = Imports()
         self._fold = Fold(self.mdp, json.loads(record.settings), self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------
@@ -330,7 +332,12 @@ class Study:
             return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self.options.on_failure))
 
     def import_trials(
-        self, results: Iterable[tuple[Any, Any]], note: str = "imported", *, request: str | None = None
+        self,
+        results: Iterable[tuple[Any, Any]],
+        note: str = "imported",
+        *,
+        request: str | None = None,
+        again: bool = False,
     ) -> int:
         """Take in past results, (plan, rewards) each; valid if they were not picked by how they came out.
 
@@ -338,13 +345,16 @@ class Study:
             results: Plans as {step: option} or arcs, with the rewards seen.
             note: Where they come from.
             request: A text that names this import: a second one of the same name changes nothing.
+            again: Results that hold all of an earlier import are refused, since a result that counts twice makes the
+                proof wrong; with again=True they count, each as a result of its own.
 
         Returns:
             How many results the import holds.
         """
-        rows, key = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results], _key(request)
-        with self._lock:
-            self._write(lambda log: telling.append(log, rows) if log.first_time(key) else 0)
+        from surepath.study.past import import_rows
+
+        rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
+        import_rows(self, rows, _key(request), again)
         return len(rows)
 
     def optimize(

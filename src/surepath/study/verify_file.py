@@ -45,7 +45,7 @@ class Facts:
     file: str = "certificate.json"
 
 
-def facts_of(content: Mapping[str, Any], file: str) -> Facts:
+def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Facts:
     """Read a certificate into arrays, or raise an error that says what is missing."""
     if set(content) != FIELDS:
         odd = ", ".join(sorted(map(str, set(content) ^ FIELDS)))

@@ -19,6 +19,7 @@ from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.textfile import read_text
 from surepath.study.certificate import log_rows
+from surepath.study.rows import plan_steps, score_columns, scored_at_end
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, TrialRow
@@ -99,8 +100,12 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> TrialRow:
     if "path" in line:
         path, rewards = line["path"], line["rewards"]
     else:
-        path = mdp.path({step: str(line[f"plan.{step}"]) for step in steps}).tolist()
-        rewards = [line[f"score.{step}"] for step in steps]
+        if scored_at_end(mdp) and "score" in line:  # else as earlier versions wrote it: the plan in one cell
+            names, scores = plan_steps(mdp), score_columns(mdp)
+        else:
+            names, scores = steps, [f"score.{step}" for step in steps]
+        path = mdp.path({step: str(line[f"plan.{step}"]) for step in names}).tolist()
+        rewards = [line[column] for column in scores]
         rewards = [value for value in rewards if value not in (None, "")]
     of = line.get("of")
     return TrialRow(

@@ -44,7 +44,7 @@ def check_scores(mdp: MDP, seen: Sums, wrong: list[str]) -> None:
     for arc in np.flatnonzero((seen.visits > 0) & ~mdp.is_known).tolist():
         gains = seen.scores.first(arc, int(seen.visits[arc]))
         off = float(seen.origin[arc] + seen.sums[arc] / seen.visits[arc] - gains.mean())
-        if gains[0] != seen.origin[arc] or not abs(off) <= 1e-12 * float(np.abs(gains).max()):
+        if seen.origin[arc] not in (0.0, gains[0]) or not abs(off) <= 1e-12 * float(np.abs(gains).max()):
             wrong.append(f"the scores of {mdp.describe_arc(arc)} do not add up to its sum")
         if mdp.reward_range is not None:
             low, high = (float(end[arc]) for end in mdp.reward_range)

@@ -75,6 +75,7 @@ class Import(Body):
     results: list[Past] = Field(examples=[[{"plan": [0, 2, 8], "rewards": [0.5, 0.8, 0.1]}]])
     note: str = Field(default="imported", max_length=LONGEST_NOTE)
     request: Key | None = None
+    again: bool = Field(default=False, description="Count results that an earlier import held once more.")
 
 
 class Enqueue(Body):

@@ -85,7 +85,12 @@ class RemoteStudy(RemoteView):
         return [str(outcome) for outcome in self._call("tell-many", {"results": listed})["outcomes"]]
 
     def import_trials(
-        self, results: Iterable[tuple[Any, Any]], note: str = "imported", *, request: str | None = None
+        self,
+        results: Iterable[tuple[Any, Any]],
+        note: str = "imported",
+        *,
+        request: str | None = None,
+        again: bool = False,
     ) -> int:
         """Take in past results; see Study.import_trials. All are checked here; a long list goes in several requests."""
         from surepath.study.telling import past_result
@@ -102,7 +107,8 @@ class RemoteStudy(RemoteView):
             parts[-1].append(entry)
         for i, part in enumerate(parts):
             name = key if i == 0 else hashlib.sha256(f"{key}\n{i}".encode()).hexdigest()
-            self._call("import", {"results": part, "note": note[:2_000], "request": name})
+            body = {"results": part, "note": note[:2_000], "request": name, "again": again or i > 0}
+            self._call("import", body)  # only the first part is compared: the others belong to the same import
         return len(rows)
 
     def exclude(self, option: Any, *, request: str | None = None) -> None:

@@ -87,7 +87,7 @@ def tell_many(at: Meant, who: Writer, body: bodies.TellMany) -> dict[str, Any]:
 def import_trials(at: Meant, who: Writer, body: bodies.Import) -> dict[str, Any]:
     """Take in past results; valid if they were not picked by how they came out."""
     results = [(one.plan, one.rewards) for one in body.results]
-    return {"results": at.study.import_trials(results, body.note, request=body.request)}
+    return {"results": at.study.import_trials(results, body.note, request=body.request, again=body.again)}
 
 
 @router.post("/exclude")

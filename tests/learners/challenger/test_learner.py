@@ -144,6 +144,21 @@ def test_nothing_is_asked_after_the_stop() -> None:
             learner.ask(n)
 
 
+@pytest.mark.parametrize("told", [0, 8, 9, 16])
+def test_a_plate_of_trials_is_no_single_plan(told: int) -> None:
+    """Also where one option is still unseen: plays on their way to it are enough."""
+    mdp = MDP.from_steps({"a": ["1", "2", "3"], "b": ["1", "2", "3"], "c": ["1", "2"]}, reward_range=(0, 1))
+    learner, rng = Challenger(mdp, epsilon=0.2, delta=0.05), np.random.default_rng(0)
+    means = 0.2 + 0.6 * rng.random(mdp.n_arcs)
+    for _ in range(told):
+        path = learner.ask()
+        learner.tell(path, np.clip(means[path] + 0.05 * rng.standard_normal(3), 0, 1))
+    assert (learner.visits == 0).any() == (told < 9)
+    plans, plays = np.unique(learner.ask(96), axis=0, return_counts=True)
+    assert len(plans) >= 10
+    assert plays.max() <= 32
+
+
 def test_plays_for_workers_spread_and_pending_ones_count() -> None:
     mdp = MDP.from_arrays(np.zeros((1, 1, 4), dtype=int))
     learner = Challenger(mdp, 0.1, 0.1, 1.0)

@@ -14,6 +14,7 @@ from surepath.kernels.arrays import reality_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.challenger import learner as challenger
+from surepath.learners.challenger.bound import make_row
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
 from surepath.learners.processes import betting, ranges
@@ -97,7 +98,7 @@ def test_the_passes_use_these_widths(noise: str) -> None:
         for k in (0.004, 0.03, 0.2):
             learner._seen.alive[:] = True
             work.grid[0] = j, k
-            learner._act(tasks.ROW)
+            make_row(learner.graph, pairs, learner._seen, work, 0)
             for arc in set(range(4)) - {own}:
                 ours = arc_widths(learner, RIVAL, j, np.array([k]), arc)[0]
                 theirs = arc_widths(learner, OWN, j, np.array([k]), own)[0]

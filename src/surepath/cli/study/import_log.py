@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load
@@ -21,6 +21,10 @@ ASSUMPTION = (
 @study.command("import-log")
 def import_log(
     path: Annotated[Path, typer.Argument(help="A CSV file with columns plan.STEP (or STEP) and score.STEP.")],
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Count results that are in the log already once more, as results of their own."),
+    ] = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
@@ -29,12 +33,12 @@ def import_log(
     from surepath.study.past import import_past
 
     found = load(storage, name)
-    count = import_past(found, path)
+    count = import_past(found, path, again=again)
     if as_json:
         print_json({**count._asdict(), "assumption": ASSUMPTION})
         return
     if not count.imported and count.repeated:
         typer.echo(f"{shown(path.name)} was imported before; nothing changed")
         return
-    rest = f"; {count.empty:,} rows without any score were left out" if count.empty else ""
-    typer.echo(f"imported {count.imported:,} trials from {shown(path.name)}{rest}\n{ASSUMPTION}")
+    rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
+    typer.echo(f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}")

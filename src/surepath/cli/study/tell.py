@@ -11,7 +11,7 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Storage, load, scores
+from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Storage, load, note, scores
 
 WORDS = {
     "told": "recorded",
@@ -51,10 +51,10 @@ def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
 
 
 def _sheet(found: Any, path: Path, as_json: bool) -> None:
-    from surepath.model.sources.textfile import read_text
-    from surepath.study.sheets import read_sheet
+    from surepath.study.rows import plan_columns
+    from surepath.study.sheets import read_sheet, read_table
 
-    sheet = read_sheet(found.mdp, read_text(path), path.name)
+    sheet = read_sheet(found.mdp, read_table(path), path.name)
     counts = Counter(found.tell_many(sheet.results))
     if as_json:
         rest = {answer: counts[answer] for answer in WORDS}
@@ -64,6 +64,12 @@ def _sheet(found: Any, path: Path, as_json: bool) -> None:
     if sheet.empty:
         parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
     typer.echo(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found))
+    if not sheet.plans:
+        wanted = ", ".join(map(shown, plan_columns(found.mdp)))
+        note(
+            f"note: {shown(path.name)} has no plan columns ({wanted}), so its rows could not be compared with the log: "
+            f"a row that was shifted or renumbered is not found"
+        )
 
 
 def _some(numbers: list[int]) -> str:

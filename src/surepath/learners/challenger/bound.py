@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import FloatArray, IntArray
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, hot_kernel, inner_kernel, optional_kernel
+from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, hot_kernel, inner_kernel, optional_kernel
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate
 from surepath.learners.challenger.state import (
@@ -122,7 +122,7 @@ def note_square(size: Size | None, seen: Evidence, e: int, gain: float) -> None:
         seen.memo[at.SQUARES] += 1.0
 
 
-@hot_kernel
+@folded_kernel
 def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
     note_square(pairs.size, seen, e, gain)
@@ -159,15 +159,15 @@ def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: flo
 
 
 @inner_kernel
-def heaviest(graph: Graph, seen: Evidence, weight: FloatArray, ahead: FloatArray, path: IntArray) -> float:
-    """The path of largest weight over the arcs that are left, the lowest arc where two tie; returns its weight."""
+def heaviest(graph: Graph, alive: BoolArray, weight: FloatArray, ahead: FloatArray, path: IntArray) -> None:
+    """The path of largest weight over the arcs that are left, the lowest arc where two tie."""
     first, target = graph.first, graph.target
     sink = len(first) - 1
     ahead[sink] = 0.0
     for i in range(sink - 1, -1, -1):
         best = -np.inf
         for e in range(first[i], first[i + 1]):
-            if seen.alive[e]:
+            if alive[e]:
                 x = weight[e] + ahead[target[e]]
                 if x > best:
                     best = x
@@ -176,13 +176,12 @@ def heaviest(graph: Graph, seen: Evidence, weight: FloatArray, ahead: FloatArray
     for h in range(len(path)):
         best, chosen = -np.inf, -1
         for e in range(first[node], first[node + 1]):
-            if seen.alive[e]:
+            if alive[e]:
                 x = weight[e] + ahead[target[e]]
                 if chosen < 0 or x > best:
                     best, chosen = x, e
         path[h] = chosen
         node = target[chosen]
-    return float(ahead[0])
 
 
 @inner_kernel
@@ -195,24 +194,26 @@ def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> 
     differences, so the differences set the scale.
     """
     work.unit[0] = largest_sigma(pairs.size, seen.memo[at.RSS], seen.memo[at.SQUARES])
-    horizon, total = len(work.incumbent), 0.0
+    incumbent, weight, mean, on = work.incumbent, work.weight, work.mean, work.on
+    alive, first, stage_node = seen.alive, graph.first, graph.stage_node
+    horizon, total = len(incumbent), 0.0
     for h in range(horizon):
-        work.on[work.incumbent[h]] = False
-        start, stop = graph.first[graph.stage_node[h]], graph.first[graph.stage_node[h + 1]]
+        on[incumbent[h]] = False
+        start, stop = first[stage_node[h]], first[stage_node[h + 1]]
         low, high = np.inf, -np.inf
         for e in range(start, stop):
-            if seen.alive[e]:
-                low, high = min(low, work.mean[e]), max(high, work.mean[e])
+            if alive[e]:
+                low, high = min(low, mean[e]), max(high, mean[e])
         for e in range(start, stop):
-            work.weight[e] = work.mean[e] - high
+            weight[e] = mean[e] - high
         total += high - low
-    heaviest(graph, seen, work.weight, work.ahead, work.incumbent)
+    heaviest(graph, seen.alive, weight, work.ahead, incumbent)
     for h in range(horizon):
-        work.on[work.incumbent[h]] = True
+        on[incumbent[h]] = True
     work.slack[0] = 2.0 * ROUNDING * (horizon + 4) * total
 
 
-@hot_kernel
+@folded_kernel
 def passes(graph: Graph, work: Scratch, single: Whole) -> None:
     """Both passes over work.weight, where an arc that does not count has -inf; no weight may be NaN.
 
@@ -252,7 +253,7 @@ def passes(graph: Graph, work: Scratch, single: Whole) -> None:
             start = stop
 
 
-@inner_kernel
+@folded_kernel
 def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, single: Whole) -> float:
     """Weights and both passes for one row of the grid; returns the constant that turns weights into G.
 
@@ -263,7 +264,8 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
     excursion under the detour prior belongs to a pair of paths that share all else, but which nodes they share is not
     known: it pays for as many choices as there can be.
     """
-    first, stage_node = graph.first, graph.stage_node
+    first, source, stage_node, incumbent = graph.first, graph.source, graph.stage_node, work.incumbent
+    weight, top, live = work.weight, work.top, work.live
     j, k = int(work.grid[row, 0]), work.grid[row, 1]
     quiet = k < 0.0
     log_k = 0.0 if quiet else np.log(k)
@@ -277,9 +279,9 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
             stay, leave_by = -toll_k * np.log1p(-pairs.rho), pairs.rho
         elif pairs.prior[j] == EXCURSION and single == 0:
             constant, each = 0.0, constant
-    for h in range(len(work.incumbent)):
-        own = work.incumbent[h]
-        home = graph.source[own]
+    for h in range(len(incumbent)):
+        own = incumbent[h]
+        home = source[own]
         leave = elsewhere = 0.0
         degree = first[home + 1] - first[home]
         if walk and degree > 1:
@@ -288,17 +290,28 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
         work.leaving[h] = stay * pairs.choices_before[home]
         work.meeting[h] = stay * pairs.choices_after[home]
         margin = unit * width(pairs, work, np.int64(OWN), j, k, log_k, np.uint64(own))
-        low = work.mean[own] - (work.top[own] - work.mean[own])
+        low = work.mean[own] - (top[own] - work.mean[own])
         for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
-            if work.live[e]:
-                toll = leave if graph.source[e] == home else elsewhere
-                x = (work.top[e] - low) + (margin + unit * width(pairs, work, np.int64(RIVAL), j, k, log_k, e)) + toll
-                work.weight[e] = x if x == x else np.inf  # what is no number proves nothing
+            if live[e]:
+                toll = leave if source[e] == home else elsewhere
+                x = (top[e] - low) + (margin + unit * width(pairs, work, np.int64(RIVAL), j, k, log_k, e)) + toll
+                weight[e] = x if x == x else np.inf  # what is no number proves nothing
             else:
-                work.weight[e] = -np.inf
-        work.weight[own] = stay if degree > 1 else 0.0
+                weight[e] = -np.inf
+        weight[own] = stay if degree > 1 else 0.0
     passes(graph, work, single)
     return constant
+
+
+@bare_kernel
+def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: int) -> float:
+    """Make the passes of the row that work.grid[0] holds over all arcs that are left; returns `challenge`'s constant.
+
+    An entry point of its own, compiled only where somebody looks at a row.
+    """
+    for e in range(len(seen.alive)):
+        work.live[e] = seen.alive[e]
+    return float(challenge(graph, pairs, seen, work, np.int64(0), np.int64(single)))
 
 
 @inner_kernel
@@ -308,36 +321,38 @@ def trace(graph: Graph, work: Scratch, through: int, single: Whole) -> None:
     Only values are kept, so each step back looks for the arc that gives its node's value. O(N) at worst. With `single`
     it is the incumbent but for one excursion.
     """
-    first, target, stage_node = graph.first, graph.target, graph.stage_node
+    first, target, source, stage_node = graph.first, graph.target, graph.source, graph.stage_node
+    path, incumbent, weight, live, on = work.path, work.incumbent, work.weight, work.live, work.on
+    ahead, behind = work.ahead, work.behind
     stage = 0
-    while stage_node[stage + 1] <= graph.source[through]:
+    while stage_node[stage + 1] <= source[through]:
         stage += 1
-    work.path[stage] = through
+    path[stage] = through
     node = target[through]
-    for h in range(stage + 1, len(work.path)):
-        if single == 1 and node == graph.source[work.incumbent[h]]:
-            work.path[h] = work.incumbent[h]
-            node = target[work.path[h]]
+    for h in range(stage + 1, len(path)):
+        if single == 1 and node == source[incumbent[h]]:
+            path[h] = incumbent[h]
+            node = target[path[h]]
             continue
         top, chosen = -np.inf, -1
         for e in range(first[node], first[node + 1]):
-            if work.live[e] or work.on[e]:
-                x = work.weight[e] + work.ahead[target[e]]
+            if live[e] or on[e]:
+                x = weight[e] + ahead[target[e]]
                 if chosen < 0 or x > top:
                     top, chosen = x, e
-        work.path[h] = chosen
+        path[h] = chosen
         node = target[chosen]
-    node = graph.source[through]
+    node = source[through]
     for h in range(stage - 1, -1, -1):
-        if single == 1 and node == target[work.incumbent[h]]:
-            work.path[h] = work.incumbent[h]
-            node = graph.source[work.path[h]]
+        if single == 1 and node == target[incumbent[h]]:
+            path[h] = incumbent[h]
+            node = source[path[h]]
             continue
         top, chosen = -np.inf, -1
         for e in range(first[stage_node[h]], first[stage_node[h + 1]]):
-            if target[e] == node and (work.live[e] or work.on[e]) and work.behind[graph.source[e]] > -np.inf:
-                x = work.behind[graph.source[e]] + work.weight[e]
+            if target[e] == node and (live[e] or on[e]) and behind[source[e]] > -np.inf:
+                x = behind[source[e]] + weight[e]
                 if chosen < 0 or x > top:
                     top, chosen = x, e
-        work.path[h] = chosen
-        node = graph.source[chosen]
+        path[h] = chosen
+        node = source[chosen]

@@ -21,15 +21,17 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, hot_kernel, inner_kernel
+from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge
 from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
-from surepath.learners.processes.gaussian_size import HIDDEN
 from surepath.learners.processes.learned import BERNSTEIN
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
 NO_ROW, PASSED = -1, -2
+
+# What `check` does with the rows.
+ROUTINE, THOROUGH, MEASURE = range(3)
 
 # What `judge` does with a row: eliminate by single excursions; eliminate, and mark what is cleared; or drop what is.
 ELIMINATE, MARK, TAKE_OUT = range(3)
@@ -39,7 +41,7 @@ REACH, MOST_ROWS = 4, 24  # slopes of a SHIFTED entry beyond that of the mean vi
 SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
 
 
-@inner_kernel
+@folded_kernel
 def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int) -> int:
     """Rows of a SHIFTED entry: the planned slope over the part of the planned visits that has been made.
 
@@ -49,18 +51,20 @@ def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int)
     visits, precision, least = 0.0, 0.0, np.inf
     for e in range(len(seen.visits)):
         if seen.alive[e] and work.a[RIVAL, j, e] > 0.0:
-            visits += seen.visits[e]
-            precision += pairs.c[RIVAL, j, e]
-            least = min(least, seen.visits[e] / pairs.c[RIVAL, j, e])
+            n, c = seen.visits[e], pairs.c[RIVAL, j, e]
+            visits += n
+            precision += c
+            least = min(least, n / c)
     mean = visits / precision
-    k = min(2.0, 1.0 / (pairs.plan[j, 1] * least)) * pairs.plan[j, 0]
-    low = pairs.plan[j, 0] / (pairs.plan[j, 1] * mean * pairs.ratio**REACH)
+    slope, steadiness, ratio = pairs.plan[j, 0], pairs.plan[j, 1], pairs.ratio
+    k = min(2.0, 1.0 / (steadiness * least)) * slope
+    low = slope / (steadiness * mean * ratio**REACH)
     for _ in range(MOST_ROWS):
         if k < low:
             break
         work.grid[rows, 0], work.grid[rows, 1] = j, k
         rows += 1
-        k /= pairs.ratio
+        k /= ratio
     return rows
 
 
@@ -72,19 +76,21 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     slope lies between that a over D and that a times U. So a slope is left out where no arc has such an a: sigmas of
     very different sizes leave wide gaps in the middle, and the grid stays short.
     """
+    alive, grid, cells = seen.alive, work.grid, work.cells
+    a, log_a, extras = work.a, work.log_a, work.extra
     rows, horizon, step = 0, len(work.incumbent), np.log(pairs.ratio)
     for j in range(pairs.c.shape[1]):
         low, high, extra, quiet, size = np.inf, -np.inf, 0.0, False, 0.0
-        for e in range(len(seen.visits)):
-            if seen.alive[e]:
+        for e in range(len(alive)):
+            if alive[e]:
                 size = max(size, abs(work.mean[e]))
-                if work.a[RIVAL, j, e] > 0.0:
-                    low, high = min(low, work.log_a[RIVAL, j, e]), max(high, work.log_a[RIVAL, j, e])
-                    extra = max(extra, work.extra[RIVAL, j, e])
+                if a[RIVAL, j, e] > 0.0:
+                    low, high = min(low, log_a[RIVAL, j, e]), max(high, log_a[RIVAL, j, e])
+                    extra = max(extra, extras[RIVAL, j, e])
                 else:
                     quiet = True
         if quiet and j == 0:
-            work.grid[rows, 0], work.grid[rows, 1] = 0, -8.0 * horizon * size if size > 0.0 else -1.0
+            grid[rows, 0], grid[rows, 1] = 0, -8.0 * horizon * size if size > 0.0 else -1.0
             rows += 1
         if high == -np.inf:
             break
@@ -92,33 +98,33 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
             rows = shifted_rows(pairs, seen, work, j, rows)
             continue
         if pairs.kind[j] == INTERVAL:
-            work.grid[rows, 0], work.grid[rows, 1] = j, 1.0
+            grid[rows, 0], grid[rows, 1] = j, 1.0
             rows += 1
             continue
         extra += high - low  # what h* adds, at most, for an arc whose a is far below the slope
         below = 0.5 * np.log(2.0 * (pairs.cost[j] + pairs.log_paths + 2 * horizon * extra))  # log D
         above = 0.5 * np.log(horizon / pairs.cost[j])  # log U
-        for i in range(len(work.cells)):
-            work.cells[i] = False
-        for e in range(len(seen.visits)):
-            if seen.alive[e] and work.a[RIVAL, j, e] > 0.0:
-                cell = (work.log_a[RIVAL, j, e] - low) / step
+        for i in range(len(cells)):
+            cells[i] = False
+        for e in range(len(alive)):
+            if alive[e] and a[RIVAL, j, e] > 0.0:
+                cell = (log_a[RIVAL, j, e] - low) / step
                 if cell >= 0.0:
-                    work.cells[min(int(cell), len(work.cells) - 1)] = True
+                    cells[min(int(cell), len(cells) - 1)] = True
         k, last, reach = np.exp(low - below), 0, (below + above) / step + 2.0
-        for g in range(len(work.cells)):
-            if work.cells[g]:
+        for g in range(len(cells)):
+            if cells[g]:
                 last = g
             if g > 0 and low - below + (g - 1) * step > high + above:
                 break
             if g - last <= reach or g == 0:
-                work.grid[rows, 0], work.grid[rows, 1] = j, k
+                grid[rows, 0], grid[rows, 1] = j, k
                 rows += 1
             k *= pairs.ratio
     return rows
 
 
-@hot_kernel
+@folded_kernel
 def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
     """Whether entry j clears by single excursions: if each is no gain, neither is their sum; but for epsilon 0 only."""
     return bool(pairs.prior[j] == EXCURSION and epsilon == 0.0)
@@ -166,7 +172,7 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole,
     return top
 
 
-@inner_kernel
+@hot_kernel
 def left(work: Scratch) -> int:
     """How many arcs off the incumbent are not yet cleared."""
     count = 0
@@ -176,7 +182,7 @@ def left(work: Scratch) -> int:
     return count
 
 
-@inner_kernel
+@folded_kernel
 def beside_scale(pairs: Pairs, seen: Evidence) -> float:
     """The scale, below 0, of the entry with a declared sigma to plan with beside entries that learn the noise; or 0."""
     total, count, chosen = 0.0, 0, np.inf
@@ -193,7 +199,7 @@ def beside_scale(pairs: Pairs, seen: Evidence) -> float:
     return -chosen if chosen < np.inf else 0.0
 
 
-@inner_kernel
+@folded_kernel
 def planning_scale(pairs: Pairs, seen: Evidence) -> float:
     """The scale of the entry to plan with: the largest not above eight times the mean visits so far.
 
@@ -216,89 +222,63 @@ def planning_scale(pairs: Pairs, seen: Evidence) -> float:
     return chosen
 
 
-@inner_kernel
-def drop(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, rows: int, epsilon: float, scale: float) -> int:
-    """Sweep rows until none clears anything more; returns the row of the planning scale with the least largest z.
-
-    With scale 0 all rows are swept, else those of that scale only. The last sweep clears nothing, so its rows compare.
-    NO_ROW when no row is of that scale.
-    """
-    own = scale if scale > 0.0 else planning_scale(pairs, seen)
-    other = beside_scale(pairs, seen)
-    count, before, best = left(work), -1, NO_ROW
+@folded_kernel
+def first_row(pairs: Pairs, work: Scratch, rows: int, scale: float) -> int:
+    """The first noisy row of entries of this scale, or NO_ROW."""
+    found = NO_ROW
     for row in range(rows - 1, -1, -1):
-        if pairs.scale[int(work.grid[row, 0])] == own and work.grid[row, 1] > 0.0:
-            best = row
-    while count > 0 and count != before:
-        before, least = count, np.inf
-        for row in range(rows):
-            entry_scale = pairs.scale[int(work.grid[row, 0])]
-            planned = entry_scale in (own, other) and work.grid[row, 1] > 0.0
-            if scale == 0.0 or planned:
-                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(TAKE_OUT))
-                if planned and top < least:
-                    best, least = row, top
-        count = left(work)
-    return best
+        if pairs.scale[int(work.grid[row, 0])] == scale and work.grid[row, 1] > 0.0:
+            found = row
+    return found
 
 
 @inner_kernel
-def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, routine: Whole) -> int:
+def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, how: Whole) -> tuple[int, float]:
     """The full check of the incumbent, which must be set: PASSED when everything is cleared, else the row to plan with.
 
-    NO_ROW when there is none, because no arc that is left has noise.
-    A routine check, made between trials, also eliminates, and saves passes where they could hardly matter: every fourth
-    row judges single excursions for good, every second row all remaining paths; then the rows of the planning scale
-    clear what they can; the other rows follow only when at most a quarter of all arcs is left. A check that is not
-    routine sweeps all rows.
+    That is the row of the planning scale with the least largest z in the last sweep, which clears nothing, so that its
+    rows compare; NO_ROW when there is none, because no arc that is left has noise.
+
+    ROUTINE, between trials, also eliminates, and saves passes where they could hardly matter: every fourth row judges
+    single excursions for good, every second row all remaining paths; then the rows of the planning scale take out what
+    they can, again and again; all rows follow only when at most a quarter of all arcs is left. THOROUGH sweeps all rows
+    until none takes out anything more. MEASURE sweeps them once, and the second answer is the least largest z of a row.
     """
     for e in range(len(seen.alive)):
         work.live[e] = seen.alive[e]
         work.cleared[e] = False
     rows = fill_grid(pairs, seen, work)
-    best = NO_ROW
-    if routine == 1:
-        if not singly(pairs, 0, epsilon):
-            for row in range(0, rows, 4):
-                judge(graph, pairs, seen, work, row, epsilon, np.int64(ELIMINATE))
+    what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE
+    wide, count, before = how != ROUTINE, left(work), -1
+    own, other, best, lowest = 0.0, 0.0, NO_ROW, np.inf
+    while True:
+        if what == TAKE_OUT:
+            if count == 0:
+                return PASSED, lowest
+            if count == before:  # these rows take out nothing more
+                if wide or 4 * count > len(seen.alive):
+                    return best, lowest
+                wide, before = True, -1
+            if before < 0:
+                own, other = planning_scale(pairs, seen), beside_scale(pairs, seen)
+                best = first_row(pairs, work, rows, own)
+            before = count
+        least = np.inf
         for row in range(rows):
-            if row % 2 == 0 or pairs.kind[int(work.grid[row, 0])] == SHIFTED:
-                judge(graph, pairs, seen, work, row, epsilon, np.int64(MARK))
-        for e in range(len(seen.alive)):
-            work.live[e] = seen.alive[e] and not work.cleared[e]
-        best = drop(graph, pairs, seen, work, rows, epsilon, planning_scale(pairs, seen))
-        if 4 * left(work) > len(seen.alive):
-            return best
-    if left(work) > 0:
-        best = drop(graph, pairs, seen, work, rows, epsilon, 0.0)
-    return PASSED if left(work) == 0 else best
-
-
-@inner_kernel
-def certify(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> float:
-    """Find the least epsilon for which the full check passes, by bisection to one part in a thousand, from above.
-
-    The incumbent must be set.
-    """
-    for e in range(len(seen.alive)):
-        if seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e]:
-            return np.inf
-        work.live[e] = seen.alive[e]
-        work.cleared[e] = False
-    if work.unit[0] >= HIDDEN:
-        return np.inf
-    rows = fill_grid(pairs, seen, work)
-    high = np.inf
-    for row in range(rows):
-        high = min(high, judge(graph, pairs, seen, work, row, -np.inf, np.int64(TAKE_OUT)))
-    low = 0.0
-    if check(graph, pairs, seen, work, 0.0, np.int64(0)) == PASSED:
-        return 0.0
-    high = (max(high, 0.0) + work.slack[0]) * (1.0 + 2.0 * SHARE)
-    while high - low > 1e-3 * high:
-        middle = 0.5 * (low + high)
-        if check(graph, pairs, seen, work, middle, np.int64(0)) == PASSED:
-            high = middle
-        else:
-            low = middle
-    return float(high)
+            entry = int(work.grid[row, 0])
+            planned = (pairs.scale[entry] == own or pairs.scale[entry] == other) and work.grid[row, 1] > 0.0
+            due = wide or planned
+            if what != TAKE_OUT:
+                due = row % 4 == 0 if what == ELIMINATE else row % 2 == 0 or pairs.kind[entry] == SHIFTED
+            if due:  # the one place that judges: the compiler copies it into each
+                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(what))
+                lowest = min(lowest, top)
+                if planned and top < least:
+                    best, least = row, top
+        if what == MARK:
+            for e in range(len(seen.alive)):
+                work.live[e] = seen.alive[e] and not work.cleared[e]
+        what = min(what + 1, TAKE_OUT)
+        count = left(work)
+        if how == MEASURE:
+            return best, lowest

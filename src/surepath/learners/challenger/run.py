@@ -14,8 +14,8 @@ from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound import challenge, heaviest, refresh, set_incumbent, take_in
-from surepath.learners.challenger.check import NO_ROW, PASSED, certify, check
+from surepath.learners.challenger.bound import heaviest, refresh, set_incumbent, take_in
+from surepath.learners.challenger.check import MEASURE, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
     BY_DIAMETER,
@@ -23,6 +23,8 @@ from surepath.learners.challenger.sampling import (
     BY_SEPARATION,
     FLOW,
     FREE,
+    NEVER,
+    OTHER_ARCS,
     cover,
     follow_flow,
     is_open,
@@ -32,73 +34,66 @@ from surepath.learners.challenger.sampling import (
     weigh,
 )
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
+from surepath.learners.processes.gaussian_size import HIDDEN
 
+KEEP = -1  # in place of a sampling rule: what is marked stays
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
 @folded_kernel
-def plan(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float) -> bool:
-    """Check, and choose the next path into work.path; True when the check has passed."""
-    if cover(graph, pairs, seen, work):
-        return False
-    set_incumbent(graph, pairs, seen, work)
-    memo, row = seen.memo, 0
-    t = memo[at.EPISODES]
-    if t >= memo[at.NEXT_FULL] or memo[at.READY] == 0.0:
-        row = check(graph, pairs, seen, work, epsilon, np.int64(1))
-        if row == PASSED:
-            return True
-        memo[at.NEXT_FULL] = t + max(1.0, np.floor(pairs.patience * t))
-        memo[at.READY] = 0.0
-        if row != NO_ROW:
-            memo[at.ENTRY], memo[at.SLOPE] = work.grid[row, 0], work.grid[row, 1]
-            memo[at.READY] = 1.0
-    else:
-        work.grid[0, 0], work.grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
-        for e in range(len(seen.alive)):
-            work.live[e] = seen.alive[e]
-            work.cleared[e] = False
-    whose = turn(graph, pairs, seen, work)
-    if whose != FREE:
-        weigh(graph, pairs, seen, work, np.int64(BY_GUARD))
-        if whose == FLOW:
-            follow_flow(graph, pairs, seen, work)
-            if is_open(seen, work):
-                return False
-    elif (pairs.sampling == BY_SEPARATION or pairs.sampling == BY_GUARD) and row != NO_ROW:
-        if separate(graph, pairs, seen, work, row, epsilon):
-            return True
-        if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
-            weigh(graph, pairs, seen, work, np.int64(BY_DIAMETER))
-    else:
-        rule = pairs.sampling if pairs.sampling == BY_COVERAGE else BY_DIAMETER
-        weigh(graph, pairs, seen, work, np.int64(rule))
-    heaviest(graph, seen, work.mark, work.ahead, work.path)
-    return False
+def look_again(seen: Evidence, work: Scratch) -> None:
+    """Prepare a quick check: the row of the last full check, and every arc that is left."""
+    work.grid[0, 0], work.grid[0, 1] = seen.memo[at.ENTRY], seen.memo[at.SLOPE]
+    for e in range(len(seen.alive)):
+        work.live[e] = seen.alive[e]
+        work.cleared[e] = False
 
 
 @folded_kernel
-def again(graph: Graph, seen: Evidence, work: Scratch) -> None:
-    """Choose one more path for another worker from the same marks; the last one, in work.path, is now pending."""
+def remember(pairs: Pairs, seen: Evidence, work: Scratch, row: int) -> None:
+    """Keep the row of a full check for the quick ones, and say when the next full one is due."""
+    memo = seen.memo
+    memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(pairs.patience * memo[at.EPISODES]))
+    memo[at.READY] = 0.0
+    if row != NO_ROW:
+        memo[at.ENTRY], memo[at.SLOPE] = work.grid[row, 0], work.grid[row, 1]
+        memo[at.READY] = 1.0
+
+
+@folded_kernel
+def lighten(pairs: Pairs, seen: Evidence, work: Scratch) -> None:
+    """Mark what work.path, which is now pending, leaves to another worker."""
     for h in range(len(work.path)):
         e = work.path[h]
         n = seen.visits[e] + seen.pending[e]
         work.mark[e] *= (n - 1.0) / n if n > 1 else 1.0
-    heaviest(graph, seen, work.mark, work.ahead, work.path)
+    for e in range(len(work.mark)):  # what many plays under way will tell by themselves leaves the rest to be learned
+        if seen.alive[e] and not pairs.is_known[e]:
+            n = seen.visits[e] + seen.pending[e]
+            work.mark[e] = max(work.mark[e], OTHER_ARCS * work.variance[e] / n)
 
 
 @folded_kernel
 def plays(pairs: Pairs, seen: Evidence, work: Scratch, repeat: float) -> int:
     """Count the plays of work.path before planning again: `repeat` of the least visits among its weighted arcs."""
-    least = np.iinfo(np.int64).max
+    least = NEVER
     for h in range(len(work.path)):
         e = work.path[h]
         if work.mark[e] > 0.0:
             least = min(least, seen.visits[e])
-    if least == np.iinfo(np.int64).max:
+    if least == NEVER:
         return 1
     return max(1, int(repeat * least))
+
+
+@folded_kernel
+def has_numbers(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
+    """Whether a gap can be certified: every arc that is left has been visited, and sigma is bounded."""
+    missing = 0
+    for e in range(len(seen.alive)):
+        missing += 1 if seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e] else 0
+    return missing == 0 and work.unit[0] < HIDDEN
 
 
 @bare_kernel
@@ -117,60 +112,91 @@ def act(
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
-    same plan. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and refreshes all of them;
-    WAKE refreshes all arcs. RUN plays
-    until the check passes, `limit` episodes are played, or `pause` episodes are: then it may be called again to go on.
-    INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY, CHECK and ROW, which are about that
-    path. CERTIFY returns its certified gap. CHECK runs the full check without eliminating; 1 when it passes.
-    ROW makes the passes of the row that work.grid[0] holds over all arcs that are left, by single excursions if
-    `limit` is 1, and returns the constant of `challenge`.
+    same plan, for another worker. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and
+    refreshes all of them; WAKE refreshes all arcs. RUN plays until the check passes, `limit` episodes are played, or
+    `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the path to recommend in
+    work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full check without
+    eliminating; 1 when it passes. CERTIFY returns its certified gap: the least epsilon for which the full check passes,
+    by bisection to one part in a thousand, from above.
+
+    Every larger kernel is called from one place here: the compiler copies it into each.
     """
-    if task == tasks.AGAIN:
-        again(graph, seen, work)
-        return 0.0
-    if task == tasks.TELL:
-        guarding = turn(graph, pairs, seen, work) == FLOW
-        for h in range(limit):
-            e = work.path[h]
-            if pairs.is_known[e]:
-                seen.visits[e] += 1
-            else:
-                take_in(pairs, seen, e, work.gain[h])
-        for h in range(len(work.path)):
-            refresh(pairs, seen, work, work.path[h])
-            seen.guarded[work.path[h]] += 1 if guarding else 0
-        return 0.0
-    if task == tasks.WAKE:
-        for e in range(len(seen.visits)):
-            refresh(pairs, seen, work, e)
-        return 0.0
-    if task not in (tasks.PLAN, tasks.RUN):
-        set_incumbent(graph, pairs, seen, work)
-    if task == tasks.INCUMBENT:
-        return 0.0
+    memo, playing, telling = seen.memo, task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
+    aim, how, low, high = epsilon, ROUTINE if playing else THOROUGH, 0.0, np.inf
     if task == tasks.CERTIFY:
-        return float(certify(graph, pairs, seen, work))
-    if task == tasks.CHECK:
-        return 1.0 if check(graph, pairs, seen, work, epsilon, np.int64(0)) == PASSED else 0.0
-    if task == tasks.ROW:
-        for e in range(len(seen.alive)):
-            work.live[e] = seen.alive[e]
-        return float(challenge(graph, pairs, seen, work, np.int64(0), np.int64(limit)))
-    memo = seen.memo
-    while task == tasks.PLAN or memo[at.EPISODES] < pause:
-        if plan(graph, pairs, seen, work, epsilon):  # the one place that plans: the compiler copies it into each
-            return DONE
-        if task == tasks.PLAN or memo[at.EPISODES] >= limit:
-            return CUT
-        guarding = turn(graph, pairs, seen, work) == FLOW
-        many = 1 if guarding else plays(pairs, seen, work, pairs.repeat)
-        count = min(many, limit - int(memo[at.EPISODES]))
-        for _ in range(count):
-            for h in range(len(work.path)):
-                e = work.path[h]
-                take_in(pairs, seen, e, draw(reality, e, rng))
-        for h in range(len(work.path)):
-            refresh(pairs, seen, work, work.path[h])
-            seen.guarded[work.path[h]] += 1 if guarding else 0
+        aim, how = -np.inf, MEASURE
+    while task != tasks.RUN or memo[at.EPISODES] < pause:
+        covering = playing and cover(pairs, seen, work)
+        row, rule = 0, KEEP
+        if not (covering or telling or task == tasks.AGAIN or task == tasks.WAKE):
+            set_incumbent(graph, pairs, seen, work)
+            if task == tasks.INCUMBENT:
+                return 0.0
+            if task == tasks.CERTIFY and not has_numbers(pairs, seen, work):
+                return np.inf
+            if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
+                look_again(seen, work)
+            else:
+                row, least = check(graph, pairs, seen, work, aim, np.int64(how))
+                if task == tasks.CHECK:
+                    return 1.0 if row == PASSED else 0.0
+                if task == tasks.CERTIFY:
+                    if how == MEASURE:
+                        how, aim, high = THOROUGH, 0.0, (max(least, 0.0) + work.slack[0]) * (1.0 + 2.0 * SHARE)
+                        continue
+                    if row == PASSED:
+                        high = aim
+                    else:
+                        low = aim
+                    if not high - low > 1e-3 * high:
+                        return high
+                    aim = 0.5 * (low + high)
+                    continue
+                if row == PASSED:
+                    return DONE
+                remember(pairs, seen, work, row)
+        whose = turn(graph, pairs, seen, work) if playing or telling else FREE
+        if playing and not covering:
+            if whose != FREE:
+                rule = BY_GUARD
+            elif (pairs.sampling == BY_SEPARATION or pairs.sampling == BY_GUARD) and row != NO_ROW:
+                if separate(graph, pairs, seen, work, row, epsilon):
+                    return DONE
+                if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
+                    rule = BY_DIAMETER
+            else:
+                rule = BY_COVERAGE if pairs.sampling == BY_COVERAGE else BY_DIAMETER
+            if rule != KEEP:
+                weigh(graph, pairs, seen, work, np.int64(rule))
+        if task == tasks.AGAIN:
+            lighten(pairs, seen, work)
+        if playing or task == tasks.AGAIN:
+            along = False
+            if whose == FLOW and not covering:
+                follow_flow(graph, pairs, seen, work)
+                along = is_open(seen, work)
+            if not along:
+                heaviest(graph, seen.alive, work.mark, work.ahead, work.path)
+            if task != tasks.RUN or memo[at.EPISODES] >= limit:
+                return CUT
+        count, steps = 1, limit
+        if task == tasks.RUN:
+            many = 1 if whose == FLOW else plays(pairs, seen, work, pairs.repeat)
+            count, steps = min(many, limit - int(memo[at.EPISODES])), len(work.path)
+        if task != tasks.WAKE:
+            for _ in range(count):
+                for h in range(steps):
+                    e = work.path[h]
+                    gain = work.gain[h] if telling else draw(reality, e, rng)
+                    if pairs.is_known[e]:
+                        seen.visits[e] += 1
+                    else:
+                        take_in(pairs, seen, e, gain)
+        for i in range(len(seen.visits) if task == tasks.WAKE else len(work.path)):
+            e = i if task == tasks.WAKE else work.path[i]
+            refresh(pairs, seen, work, e)
+            seen.guarded[e] += 1 if whose == FLOW else 0
+        if task != tasks.RUN:
+            return 0.0
         memo[at.EPISODES] += count
     return PAUSED

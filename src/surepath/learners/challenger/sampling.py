@@ -22,9 +22,9 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, inner_kernel
+from surepath.kernels.jit import Whole, folded_kernel, inner_kernel
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound import heaviest, trace
+from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
 from surepath.learners.challenger.state import OWN, Evidence, Pairs, Scratch
 
@@ -32,21 +32,31 @@ SAMPLING = ("separating", "max-diameter", "coverage", "guarded")
 BY_SEPARATION, BY_DIAMETER, BY_COVERAGE, BY_GUARD = range(4)
 FREE, EVEN, FLOW = range(3)  # whose turn it is
 BEGIN, END = 0.5, 2.0  # of the planned trials: where the guard begins, and where it begins to follow the flow
+NEVER = 2**63 - 1  # more visits than any arc has
 MEMORY = 0.5  # what a challenger counts for in the next plan
 FORGOTTEN = 1e-3  # below this it no longer counts
+OTHER_ARCS = 0.25  # what any other arc counts for beside plays under way
 
 
-@inner_kernel
-def cover(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
-    """A path through as many unvisited arcs as possible into work.path; False when every arc has been visited."""
-    missing = False
+@folded_kernel
+def cover(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
+    """Mark the unvisited arcs, for a path through as many as possible; False when every arc has been visited.
+
+    An arc that is already on its way to a worker counts by its plays, those under way included: beside it other arcs
+    are worth a visit too.
+    """
+    missing, busy = False, False
     for e in range(len(seen.alive)):
-        fresh = seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e]
-        # An unvisited arc that is already on its way to a worker counts for little, but is better than nothing.
-        work.mark[e] = (1.0 if seen.pending[e] == 0 else 1e-6 / seen.pending[e]) if fresh else 0.0
-        missing = missing or fresh
-    if missing:
-        heaviest(graph, seen, work.mark, work.ahead, work.path)
+        missing = missing or (seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e])
+        busy = busy or seen.pending[e] > 0
+    for e in range(len(seen.alive)):
+        plays = seen.visits[e] + seen.pending[e]
+        work.mark[e] = 0.0
+        if missing and seen.alive[e] and not pairs.is_known[e]:
+            if plays == 0:
+                work.mark[e] = 1.0
+            elif busy:
+                work.mark[e] = 0.5 / (len(work.path) * plays)
     return missing
 
 
@@ -80,7 +90,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     return left(work) == 0
 
 
-@inner_kernel
+@folded_kernel
 def is_crowded(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
     """Whether some path has so many more visits than planned that the logarithms of its widths cost too much."""
     first, target, ahead = graph.first, graph.target, work.ahead
@@ -95,7 +105,7 @@ def is_crowded(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> boo
     return bool(ahead[0] > pairs.crowd)
 
 
-@inner_kernel
+@folded_kernel
 def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     """Whose turn the next trial is."""
     episodes, covered = seen.memo[at.EPISODES], seen.memo[at.EPISODES] >= len(seen.alive)
@@ -126,7 +136,7 @@ def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> No
         node = graph.target[chosen]
 
 
-@inner_kernel
+@folded_kernel
 def is_open(seen: Evidence, work: Scratch) -> bool:
     """Whether work.path avoids every excluded arc."""
     closed = 0
@@ -135,7 +145,7 @@ def is_open(seen: Evidence, work: Scratch) -> bool:
     return closed == 0
 
 
-@inner_kernel
+@folded_kernel
 def marked(work: Scratch) -> bool:
     """Whether any arc has a sampling weight."""
     heaviest_mark = 0.0
@@ -147,17 +157,18 @@ def marked(work: Scratch) -> bool:
 @inner_kernel
 def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
     """Marks of the rules that do not look at challengers."""
-    least = np.iinfo(np.int64).max
-    for e in range(len(seen.alive)):
-        if seen.alive[e] and not pairs.is_known[e]:
-            least = min(least, seen.visits[e] + seen.pending[e])
-    for e in range(len(seen.alive)):
-        work.mark[e] = 0.0
-        if seen.alive[e] and not pairs.is_known[e]:
-            n = seen.visits[e] + seen.pending[e]
+    alive, visits, pending, mark = seen.alive, seen.visits, seen.pending, work.mark
+    least = NEVER
+    for e in range(len(alive)):
+        if alive[e] and not pairs.is_known[e]:
+            least = min(least, visits[e] + pending[e])
+    for e in range(len(alive)):
+        mark[e] = 0.0
+        if alive[e] and not pairs.is_known[e]:
+            n = visits[e] + pending[e]
             if sampling == BY_COVERAGE:
-                work.mark[e] = 1.0 if n <= least else 0.0
+                mark[e] = 1.0 if n <= least else 0.0
             elif sampling == BY_GUARD:
-                work.mark[e] = pairs.sigma[e] ** 2 / n
+                mark[e] = pairs.sigma[e] ** 2 / n
             else:
-                work.mark[e] = np.sqrt(work.variance[e] * np.log(4.0 * n * n * len(seen.alive)) / n)
+                mark[e] = np.sqrt(work.variance[e] * np.log(4.0 * n * n * len(alive)) / n)

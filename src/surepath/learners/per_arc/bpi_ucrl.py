@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, real
 from surepath.errors import SettingError
-from surepath.kernels.widths import WIDTHS
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.presets import PRESETS, preset_of
@@ -16,6 +15,7 @@ from surepath.learners.per_arc.recommendation import RECOMMEND_CAUTIOUS
 from surepath.learners.per_arc.sampling import OPTIMISTIC
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP
+from surepath.learners.processes.ranges import choose_widths
 from surepath.model.mdp import MDP
 
 
@@ -31,7 +31,8 @@ class BPIUCRL(RuleLearner):
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
         elimination: "none" or "value" (value-based eliminations; upper values are then over active policies).
-        widths: "paper", "mixture", or without a guarantee "empirical" or "uncapped".
+        widths: "paper", "mixture" or "bernstein" (the default where a range and no sigma is declared), or without a
+            guarantee "empirical" or "uncapped".
         preset: "theory" (the appendix with proven widths), "text" (the paper's experiments as written; no guarantee)
             or "experiment" (everything as the authors' code had it; no guarantee).
         prior: The constant c of the mixture width.
@@ -63,7 +64,7 @@ class BPIUCRL(RuleLearner):
         self.preset = one_of("preset", preset, PRESETS)
         usual = preset_of(self.preset)
         self.elimination = one_of("elimination", elimination or usual.bpi_elimination, ("none", "value"))
-        self.widths = one_of("widths", widths or usual.widths, WIDTHS)
+        self.widths = choose_widths(mdp, widths, usual.widths, sigma is not None)
         self.prior = real("prior", prior)
         if self.prior <= 0:
             raise SettingError(f"prior must be positive, not {self.prior:g}")

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import Whole, folded_kernel, hot_kernel
+from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
 from surepath.kernels.widths import base_width
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.masked_sweeps import backward_masked
 from surepath.learners.per_arc.state import BIG, Rules, State
+from surepath.learners.processes.intervals import most_sum, square_of
 
 
 @hot_kernel
@@ -27,6 +28,27 @@ def visited_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> flo
     return float(min(state.arc[at.SIGMA, e] * base, rules.cap))
 
 
+@hot_kernel
+def arc_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> float:
+    """Compute the width of arc e after n >= 1 visits; where its noise is learned, the least of three that hold."""
+    width = visited_width(rules, state, e, n)
+    if rules.learns == 1 and state.arc[at.SPAN, e] > 0.0:
+        span = state.arc[at.SPAN, e]
+        width = min(width, span * min(1.0, most_sum(state.most, n, state.arc[at.SQUARES, e]) / n))
+    return width
+
+
+@inner_kernel
+def learn_noise(state: State, e: int | np.uint64, n: int, gain: float) -> None:
+    """Add to V the square of the n-th gain of arc e less what the gains before it, already summed, say it will be."""
+    arc = state.arc
+    least, span, mean = arc[at.LEAST, e], arc[at.SPAN, e], 0.0
+    if span > 0.0:
+        if n > 1:
+            mean = (arc[at.ORIGIN, e] + arc[at.SUMS, e] / (n - 1) - least) / span
+        arc[at.SQUARES, e] += square_of((gain - least) / span, n - 1, mean)
+
+
 @folded_kernel
 def width_of(rules: Rules, state: State, e: int) -> float:
     """Compute the width of arc e, BIG where it is infinite."""
@@ -34,7 +56,7 @@ def width_of(rules: Rules, state: State, e: int) -> float:
         return 0.0
     n = state.number[at.VISITS, e]
     if n > 0:
-        return visited_width(rules, state, e, n)
+        return arc_width(rules, state, e, n)
     return BIG if rules.cap == np.inf else rules.cap
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import visited_width
+from surepath.learners.per_arc.cached_values import arc_width, learn_noise
 from surepath.learners.per_arc.elimination.slack import note
 from surepath.learners.per_arc.reference import find_origin
 from surepath.learners.per_arc.sampling.cover_paths import follow_cover
@@ -32,9 +32,11 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
             if not flag[at.CLOSED, e]:
                 first_visit(state, e)
             find_origin(graph, rules, state, h, e, gain)
+        if rules.learns == 1:
+            learn_noise(state, e, n, gain)
         total = arc[at.SUMS, e] + (gain - arc[at.ORIGIN, e])
         arc[at.SUMS, e] = total
-        width = visited_width(rules, state, e, n)
+        width = arc_width(rules, state, e, n)
         mean = arc[at.BASE, e] + total / n
         arc[at.TOP, e] = mean + width
         arc[at.LOWER, e] = mean - width

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from surepath._checks import one_of, real
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.kernels.widths import WIDTHS
 from surepath.learners.base import locked
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
@@ -24,14 +23,15 @@ from surepath.learners.per_arc.recommendation import RECOMMENDATION
 from surepath.learners.per_arc.sampling import SAMPLING
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
 from surepath.learners.per_arc.stopping import DIAMETER
+from surepath.learners.processes.ranges import choose_widths
 from surepath.model.mdp import MDP
 
 
 class EPRL(RuleLearner):
     """Play, rule out arcs that no best path can use, stop when what is left is close enough or single.
 
-    With the `theory` preset and `paper` or `mixture` widths the answer is within epsilon of the best with probability
-    at least 1 - delta, whatever the sampling rule.
+    With the `theory` preset and `paper`, `mixture` or `bernstein` widths the answer is within epsilon of the best with
+    probability at least 1 - delta, whatever the sampling rule.
 
     Args:
         mdp: The layered graph to search.
@@ -43,8 +43,9 @@ class EPRL(RuleLearner):
         elimination: "return" (line 7), "value", "both" or "none"; or an `EliminationRule` of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
-        widths: "paper", "mixture" (same guarantee, tighter from 15 to 60 visits of an arc on), "empirical" (the
-            authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
+        widths: "paper", "mixture" (same guarantee, tighter from 15 to 60 visits of an arc on), "bernstein" (learns the
+            noise of rewards in a range; the default of the theory preset where a range and no sigma is declared),
+            "empirical" (the authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
         recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
         stopping: A `StoppingRule` of your own in place of line 9.
         preset: "theory" (Algorithm 1), "text" (the paper's experiments as written; no guarantee) or "experiment"
@@ -102,7 +103,7 @@ class EPRL(RuleLearner):
             raise SettingError(f"stopping must be a StoppingRule of your own, or None, not {stopping!r}")
         self.stopping, self.stopping_rule = deepcopy(stopping), deepcopy(stopping)
         self.schedule = one_of("schedule", schedule or usual.schedule, (*SCHEDULES, "paper"))
-        self.widths = one_of("widths", widths or usual.widths, WIDTHS)
+        self.widths = choose_widths(mdp, widths, usual.widths, sigma is not None)
         self.recommendation = one_of("recommendation", recommendation or usual.recommendation, RECOMMENDATION)
         self.prior = real("prior", prior)
         self.growth = real("growth", growth)

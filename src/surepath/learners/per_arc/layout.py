@@ -74,6 +74,7 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
         arc[at.SUMS, e] = 0.0
         arc[at.ORIGIN, e] = 0.0
         arc[at.BASE, e] = 0.0
+        arc[at.SQUARES, e] = 0.0
         arc[at.CENTRE, e] = arc[at.CENTRE, e] if flag[at.KNOWN, e] else 0.0
         arc[at.TOP_SEEN, e] = 0.0
         arc[at.LOWER_SEEN, e] = 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import log
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +30,8 @@ from surepath.learners.per_arc.run import play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.per_arc.width_tables import new_table, table_of
+from surepath.learners.processes.intervals import interval_table, most_sums, no_table
+from surepath.learners.processes.ranges import learned_arcs, ranges_of
 from surepath.learners.record import GAP, GO_ON, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
@@ -93,7 +96,10 @@ class RuleLearner(Learner):
         return table
 
     def _new_state(self) -> State:
-        return new_state(self.layers, self.mdp.horizon, self.sigma, self.mdp.is_known, self.known_gain, self._table)
+        mdp = self.mdp
+        ranges = ranges_of(mdp, "bernstein" if self.rules.learns else "sigma")
+        most = interval_table(log(2.0 * self.rules.arcs / self.delta)) if self.rules.learns else no_table()
+        return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, ranges, self._table, most)
 
     @property
     def _player(self) -> Callable[..., float]:
@@ -136,9 +142,19 @@ class RuleLearner(Learner):
             width = np.minimum(self.sigma * table[np.minimum(self._visits, len(table) - 1)], rules.cap)
         for arc in np.flatnonzero(self._visits >= len(table)).tolist():
             width[arc] = min(self.sigma[arc] * new_table(rules, 1, int(self._visits[arc]))[0], rules.cap)
+        if rules.learns:
+            arc, n = self._state.arc, np.maximum(1, self._visits)
+            bound = arc[at.SPAN] * np.minimum(1.0, most_sums(self._state.most, n, arc[at.SQUARES]) / n)
+            width = np.where(arc[at.SPAN] > 0, np.minimum(width, bound), width)
         width[(self._visits == 0) & ~known] = rules.cap
         width[known] = 0.0
         return cast(FloatArray, width)
+
+    def noise_now(self) -> FloatArray:
+        """Compute sigma of each arc, or how far its rewards scatter where noise is learned, float [N]; no bound."""
+        span, n = self._state.arc[at.SPAN], self._visits
+        seen = np.sqrt((self._state.arc[at.SQUARES] + 0.25) / (n + 1.0))
+        return np.asarray(np.where((span > 0) & (n > 0), span * seen, self.sigma))
 
     def passable_now(self) -> BoolArray:
         """Copy which arcs lie on a path of some active policy, bool [N]."""
@@ -241,6 +257,7 @@ class RuleLearner(Learner):
                 f"things of its own; pickle the learner instead"
             )
         state = self._state
+        squares = {"squares": state.arc[at.SQUARES].copy()} if self.rules.learns else {}
         return {
             "visits": state.number[at.VISITS].copy(),
             "sums": state.arc[at.SUMS].copy(),
@@ -252,6 +269,7 @@ class RuleLearner(Learner):
             "cover": state.number[at.LEFT].copy(),
             "tally": state.tally[list(_SAVED)],
             "seed": int(self.rules.seed),
+            **squares,
         }
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
@@ -259,6 +277,8 @@ class RuleLearner(Learner):
         state.number[at.VISITS], state.number[at.LEFT] = evidence["visits"], evidence["cover"]
         state.arc[at.SUMS], state.arc[at.ORIGIN] = evidence["sums"], evidence["origin"]
         state.arc[at.BASE] = evidence["base"]
+        if self.rules.learns:
+            state.arc[at.SQUARES] = evidence["squares"]
         learned = (state.number[at.VISITS] > 0) & ~self.mdp.is_known
         state.arc[at.CENTRE, learned] = state.arc[at.ORIGIN, learned]
         state.stage[at.REFERENCE] = evidence["reference"]
@@ -317,13 +337,18 @@ class RuleLearner(Learner):
         return self.rules
 
     def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
-        kind = WIDTHS.index(widths)
-        unknown = int((~self.mdp.is_known).sum())
+        """Turn the setting into numbers; each process of an arc, one or with learned noise two, has delta / arcs."""
+        learns = widths == "bernstein"
+        kind = MIXTURE if learns else WIDTHS.index(widths)
+        processes = int((~self.mdp.is_known).sum())
+        if learns:
+            processes += int(learned_arcs(self.mdp).sum())
         return {
             "widths": kind,
-            "arcs": float(max(1, unknown) if kind == MIXTURE else self.mdp.n_arcs),
+            "arcs": float(max(1, processes) if kind == MIXTURE else self.mdp.n_arcs),
             "delta": self.delta,
             "prior": prior,
+            "learns": int(learns),
             "cap": 1.0 if kind == EMPIRICAL else np.inf,
         }
 

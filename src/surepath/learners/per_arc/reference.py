@@ -20,7 +20,7 @@ from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.kernels.origins import origin_of
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import visited_width
+from surepath.learners.per_arc.cached_values import arc_width
 from surepath.learners.per_arc.state import Rules, State
 
 
@@ -32,7 +32,7 @@ def write_bounds(rules: Rules, state: State, e: int | np.uint64) -> None:
     arc, n = state.arc, state.number[at.VISITS, e]
     width, mean = 0.0, arc[at.BASE, e]
     if not state.flag[at.KNOWN, e]:
-        width, mean = visited_width(rules, state, e, n), arc[at.BASE, e] + arc[at.SUMS, e] / n
+        width, mean = arc_width(rules, state, e, n), arc[at.BASE, e] + arc[at.SUMS, e] / n
     arc[at.TOP, e] = mean + width
     arc[at.LOWER, e] = mean - width
     if state.flag[at.PASSABLE, e]:

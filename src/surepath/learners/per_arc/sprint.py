@@ -31,14 +31,17 @@ from surepath.model.rewards import GAUSSIAN
 
 @folded_kernel
 def may_sprint(rules: Rules, state: State) -> bool:
-    """Whether the rules are one of the two, eliminations have fixed times, and the next episode may begin a sprint."""
+    """Whether the rules are one of the two, eliminations have fixed times, and the next episode may begin a sprint.
+
+    Widths that learn the noise have no table by visits, which is what makes an episode quick.
+    """
     tally = state.tally
     wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER and tally[at.FRESH_SPREAD] == 1
     hopeful = rules.sampling == OPTIMISTIC and rules.stopping == OPTIMAL_GAP and tally[at.FRESH_BEST] == 1
     timed = (rules.schedule == EVERY_EPISODE or rules.schedule == EVERY_SA) and rules.periods == 0
     finite = tally[at.PASSABLE_INFINITE] == 0 and (rules.cap == np.inf or tally[at.UNSEEN] == 0)
     undecided = tally[at.CROWDED] > 0 or rules.single == 0
-    if not ((wide or hopeful) and timed and finite and undecided):
+    if not ((wide or hopeful) and timed and finite and undecided and rules.learns == 0):
         return False
     return rules.by_value == 0 or until_due(rules, tally[at.EPISODES]) > 1 or is_clear(state.stage, state.real)
 

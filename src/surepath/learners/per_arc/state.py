@@ -18,17 +18,20 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Layers
+from surepath.learners.processes.ranges import Ranges
 
 BIG = 2.0**1000
 HALF_BIG = 2.0**999
 
 # Rows of State.arc, float [N_ARC, N].
-SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE = range(11)
-N_ARC = 11
+SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE, SQUARES, LEAST, SPAN = range(14)
+N_ARC = 14
 # SUMS: of gain - ORIGIN.  CENTRE: ORIGIN once visited, the gain where known.  BASE: CENTRE (0 where unvisited) less
 # the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see learners/per_arc/reference.py).
 # WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
 # TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see elimination/slack.py).
+# SQUARES: V of an arc whose noise is learned (see processes/intervals.py).  LEAST, SPAN: its least gain and the width
+# of its range; SPAN is 0 where no noise is learned.
 
 # Rows of State.number, int [3, N].
 VISITS, INFINITE, LEFT = range(3)
@@ -117,6 +120,7 @@ class Rules(NamedTuple):
     arcs: float  # N or M in the width
     delta: float
     prior: float  # c of the mixture width
+    learns: int  # 1: arcs with a range learn their noise
     cap: float  # largest width, finite for the empirical one
     seed: int  # key of the uniform rule
     periods: int  # whether the sampling rule or the schedule needs to know the period: NO_PERIODS, ...
@@ -136,6 +140,7 @@ class State(NamedTuple):
     real: FloatArray  # [N_REAL]
     ahead: FloatArray  # standard normal numbers drawn ahead
     table: FloatArray  # base width by number of visits
+    most: FloatArray  # [3, points] where noise is learned: how large a sum of deviations can be, by V
 
 
 def new_state(
@@ -144,7 +149,9 @@ def new_state(
     sigma: FloatArray,
     known: BoolArray,
     known_gain: FloatArray,
+    ranges: Ranges,
     table: FloatArray,
+    most: FloatArray,
 ) -> State:
     """Allocate the state of a learner that has seen nothing; `set_up` fills in what follows from the graph."""
     n, nodes = len(graph.target), len(graph.first) - 1
@@ -160,19 +167,22 @@ def new_state(
         real=np.zeros(N_REAL),
         ahead=np.zeros(max(128, 4 * horizon)),
         table=table,
+        most=most,
     )
     state.arc[SIGMA] = sigma
     state.flag[KNOWN] = known
     state.arc[CENTRE] = known_gain
+    state.arc[LEAST] = ranges.low
+    state.arc[SPAN] = np.where(ranges.learns, ranges.span, 0.0)
     return state
 
 
 def copies(state: State) -> State:
-    """Copy a state; the table of widths never changes and is shared."""
-    return State._make([*(array.copy() for array in state[:-1]), state.table])
+    """Copy a state; the tables of widths never change and are shared."""
+    return State._make([*(array.copy() for array in state[:-2]), *state[-2:]])
 
 
 def restore(state: State, before: State) -> None:
     """Write the arrays of an earlier copy back into a state, in place."""
-    for array, old in zip(state[:-1], before[:-1], strict=True):
+    for array, old in zip(state[:-2], before[:-2], strict=True):
         array[...] = old

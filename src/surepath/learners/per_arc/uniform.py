@@ -7,15 +7,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, real, whole
+from surepath._checks import real, whole
 from surepath.errors import SettingError
-from surepath.kernels.widths import WIDTHS
 from surepath.learners.per_arc.elimination import EVERY_EPISODE
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.recommendation import RECOMMEND_CAUTIOUS
 from surepath.learners.per_arc.sampling import UNIFORM_SAMPLING
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP
+from surepath.learners.processes.ranges import choose_widths
 from surepath.model.mdp import MDP
 
 
@@ -29,7 +29,8 @@ class Uniform(RuleLearner):
         epsilon: How far from the best the answer may be; with 0 it never stops.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
-        widths: "paper", "mixture" or "empirical" or "uncapped" (no guarantee).
+        widths: "paper", "mixture" or "bernstein" (the default where a range and no sigma is declared), or without a
+            guarantee "empirical" or "uncapped".
         seed: Of the choices; a simulated run draws its own.
         prior: The constant c of the mixture width.
 
@@ -53,11 +54,11 @@ class Uniform(RuleLearner):
         delta: float,
         sigma: ArrayLike | None = None,
         *,
-        widths: str = "paper",
+        widths: str | None = None,
         seed: int = 0,
         prior: float = 20.0,
     ) -> None:
-        self.widths = one_of("widths", widths, WIDTHS)
+        self.widths = choose_widths(mdp, widths, "paper", sigma is not None)
         self.seed = whole("seed", seed, low=0)
         self.prior = real("prior", prior)
         if self.prior <= 0:

@@ -13,6 +13,7 @@ import numpy as np
 from surepath._checks import one_of
 from surepath._types import BoolArray, FloatArray
 from surepath.errors import SettingError
+from surepath.kernels.widths import WIDTHS
 from surepath.model.mdp import MDP
 
 NOISES = ("sigma", "bernstein", "betting")
@@ -62,6 +63,26 @@ def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
     if declared or not bare.any():
         return "sigma"
     return "betting" if int(bare.sum()) <= MOST_BETS else "bernstein"
+
+
+def choose_widths(mdp: MDP, given: str | None, usual: str, declared: bool) -> str:
+    """The setting `widths` of a learner with intervals: as given, or what suits the problem.
+
+    Args:
+        mdp: The problem.
+        given: What the user wants, or None.
+        usual: The widths of the preset; the proven ones, "paper", give way where a range and no sigma is declared.
+        declared: Whether the learner was given a sigma.
+    """
+    if given is None:
+        learns = usual == "paper" and isinstance(mdp, MDP) and choose_noise(mdp, None, declared) != "sigma"
+        return "bernstein" if learns else usual
+    if one_of("widths", given, WIDTHS) == "bernstein" and isinstance(mdp, MDP) and not has_range(mdp).any():
+        raise SettingError(
+            'widths="bernstein" learn the noise of rewards in a range, and no arc to learn declares a range: '
+            "give the problem reward_range=(low, high)"
+        )
+    return given
 
 
 def ranges_of(mdp: MDP, noise: str) -> Ranges:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import log
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, real, whole
+from surepath._checks import real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, no_reality
-from surepath.kernels.widths import WIDTHS
+from surepath.kernels.widths import MIXTURE, WIDTHS
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.processes.intervals import interval_table, no_table
+from surepath.learners.processes.ranges import choose_widths, ranges_of
 from surepath.learners.record import GO_ON, STOP_REASONS, RunRecord
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.rounds import play_plans
@@ -35,6 +38,8 @@ _SAVED = {
     "bound": "bound",
 }
 
+_LEARNED = {"plan_squares": "squares", "plan_scores": "scores"}
+
 _NO_REALITY = no_reality()
 _IDLE_RNG = np.random.default_rng(0)
 
@@ -50,7 +55,8 @@ class WholePlan(Learner):
         epsilon: How far from the best the answer may be.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor of each arc's reward, one number or one per arc.
-        widths: "paper" or "mixture", with a union over plans; or "empirical" (no guarantee).
+        widths: "paper", "mixture" or "bernstein" (the default where a range and no sigma is declared), with a union
+            over plans; or "empirical" (no guarantee).
         max_plans: Graphs with more plans are refused.
         prior: The constant c of the mixture width.
 
@@ -72,12 +78,12 @@ class WholePlan(Learner):
         delta: float,
         sigma: ArrayLike | None = None,
         *,
-        widths: str = "paper",
+        widths: str | None = None,
         max_plans: int = 100_000,
         prior: float = 20.0,
     ) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
-        self.widths = one_of("widths", widths, WIDTHS)
+        self.widths = choose_widths(mdp, widths, "paper", sigma is not None)
         self.max_plans = whole("max_plans", max_plans, low=1)
         self.prior = real("prior", prior)
         if self.prior <= 0:
@@ -100,7 +106,8 @@ class WholePlan(Learner):
         self._origin = self._plans.origin
 
     def _new_plans(self) -> Plans:
-        count, known = len(self._arcs), self.mdp.is_known
+        count, known, learns = len(self._arcs), self.mdp.is_known, self.widths == "bernstein"
+        kind = MIXTURE if learns else WIDTHS.index(self.widths)
         plans = Plans(
             arcs=self._arcs,
             learned=~known,
@@ -118,10 +125,30 @@ class WholePlan(Learner):
             gain=np.zeros(self.mdp.horizon),
             used=np.zeros(self.mdp.n_arcs, dtype=np.bool_),
             tally=np.zeros(at.N_TALLY, dtype=np.int64),
-            bound=np.array([float(WIDTHS.index(self.widths)), self.delta, self.prior, np.inf]),
+            bound=np.array([float(kind), self.delta, self.prior, np.inf]),
+            **self._learned(learns),
         )
         plans.tally[[at.ROUND, at.LEFT, at.N_ACTIVE, at.PIVOT]] = 1, count, count, -1
         return plans
+
+    def _learned(self, learns: bool) -> dict[str, FloatArray]:
+        """The fields of Plans about learned noise."""
+        count, ranges = len(self._arcs) if learns else 0, ranges_of(self.mdp, "bernstein" if learns else "sigma")
+        width = np.where(ranges.learns, ranges.span, 0.0)
+        unbounded = np.where(ranges.learns | self.mdp.is_known, width, np.inf)
+        return {
+            "unit": width[self._arcs].max(axis=1) if learns else np.zeros(0),
+            "reach": unbounded[self._arcs].sum(axis=1) if learns else np.zeros(0),
+            "squares": np.zeros(count),
+            "scores": np.zeros((count, self.mdp.horizon)),
+            "least": ranges.low,
+            "range": width,
+            "most": interval_table(log(4.0 * count / self.delta)) if learns else no_table(),
+        }
+
+    @property
+    def _saved(self) -> dict[str, str]:
+        return {**_SAVED, **_LEARNED} if self.widths == "bernstein" else _SAVED
 
     def _play(self, task: int, number: int = 0) -> float:
         return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, self._epsilons, self._no_record)
@@ -202,7 +229,7 @@ class WholePlan(Learner):
 
     def _evidence(self) -> dict[str, Any]:
         """What was seen of arcs and of plans, which plans are left, and where the round stands."""
-        plans = {name: getattr(self._plans, field).copy() for name, field in _SAVED.items()}
+        plans = {name: getattr(self._plans, field).copy() for name, field in self._saved.items()}
         waiting = [
             (rank, h, gain)
             for rank, queues in self._waiting.items()
@@ -214,7 +241,7 @@ class WholePlan(Learner):
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
         self._plans = self._new_plans()
-        for name, field in _SAVED.items():
+        for name, field in self._saved.items():
             getattr(self._plans, field)[:] = evidence[name]
         self._plans.centre[:] = np.where(self.mdp.is_known, self.known_gain, self._plans.origin)
         self._visits[:], self._sums[:] = evidence["visits"], evidence["sums"]

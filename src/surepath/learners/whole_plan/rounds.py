@@ -6,6 +6,11 @@ epsilon. A plan's return is the sum of rewards that are conditionally sub-Gaussi
 root of the sum of their squares, and the width is that of `kernels/widths.py` with a union over the P plans. It shares
 nothing between plans, yet on a handful of plans one width beats a sum of H of them.
 
+Widths that learn the noise (`processes/intervals.py`) take a plan's rewards one by one, all in units of its widest
+range: V adds up the squares of each reward less the guess that the plan's own earlier rewards of that step make, and
+sigma^2 for a step that declares a sigma alone. They are held beside the width of half the ranges, so 2 P processes
+share delta.
+
 A return is added up relative to the origins of its arcs (their first gains, see `kernels/origins.py`), and a plan's
 value is relative to that of one plan, the pivot, from the differences of their arcs' centres stage by stage: large
 rewards that differ little lose nothing. What rounding can still do is added to the width (see `per_arc/rounding.py`).
@@ -22,6 +27,7 @@ from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel
 from surepath.kernels.origins import UNIT, origin_of
 from surepath.kernels.widths import base_width
 from surepath.learners import tasks
+from surepath.learners.processes.intervals import most_sum, square_of
 from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.state import Plans
@@ -34,7 +40,10 @@ def width_of(plans: Plans, p: int) -> float:
     if n == 0:
         return np.inf
     kind, delta, prior = int(plans.bound[0]), plans.bound[1], plans.bound[2]
-    return float(plans.sigma[p] * base_width(kind, float(n), float(len(plans.visits)), delta, prior))
+    width = plans.sigma[p] * base_width(kind, float(n), float(len(plans.visits) + len(plans.unit)), delta, prior)
+    if len(plans.unit) > 0 and plans.unit[p] > 0.0:
+        width = min(width, plans.reach[p], plans.unit[p] * most_sum(plans.most, n, plans.squares[p]) / n)
+    return float(width)
 
 
 @hot_kernel
@@ -138,6 +147,24 @@ def find_origins(plans: Plans, p: int) -> None:
             plans.centre[e] = plans.origin[e]
 
 
+@inner_kernel
+def learn_noise(plans: Plans, p: int) -> None:
+    """Add to V of plan p the squares of its next return, step by step: each reward less what those before it say."""
+    n = plans.visits[p]
+    for h in range(plans.arcs.shape[1]):
+        e = plans.arcs[p, h]
+        if not plans.learned[e]:
+            continue
+        if plans.range[e] > 0.0:
+            x, share = (plans.gain[h] - plans.least[e]) / plans.range[e], plans.range[e] / plans.unit[p]
+            mean = plans.scores[p, h] / n if n > 0 else 0.0
+            plans.squares[p] += share * share * square_of(x, n, mean)
+            plans.scores[p, h] += x
+        else:
+            share = plans.noise[e] / plans.unit[p]
+            plans.squares[p] += share * share
+
+
 @hot_kernel
 def absorb(plans: Plans, p: int) -> bool:
     """Take in a trial of plan p from Plans.gain; whether a round has ended.
@@ -154,6 +181,8 @@ def absorb(plans: Plans, p: int) -> bool:
             total += plans.gain[h] - plans.origin[e]
     if tally[at.PLAYED] < plans.arcs.shape[1]:
         return False
+    if len(plans.unit) > 0 and plans.unit[p] > 0.0:
+        learn_noise(plans, p)
     plans.visits[p] += 1
     plans.sums[p] += total
     if plans.visits[p] == 1:

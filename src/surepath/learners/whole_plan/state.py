@@ -33,3 +33,11 @@ class Plans(NamedTuple):
     used: BoolArray  # [N] scratch: arcs on an active plan
     tally: IntArray  # [N_TALLY]
     bound: FloatArray  # [4] kind of width (as a float), delta, c, SPAN
+    # Where noise is learned; no rows elsewhere.
+    unit: FloatArray  # [P] widest range of an arc of the plan, 0 where none has one
+    reach: FloatArray  # [P] sum of the ranges, infinite where an arc to learn has none
+    squares: FloatArray  # [P] V in these units
+    scores: FloatArray  # [P, H] sum of the rewards seen of each step, in units of the arc's range
+    least: FloatArray  # [N] least gain of an arc whose noise is learned
+    range: FloatArray  # [N] width of its range, 0 where no noise is learned
+    most: FloatArray  # [3, points] how large a sum of deviations can be, by V

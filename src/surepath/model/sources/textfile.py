@@ -18,27 +18,32 @@ PARTIAL = ".partial"  # how the name of a file ends that is not yet whole
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
     """The text of a plain UTF-8 file of bounded size."""
+    data = read_bytes(path, max_bytes)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        raise ProblemError(f"{path} is not UTF-8 text (byte {cause.start}); problem files are text only") from cause
+
+
+def read_bytes(path: Path, max_bytes: int = MAX_BYTES, kind: str = "problem files") -> bytes:
+    """The content of a plain file of bounded size."""
     try:
         info = path.stat()
         if not stat.S_ISREG(info.st_mode):
             raise ProblemError(f"{path} is not a plain file")
         if info.st_size > max_bytes:
             raise ProblemError(
-                f"{path} has {info.st_size:,} bytes; problem files may have {max_bytes:,}. "
-                f"Build larger problems with MDP.from_arrays"
+                f"{path} has {info.st_size:,} bytes; {kind} may have {max_bytes:,}."
+                + (" Build larger problems with MDP.from_arrays" if kind == "problem files" else "")
             )
         with path.open("rb") as file:
-            data = file.read(max_bytes + 1)
+            return file.read(max_bytes + 1)
     except FileNotFoundError as cause:
         raise ProblemError(f"there is no file {path}") from cause
     except OSError as cause:
         raise ProblemError(f"cannot read {path}: {cause.strerror or cause}") from cause
     except ValueError as cause:  # a name that no file can have
         raise ProblemError(f"cannot read {str(path)!r}: {cause}") from cause
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as cause:
-        raise ProblemError(f"{path} is not UTF-8 text (byte {cause.start}); problem files are text only") from cause
 
 
 def write_text(path: Path, text: str) -> None:
