@@ -37,7 +37,7 @@ class Options:
 
 
 def read_problem(problem: Any, sigma: Any = None) -> Problem:
-    """Read a problem: an MDP, an Instance (its graph alone), a file, a dict with the fields of a file, or one of steps."""
+    """Read a problem: an MDP, an Instance (its graph alone), a file, a dict with the fields of one, or of steps."""
     if isinstance(problem, MDP):
         return Problem(problem)
     if isinstance(problem, Instance):

@@ -51,8 +51,8 @@ def from_steps(
     """Build an MDP whose plans choose one option for each step.
 
     Args:
-        steps: The options of each step, in the order the steps are taken: texts, or numbers, whose names are their texts
-            ("0.2").
+        steps: The options of each step, in the order the steps are taken: texts, or numbers, which are named
+            by their text ("0.2").
         depends: Which earlier choices the score of a step depends on, besides its own option: "previous" (the step
             before), "none", or {step: [earlier steps]}, where steps that are not named depend on none.
         direction: "maximize" or "minimize".
