@@ -145,5 +145,5 @@ def test_scores_in_a_range_are_simulated_with_the_scatter_to_expect() -> None:
     assert told == calm.quantile("Challenger", 0.5)  # one number for one epsilon
     with pytest.raises(SettingError, match="the noise is declared, or no range is"):
         estimate(mdp, 0.2, 0.1, 0.3, scatter=0.1)
-    with pytest.raises(SettingError, match="at most half the narrowest range, 0.5; got 0.7"):
+    with pytest.raises(SettingError, match=r"at most half the narrowest range, 0\.5; got 0\.7"):
         estimate(mdp, 0.2, 0.1, scatter=0.7)

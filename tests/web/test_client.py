@@ -138,7 +138,7 @@ def test_errors_come_out_as_those_of_study(site: Site) -> None:
 
 
 def test_tokens_and_addresses_are_checked(site: Site) -> None:
-    with pytest.raises(SettingError, match="this needs a token"):
+    with pytest.raises(SettingError, match="this token was not accepted"):
         surepath.connect(site.url, "wrong", "kept")
     with pytest.raises(SettingError, match="may only read"):
         surepath.connect(site.url, READ, "kept").ask()
@@ -258,3 +258,17 @@ def test_a_worker_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
     local = Study.load(place)
     assert local.done
     assert told == list(range(1, len(local) + 1))
+
+
+def test_the_link_that_a_server_prints_is_address_and_token(site: Site) -> None:
+    assert surepath.connect(f"{site.url}/#token={READ}&study=kept").name == "kept"
+    with pytest.raises(SettingError, match="give the token of the server, or the link that it prints"):
+        surepath.connect(site.url)
+    with pytest.raises(SettingError, match="this token was not accepted"):
+        surepath.connect(f"{site.url}/#token={READ}", "another", "kept")
+
+
+@pytest.mark.parametrize("rewards", [["a"] * 4, "abc", {"a": "x"}, [[1], [2, 3]], object()])
+def test_what_is_no_number_is_refused_as_a_study_refuses_it(rewards: Any) -> None:
+    with pytest.raises(RewardError, match="rewards must be numbers, not"):
+        client._rewards(rewards)
