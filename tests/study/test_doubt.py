@@ -29,8 +29,7 @@ def contradicted(storage: Any = None) -> Study:
     """A study whose scores scatter three times as far as declared."""
     study = new_study(storage, problem=pipeline(sigma=0.03), epsilon=0.1)
     play(study)
-    for _ in range(20):
-        study.import_trials([(study.best_plan, [0.1, 0.2, 0.3]), (study.best_plan, [0.6, 0.7, 0.1])])
+    study.import_trials([(study.best_plan, [0.1, 0.2, 0.3]), (study.best_plan, [0.6, 0.7, 0.1])] * 20)
     return study
 
 
@@ -78,8 +77,7 @@ def test_trials_told_after_the_certificate_was_written_can_put_it_in_doubt() -> 
     play(study)
     certificate = study.certificate()
     assert verify(certificate, storage=study.storage).answer == "yes"
-    for _ in range(20):
-        study.import_trials([(study.best_plan, [0.1, 0.2, 0.3]), (study.best_plan, [1.6, 1.7, 1.1])])
+    study.import_trials([(study.best_plan, [0.1, 0.2, 0.3]), (study.best_plan, [1.6, 1.7, 1.1])] * 20)
     assert verify(certificate, storage=study.storage).answer == "in doubt"
     assert verify(study.certificate(), storage=study.storage).answer == "in doubt"
 

@@ -276,5 +276,6 @@ def test_a_study_takes_the_options_of_each_step_as_they_are() -> None:
     assert study.ask().plan.keys() == steps.keys()
     with pytest.raises(ProblemError, match="unknown field 'stepps'"):
         Study.create({"stepps": {"a": ["x"]}}, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
+    file = {"format": "surepath-problem", "version": 1, "steps": {"a": [2.5, 1]}}
     with pytest.raises(ProblemError, match=r'not 2\.5; write it as text: "2\.5"'):
-        Study.create({"steps": {"a": [2.5, 1]}}, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
+        Study.create(file, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)

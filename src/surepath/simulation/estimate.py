@@ -100,8 +100,8 @@ def estimate(
         sigma: Sub-Gaussian factor; by default what the MDP declares (half of a declared range), else 1.
         spread: Least and largest mean of an arc; by default the declared range of its rewards, else 0 to 1.
         ties: Share of the options of each state that are as good as its best one.
-        scatter: Standard deviation of scores in a declared range without sigma, whose noise Challenger then learns as a
-            study does; by default a fifth of the range. The worst case, half the range and Gaussian, is played too.
+        scatter: Standard deviation of scores in a declared range without sigma, whose noise the learners then learn as
+            in a study; by default a fifth of the range. The worst case, half the range and Gaussian, is played too.
         instance: A world of the problem's own, used in place of drawn ones unless spread or ties is given.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
@@ -128,7 +128,7 @@ def estimate(
 
     def play(name: str, i: int, aim: float, most: int) -> Results:
         spec, where = players[name]
-        told = None if learns and name == "Challenger" else noise
+        told = None if learns and name != WORST else noise
         return simulate(
             {**spec, "delta": delta, "sigma": told}, where[i], 1, seed, [aim], workers=1, budget=most, first_run=i
         )
