@@ -3,7 +3,7 @@
 Both worlds are deterministic here: the same move from the same place leads to the same place. The rewards get Gaussian
 noise with a standard deviation of NOISE, which is what surepath is told.
 
-Run: python examples/gymnasium_worlds.py        (needs the extra gym: pip install 'surepath[gym]')
+Run: python examples/gymnasium_worlds.py        (needs the extra gym: pip install '.[gym]')
 """
 
 import gymnasium

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from surepath import families, simulate, theory
+from surepath import MDP, families, simulate, theory
 from surepath.learners.registry import LEARNERS, build
 
 INSTANCE = families.paper_random(seed=1)
@@ -45,9 +45,20 @@ def covered_runs() -> None:
     simulate({"name": "EPRL", "sampling": "static-max-coverage", **RULES}, INSTANCE, runs=1, seed=0, workers=1)
 
 
+def learned_noise(noise: str) -> None:
+    """Compile Challenger again for problems whose noise is learned: other code, so other kernels."""
+    mdp = MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 1.0))
+    settings = {"sigma": "unknown"} if noise == "unknown" else {"noise": noise}
+    learner = build({"name": "Challenger", **RULES, **settings}, mdp)
+    learner.tell(learner.ask(), [0.5])
+    learner.certified_gap()
+
+
 def jobs() -> dict[str, Callable[[], None]]:
     """Return what is compiled, by name."""
     found: dict[str, Callable[[], None]] = {"theory": what_is_known, "EPRL with covers": covered_runs}
+    for noise in ("betting", "bernstein", "unknown"):
+        found[f"Challenger, noise {noise}"] = lambda noise=noise: learned_noise(noise)  # type: ignore[misc]
     for name in LEARNERS:
         found[f"{name} step by step"] = lambda name=name: single_steps(name)  # type: ignore[misc]
         found[f"{name} in whole runs"] = lambda name=name: whole_runs(name)  # type: ignore[misc]

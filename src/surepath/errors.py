@@ -42,6 +42,10 @@ class StudyError(SurepathError):
     """A request that a study cannot fulfil: unknown or duplicate names, a trial in another state, a closed lease."""
 
 
+class BudgetError(StudyError):
+    """A trial that would cost more than what is left of the budget; nothing was handed out."""
+
+
 class ConflictError(StudyError, ValueError):
     """Rewards that differ from those already recorded for the same trial; a recorded trial never changes."""
 

@@ -12,7 +12,7 @@ import pytest
 from surepath.errors import SettingError
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
-from surepath.plots.report import report_data, write_report
+from surepath.plots.report import rate_cells, report_data, write_report
 from tests.experiments.specs import MAX_DIAMETER, small
 
 pytest.importorskip("polars")
@@ -79,3 +79,13 @@ def test_one_learner_and_one_epsilon_have_what_they_can(tmp_path: Path) -> None:
     made = report_data(tmp_path / "out")
     assert [picture.name for picture in made.pictures] == ["stopping"]
     assert "ratio" not in made.comparison.columns
+
+
+def test_too_many_wrong_answers_are_told(folder: Path) -> None:
+    from dataclasses import replace
+
+    import polars
+
+    made = report_data(folder)
+    changed = made.rates.with_columns(polars.Series("chance", [0.001, 1.0, 1.0, 1.0]))
+    assert [row[-1] for row in rate_cells(replace(made, rates=changed))[1]] == ["no", "yes", "yes", "yes"]

@@ -189,3 +189,15 @@ def alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_plan_that_is_scored_at_the_end_goes_in_step_by_step() -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
+    path = mdp.path({"model": "large", "prompt": "short"})
+    own = Trial(3, mdp.plan(path), path, 0.0, "asked", "me")
+    command = Command(mdp, "echo {model}-{prompt} {trial}")
+    assert command.words(own) == ["echo", "large-short", "3"]
+    assert command.environment(own)["SUREPATH_STEP_PROMPT"] == "short"
+    assert Command(mdp, python("print(0.5)"))(own).rewards == [0.5]
+    with pytest.raises(SettingError, match=r"the command has \{whole plan\}, but no step is called so"):
+        Command(mdp, "echo '{whole plan}'")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._text import shown
+from surepath.model.costs import in_words
+from surepath.model.paths import best_path
 
 if TYPE_CHECKING:
     from surepath.model.mdp import MDP
@@ -56,6 +58,9 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
         ],
         "best": None,
     }
+    if mdp.cost is not None:
+        facts["trial_cost"] = [mdp.price(best_path(mdp, sign * mdp.cost)) for sign in (-1, 1)]
+        facts["worth"] = in_words(mdp) or None
     if instance is not None:
         best = instance.best_path()
         facts["best"] = {
@@ -96,6 +101,10 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
             )
     else:
         out.append(f"sigma  not declared, and without it nothing can be proven. {WAYS_OUT}")
+    if "trial_cost" in facts:
+        cheap, dear = facts["trial_cost"]
+        price = f"{cheap:g}" if cheap == dear else f"{cheap:g} to {dear:g}"
+        out.append(f"cost   {price} a trial; {facts['worth'] or 'worth is the score alone'}")
     if problem.epsilon is not None or problem.delta is not None:
         parts = [f"{k} {v:g}" for k, v in (("epsilon", problem.epsilon), ("delta", problem.delta)) if v is not None]
         out.append("asks   " + ", ".join(parts))
@@ -124,7 +133,8 @@ def drawing(mdp: MDP) -> list[str]:
                 goal = int(mdp.target[arc])
                 ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
                 reward = f"   known score {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
-                out.append(f"    {names[arc]:<{width}} -> {ahead}{reward}")
+                cost = f"   cost {mdp.cost[arc]:g}" if mdp.cost is not None and mdp.cost[arc] > 0 else ""
+                out.append(f"    {names[arc]:<{width}} -> {ahead}{reward}{cost}")
     return out
 
 

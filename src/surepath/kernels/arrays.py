@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from surepath._types import FloatArray, IntArray
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.model.rewards import GAUSSIAN, KNOWN
+from surepath.model.rewards import GAUSSIAN, KNOWN, UNIFORM
 
 
 class Graph(NamedTuple):
@@ -75,9 +75,9 @@ def no_reality() -> Reality:
 
 
 def reality_of(instance: Instance) -> Reality:
-    """Copy an instance's reward laws into kernel arrays."""
+    """Copy an instance's reward laws into kernel arrays; where costs count, the laws of worths."""
     law = instance.law
-    return Reality(
+    reality = Reality(
         own(law.kind, np.int64),
         own(law.a, np.float64),
         own(law.b, np.float64),
@@ -88,3 +88,18 @@ def reality_of(instance: Instance) -> Reality:
         instance.mdp.sign,
         int(np.isin(law.kind, (GAUSSIAN, KNOWN)).all()),
     )
+    if instance.mdp.charge is not None:
+        _move(reality, -instance.mdp.sign * instance.mdp.charge)
+    return reality
+
+
+def _move(reality: Reality, shift: FloatArray) -> None:
+    """Add a number to all rewards of each arc: to what is a reward in a law, not to what is a shape or a chance."""
+    kind = reality.kind
+    placed, even = np.isin(kind, (GAUSSIAN, KNOWN)), kind == UNIFORM
+    reality.a[placed | even] += shift[placed | even]
+    reality.b[even] += shift[even]
+    reality.low[:] += shift
+    reality.high[:] += shift
+    if len(reality.table):
+        reality.table[:] += np.repeat(shift, np.diff(reality.table_first))

@@ -30,7 +30,7 @@ def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> floa
     elif kind == KNOWN:
         x = reality.a[e]
     elif kind == BERNOULLI:
-        x = 1.0 if rng.random() < reality.a[e] else 0.0
+        x = reality.high[e] if rng.random() < reality.a[e] else reality.low[e]
     elif kind == UNIFORM:
         x = within(reality.a[e] + (reality.b[e] - reality.a[e]) * rng.random(), reality.low[e], reality.high[e])
     elif kind == BETA:

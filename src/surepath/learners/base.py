@@ -10,6 +10,7 @@ It knows nothing of other processes, each of which has a copy of its own.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -73,6 +74,7 @@ class Learner(Hooks):
     name: ClassVar[str]
     compiled: bool = True  # whether `_run` plays whole runs in compiled code
     stop_reason: str | None = None
+    rule_seed: int = 0  # of the stream that a sampling rule of the user's own may draw from
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
         if not isinstance(mdp, MDP):
@@ -93,9 +95,7 @@ class Learner(Hooks):
         # differ little would lose what matters.
         self._origin: FloatArray = np.zeros(mdp.n_arcs)
         self._sums: FloatArray = np.zeros(mdp.n_arcs)
-        self.known_gain: FloatArray = np.zeros(mdp.n_arcs)
-        if mdp.known is not None:
-            self.known_gain[mdp.is_known] = mdp.sign * mdp.known[mdp.is_known]
+        self.known_gain: FloatArray = mdp.known_gain.copy()
         self._sizes = Sizes(mdp)
         check_decidable(mdp, self._sizes.low, self._sizes.high, self._epsilon, SettingError)
         self.episodes = 0
@@ -128,6 +128,24 @@ class Learner(Hooks):
     def _connect(self) -> None:
         """Point _visits, _origin and _sums at the arrays that kernels write, where they are not those."""
 
+    # Rules of the user's own -------------------------------------------------------------------------------------
+
+    def widths_now(self) -> FloatArray:
+        """Compute half an interval of each arc for rules of the user's own, infinite where unvisited, float [N]."""
+        n = np.maximum(self._visits, 1)
+        width = self.sigma * np.sqrt(2 * np.log(4.0 * n * n * self.mdp.n_arcs / self.delta) / n)
+        width[self._visits == 0] = np.inf
+        width[self.mdp.is_known] = 0.0
+        return np.asarray(width)
+
+    def passable_now(self) -> BoolArray:
+        """Copy which arcs lie on a path that may still be best, bool [N]."""
+        return self._active()
+
+    def _begin_rule(self, rng: np.random.Generator) -> None:
+        """Take the seed of a rule that draws from a simulated run, without using up any of its stream."""
+        self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
+
     # What is known ---------------------------------------------------------------------------------------------
 
     @property
@@ -144,13 +162,16 @@ class Learner(Hooks):
     @property
     @locked
     def sums(self) -> FloatArray:
-        """Sum of the rewards seen on each arc in the user's direction, float [N]; 0 on known arcs."""
+        """Sum of the rewards (worths, where costs count) of each arc in the user's direction, float [N]; 0 if known."""
         return np.asarray(self.mdp.sign * (self._sums + self._visits * self._origin))
 
     @property
     @locked
     def means(self) -> FloatArray:
-        """Empirical mean of each arc in the user's direction, float [N]: NaN where unvisited, the known reward."""
+        """Empirical mean of each arc in the user's direction, float [N]: NaN where unvisited, the known reward.
+
+        Where costs count it is the mean worth: of score minus weighted cost, or plus where less is better.
+        """
         mean = np.where(self._visits > 0, self._origin + self._sums / np.maximum(self._visits, 1), np.nan)
         mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
         return np.asarray(self.mdp.sign * mean)
@@ -267,7 +288,8 @@ class Learner(Hooks):
             failed_at: The stage at which the trial failed, where a reward stands in for that of the failed step.
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
-        gains = self.mdp.sign * told_rewards(self.mdp, arcs, rewards)
+        told = told_rewards(self.mdp, arcs, rewards)
+        gains = self.mdp.gains_of(arcs[: len(told)], told)
         low, high = self._sizes.with_gains(gains)
         check_decidable(self.mdp, low, high, self._epsilon)
         played = len(gains) if failed_at is None else failed_at

@@ -40,8 +40,8 @@ class Sizes:
         if mdp.known is not None:
             arcs = np.flatnonzero(mdp.is_known)
             stage = np.searchsorted(mdp.stage_arc, arcs, side="right") - 1
-            np.minimum.at(self.low, stage, mdp.sign * mdp.known[arcs])
-            np.maximum.at(self.high, stage, mdp.sign * mdp.known[arcs])
+            np.minimum.at(self.low, stage, mdp.known_gain[arcs])
+            np.maximum.at(self.high, stage, mdp.known_gain[arcs])
 
     def with_gains(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least and largest gains after these, of the first stages, came in."""

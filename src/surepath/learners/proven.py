@@ -30,12 +30,9 @@ def proven_gap(learner: Any) -> float:
 
 def range_gap(mdp: MDP, path: IntArray) -> float:
     """Return how far a path can be from the best by the declared ranges alone; infinite where some arc has none."""
-    if mdp.reward_range is None:
+    if mdp.gain_range is None:
         return float("inf")
-    ends = [
-        mdp.sign * (end if mdp.known is None else np.where(mdp.is_known, mdp.known, end)) for end in mdp.reward_range
-    ]
-    low, high = np.minimum(*ends), np.maximum(*ends)
+    low, high = (np.where(mdp.is_known, mdp.known_gain, end) for end in mdp.gain_range)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         return float("inf")
     high[path] = low[path]  # what two plans share cannot set them apart

@@ -59,8 +59,8 @@ class Instance:
 
     @cached_property
     def gains(self) -> FloatArray:
-        """Means turned so that larger is better, float [N]."""
-        return cast(FloatArray, frozen(self.mdp.sign * self.means))
+        """Mean worths turned so that larger is better, float [N]: means, less what costs take from them."""
+        return cast(FloatArray, frozen(self.mdp.gains_of(slice(None), self.means)))
 
     @cached_property
     def _best(self) -> IntArray:
@@ -84,8 +84,9 @@ class Instance:
         return self.value_of(self._best)
 
     def value_of(self, path: ArrayLike) -> float:
-        """True mean return of a path, in the user's direction."""
-        return math.fsum(self.means[self.mdp.check_path(path)])
+        """True mean return of a path, in the user's direction; its worth, where costs count."""
+        arcs = self.mdp.check_path(path)
+        return math.fsum(self.means[arcs] if self.mdp.charge is None else self.mdp.sign * self.gains[arcs])
 
     def regret_of(self, path: ArrayLike) -> float:
         """How far a path's mean return is from the best, 0 or more: the differences stage by stage, added exactly."""

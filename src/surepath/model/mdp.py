@@ -9,6 +9,7 @@ up or down, is a dynamic program. All arcs of the last stage lead to the sink, t
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from surepath._checks import frozen, noise_missing_message, one_of, suggest
 from surepath._numbers import is_whole, refuse_masks
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import PathError, ProblemError
+from surepath.model.costs import check_costs, check_weight
 from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class MDP:
         direction: "maximize" or "minimize"; which returns people want.
         sizes: Numbers of states and actions of the table it was built from, those out of reach included, or None.
         step_labels: Names of the stages, one per stage, or None when they are plain numbers.
+        cost: Known cost of playing each arc, money or time, float [N], or None where nothing costs anything.
+        cost_weight: What one unit of cost takes from a plan's worth; 0 where worth is the score alone.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
@@ -82,6 +86,8 @@ class MDP:
         direction: str = "maximize",
         sizes: tuple[int, int] | None = None,
         step_labels: Sequence[str] | None = None,
+        cost: FloatArray | None = None,
+        cost_weight: float = 0.0,
     ) -> None:
         """Take arrays that already obey the layout; the `from_...` constructors are the checked way in."""
         self.first = cast(IntArray, frozen(np.ascontiguousarray(first, dtype=np.int64)))
@@ -103,6 +109,8 @@ class MDP:
         self.n_nodes = len(self.node_state)
         self.n_arcs = len(self.target)
         self.step_labels = check_step_labels(step_labels, self.horizon, ProblemError)
+        self.cost = _frozen_floats(check_costs(cost, self.n_arcs))
+        self.cost_weight = check_weight(cost_weight, self.cost)
         self._sealed = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -112,9 +120,12 @@ class MDP:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles go through the constructor, so that their arrays are read-only too."""
+        return _restore, (self._fields(),)
+
+    def _fields(self) -> dict[str, Any]:
         fields = ["first", "target", "stage_node", "node_state", "action", "known", "sigma", "reward_range"]
-        fields += ["state_labels", "action_labels", "direction", "sizes", "step_labels"]
-        return _restore, ({name: getattr(self, name) for name in fields},)
+        fields += ["state_labels", "action_labels", "direction", "sizes", "step_labels", "cost", "cost_weight"]
+        return {name: getattr(self, name) for name in fields}
 
     # Ways in ---------------------------------------------------------------------------------------------------
 
@@ -155,6 +166,8 @@ class MDP:
         reward_range: tuple[ArrayLike, ArrayLike] | None = None,
         sigma: ArrayLike | Mapping[str, float] | None = None,
         scores: str | Sequence[str] = "every",
+        costs: Mapping[str, Any] | None = None,
+        cost_weight: float = 0.0,
     ) -> MDP:
         """Build from named steps, their options, and what each score depends on.
 
@@ -167,6 +180,8 @@ class MDP:
             sigma: Sub-Gaussian factor of the scores: one number, one per arc, or one per step {step: number}.
             scores: "every" step is scored, or only the steps of a list (the others count as known 0), or "end": one
                 score for the whole plan; then every plan is one option of a single step.
+            costs: Known cost of options, {step: {option: cost}} or {step: cost}; what is not named costs nothing.
+            cost_weight: What one unit of cost takes from a plan's worth; 0 keeps costs out of it.
 
         Example:
             >>> MDP.from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1).n_arcs
@@ -174,7 +189,16 @@ class MDP:
         """
         from surepath.model.sources.steps import from_steps
 
-        return from_steps(steps, depends, direction=direction, reward_range=reward_range, sigma=sigma, scores=scores)
+        return from_steps(
+            steps,
+            depends,
+            direction=direction,
+            reward_range=reward_range,
+            sigma=sigma,
+            scores=scores,
+            costs=costs,
+            cost_weight=cost_weight,
+        )
 
     @classmethod
     def from_edges(
@@ -185,20 +209,22 @@ class MDP:
         target: str | int | None = None,
         sigma: float | None = None,
         direction: str | None = None,
+        cost_weight: float | None = None,
     ) -> MDP:
         """Build from rows (stage, state, action, next_state, ...), a pandas or polars frame, or a CSV file.
 
         Args:
             rows: Tuples (state, action, next_state) or (stage, state, action, next_state), mappings that may also hold
-                known, sigma, low, high and mean, a frame with such columns, or the path of a CSV file.
+                known, sigma, low, high, mean and cost, a frame with such columns, or the path of a CSV file.
             source: The first state; by default the only one it can be.
             target: Without stages: the state where plans end; by default every state without rows.
             sigma: Sub-Gaussian factor of the rows that give none of their own.
             direction: "maximize" (the default) or "minimize"; a CSV may say it in a line "# direction: minimize".
+            cost_weight: What one unit of `cost` takes from a plan's worth; 0, the default, keeps costs out of it.
         """
         from surepath.model.sources.edges import from_edges
 
-        return from_edges(rows, source=source, target=target, sigma=sigma, direction=direction)
+        return from_edges(rows, source=source, target=target, sigma=sigma, direction=direction, cost_weight=cost_weight)
 
     @classmethod
     def from_networkx(
@@ -279,6 +305,16 @@ class MDP:
         from surepath.model.sources.files import save_problem
 
         save_problem(path, self)
+
+    def with_costs(self, cost: ArrayLike | None, cost_weight: float = 0.0) -> MDP:
+        """Build the same problem with known costs: one number, or one per arc; None takes them away.
+
+        Example:
+            >>> mdp = MDP.from_arrays([[[0, 0]]]).with_costs([0.1, 2.0])
+            >>> mdp.price([1])
+            2.0
+        """
+        return MDP(**{**self._fields(), "cost": check_costs(cost, self.n_arcs), "cost_weight": cost_weight})
 
     # What it holds ---------------------------------------------------------------------------------------------
 
@@ -378,6 +414,39 @@ class MDP:
     def sign(self) -> float:
         """+1 when returns are maximised, -1 when minimised; inside, everything maximises sign * reward."""
         return 1.0 if self.direction == "maximize" else -1.0
+
+    @cached_property
+    def charge(self) -> FloatArray | None:
+        """What is taken from the gain of each arc for its cost, float [N]; None where worth is the score alone."""
+        if self.cost is None or self.cost_weight == 0:
+            return None
+        return cast(FloatArray, frozen(self.cost_weight * self.cost))
+
+    def gains_of(self, arcs: Any, rewards: FloatArray) -> FloatArray:
+        """Turn rewards of these arcs (any index of arcs) so that larger is better, and charge the arcs' costs."""
+        gains = self.sign * rewards
+        return gains if self.charge is None else np.asarray(gains - self.charge[arcs])
+
+    @cached_property
+    def gain_range(self) -> tuple[FloatArray, FloatArray] | None:
+        """Least and largest gain of each arc, two float [N]; None where no range is declared."""
+        if self.reward_range is None:
+            return None
+        low, high = (self.gains_of(slice(None), end) for end in self.reward_range)
+        return (low, high) if self.sign > 0 else (high, low)
+
+    @cached_property
+    def known_gain(self) -> FloatArray:
+        """Gain of each arc whose reward is known in advance, float [N]; 0 elsewhere."""
+        gain = np.zeros(self.n_arcs)
+        if self.known is not None:
+            arcs = np.flatnonzero(self.is_known)
+            gain[arcs] = self.gains_of(arcs, self.known[arcs])
+        return cast(FloatArray, frozen(gain))
+
+    def price(self, path: Iterable[int]) -> float:
+        """Sum of the costs of some arcs: what a trial of this path spends; 0 where nothing costs anything."""
+        return 0.0 if self.cost is None else math.fsum(self.cost[list(path)])
 
     @cached_property
     def is_known(self) -> BoolArray:
@@ -508,6 +577,9 @@ class MDP:
         digest.update(repr((self.state_labels, self.action_labels, self.direction)).encode())
         if self.step_labels is not None:  # older graphs, which have none, keep their hashes
             digest.update(b"steps" + repr(self.step_labels).encode())
+        if self.cost is not None:
+            digest.update(b"costs" + repr(self.cost_weight).encode())
+            digest.update(self.cost.data)
         return digest.hexdigest()
 
     def __hash__(self) -> int:

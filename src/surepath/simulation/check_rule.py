@@ -10,8 +10,10 @@ import numpy as np
 
 from surepath._checks import seed_number, whole
 from surepath.errors import SettingError, SurepathError
+from surepath.learners.base import Learner
+from surepath.learners.challenger import Challenger
+from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule, View
 from surepath.learners.per_arc.eprl import EPRL
-from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule, View
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -24,13 +26,15 @@ _ENDINGS = 20  # graphs on which a sampling rule must come to an end
 def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 0) -> dict[str, Any]:
     """Play a rule on small random graphs (ties, masked actions, known rewards, one path) and check its answers.
 
-    A sampling rule must give a path, the same one when asked again, and let the learner end: where max-diameter stops,
-    within some tens of times its episodes. An elimination rule must give bool [N] and, while all confidence intervals
-    hold, never drop an arc of a best path. A stopping rule must give a truth value and, while they hold, never stop on
-    a path more than epsilon from the best. Passing is evidence, not proof.
+    A sampling rule must give a path, the same one when asked again (a rule that draws takes its chances from view.rng),
+    and let EPRL or Challenger end: where max-diameter stops, within some tens of times its episodes. An elimination
+    rule must give bool [N] and, while all confidence intervals hold, never drop an arc of a best path. A stopping rule
+    must give a truth value and, while they hold, never stop on a path more than epsilon from the best. Passing is
+    evidence, not proof.
 
     Returns:
-        What was played: graphs, episodes, stopped, eliminated.
+        What was played: graphs, episodes, stopped, eliminated; for a sampling rule also `ends`, on how many graphs
+        each learner came to its end with it.
 
     Raises:
         SettingError: What is wrong, on which graph, after how many episodes.
@@ -47,9 +51,11 @@ def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 
     if not isinstance(rule, SamplingRule | EliminationRule | StoppingRule):
         raise SettingError(
             f"check_rule needs a SamplingRule, EliminationRule or StoppingRule, not {type(rule).__name__}; "
-            f"derive your class from one of them (surepath.learners.per_arc.own_rules)"
+            f"derive your class from one of them (surepath.learners.own_rules)"
         )
-    played = {"graphs": 0, "episodes": 0, "stopped": 0, "eliminated": 0}
+    played: dict[str, Any] = {"graphs": 0, "episodes": 0, "stopped": 0, "eliminated": 0}
+    if isinstance(rule, SamplingRule):
+        played["ends"] = {"EPRL": 0, "Challenger": 0}
     for number in range(whole("graphs", graphs, low=1)):
         rng = np.random.default_rng(np.random.SeedSequence([seed_number(seed), number]))
         instance = _awkward(rng)
@@ -59,27 +65,35 @@ def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 
         played["stopped"] += int(learner.stopped)
         played["eliminated"] += int((~learner.active).sum())
         if isinstance(rule, SamplingRule) and number < _ENDINGS:
-            _must_end(rule, instance, rng, number)
+            for name in _must_end(rule, instance, rng, number):
+                played["ends"][name] += 1
     return played
 
 
-def _must_end(rule: SamplingRule, instance: Instance, rng: np.random.Generator, number: int) -> None:
-    """Let max-diameter and then the rule play on until they stop."""
-    needed = 0
-    for sampling in ("max-diameter", rule):
-        learner = EPRL(instance.mdp, 0.2, 0.1, instance.sigma, sampling=sampling)
-        limit = 1000 if sampling is not rule else 100 + 40 * needed
-        while not _has_stopped(learner) and learner.episodes < limit:
-            path = learner.ask()
-            learner.tell(path, instance.means[path] + instance.sigma[path] * rng.standard_normal(len(path)))
-        if sampling is not rule and not _has_stopped(learner):
-            return  # too hard to tell
-        needed = learner.episodes
-    if not _has_stopped(learner):
+def _must_end(rule: SamplingRule, instance: Instance, rng: np.random.Generator, number: int) -> list[str]:
+    """Let max-diameter and then the rule play on until they stop; return the learners that do with the rule."""
+    known = EPRL(instance.mdp, 0.2, 0.1, instance.sigma, sampling="max-diameter")
+    if not _ends(known, instance, rng, 1000):
+        return []  # too hard to tell
+    limit = 100 + 40 * known.episodes
+    tried = (
+        EPRL(instance.mdp, 0.2, 0.1, instance.sigma, sampling=rule),
+        Challenger(instance.mdp, 0.2, 0.1, instance.sigma, sampling=rule, patience=0.1),
+    )
+    ends = [learner.name for learner in tried if _ends(learner, instance, rng, limit)]
+    if not ends:
         raise SettingError(
             f"{type(rule).__name__}: the learner does not end with it; max-diameter stops within a fortieth of its "
-            f"{learner.episodes} episodes. Play every arc that is still active now and then (graph {number})"
+            f"{limit} episodes. Play every arc that is still active now and then (graph {number})"
         )
+    return ends
+
+
+def _ends(learner: Learner, instance: Instance, rng: np.random.Generator, limit: int) -> bool:
+    while not learner.stopped and learner.episodes < limit:
+        path = learner.ask()
+        learner.tell(path, instance.means[path] + instance.sigma[path] * rng.standard_normal(len(path)))
+    return learner.stopped
 
 
 def _learner(rule: Rule, instance: Instance, epsilon: float) -> EPRL:
@@ -127,7 +141,7 @@ def _play(rule: Rule, learner: EPRL, instance: Instance, rng: np.random.Generato
     while learner.episodes < episodes and not _has_stopped(learner):
         path = ask(learner.ask)
         if isinstance(rule, SamplingRule) and ask(learner.ask).tolist() != path.tolist():
-            raise fail("asked twice without news it gave two paths; draw its chances from view.episodes")
+            raise fail("asked twice without news it gave two paths; draw its chances from view.rng")
         rewards = instance.means[path] + instance.sigma[path] * rng.standard_normal(len(path))
         ask(partial(learner.tell, path, rewards))
         view = View(learner)

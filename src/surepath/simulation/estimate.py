@@ -194,7 +194,7 @@ def _ends(values: FloatArray) -> list[float]:
 def curve_epsilons(drawn: Worlds, epsilon: float) -> list[float]:
     """Choose the epsilons of the curve: from half the spread of the first world's returns down to half of epsilon."""
     first = drawn[0]
-    values = first.mdp.sign * first.means
+    values = first.gains
     worst = -float(values_of(first.mdp, -values))
     wide = 0.5 * (float(values_of(first.mdp, values)) - worst)
     least = epsilon / 2 if epsilon > 0 else wide / 64

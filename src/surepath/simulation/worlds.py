@@ -56,8 +56,9 @@ class Worlds:
         if self.ties > 0:
             tied = rng.random(self.mdp.n_arcs) < self.ties
             best = np.full(self.mdp.n_nodes, -np.inf)
-            np.maximum.at(best, self.mdp.source, self.mdp.sign * means)
-            means = np.where(tied, self.mdp.sign * best[self.mdp.source], means)
+            np.maximum.at(best, self.mdp.source, self.mdp.gains_of(slice(None), means))
+            charge = 0.0 if self.mdp.charge is None else self.mdp.charge  # tied in worth, where costs count
+            means = np.where(tied, self.mdp.sign * (best[self.mdp.source] + charge), means)
         law = Gaussian(means, self.sigma) if self.scatter is None else Within(means, self.sigma, self.scatter)
         return Instance(self.mdp, law)
 

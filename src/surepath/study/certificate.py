@@ -171,6 +171,7 @@ def make(study: Study) -> Certificate:
             "sources": dict(tally["sources"]),
             "refused": int(tally["refused"]),
             "by_arc": by_arc,
+            **({} if mdp.cost is None else {"spent": float(tally["spent"])}),
         },
         "actions": [
             {"number": row.number, "after": row.after, "kind": row.kind, "content": json.loads(row.content)}

@@ -36,25 +36,31 @@ def statement(content: Mapping[str, Any]) -> str:
         return f"Nothing is proven yet after {trials} trials."
     gap, sure = float(content["certified_gap"]), number(content["delta"])
     size = number(gap) if content["format"] == 1 else rounded_up(gap, DIGITS)
+    weight, less = content["problem"].get("cost_weight"), content["problem"].get("direction") == "minimize"
+    by = f", by score {'plus' if less else 'minus'} {number(weight)} times the cost" if weight else ""
     plan = ", ".join(f"{step}={option}" for step, option in content["plan"].items())
     among = (
         " among those that avoid what was excluded" if any(a["kind"] == "exclude" for a in content["actions"]) else ""
     )
     if gap == 0:
-        claim = f"is the best plan{among} or as good as it"
-    elif content["problem"].get("direction") == "minimize":
+        claim = f"is the best plan{among} or as good as it{by}"
+    elif by:
+        claim = f"is on average at most {size} worse than the best plan{among}{by}"
+    elif less:
         claim = f"costs on average at most {size} more than the best plan{among}"
     else:
         claim = f"scores on average at most {size} less than the best plan{among}"
+    spent = content["trials"].get("spent")
+    paid = "" if spent is None else f", which cost {spent:.10g} in all"
     if content["format"] > 1 and content["warnings"]:
         found = contradiction(str(content["warnings"][0]["message"]))
         return (
-            f"In doubt after {trials} trials: by the arithmetic the plan {plan} {claim}, but the scores contradict "
-            f"what was declared: {found}."
+            f"In doubt after {trials} trials{paid}: by the arithmetic the plan {plan} {claim}, but the scores "
+            f"contradict what was declared: {found}."
         )
     return (
-        f"After {trials} trials: the plan {plan} {claim}; under the assumptions below this statement is wrong with "
-        f"probability at most {sure}."
+        f"After {trials} trials{paid}: the plan {plan} {claim}; under the assumptions below this statement is wrong "
+        f"with probability at most {sure}."
     )
 
 

@@ -24,7 +24,7 @@ from surepath._text import shown
 from surepath.errors import SettingError, StudyError
 from surepath.model.mdp import MDP
 from surepath.study.printed import NotScoresError, read_scores
-from surepath.study.rows import steps
+from surepath.study.rows import plan_steps
 from surepath.study.running import Performed
 from surepath.study.trial import Trial
 
@@ -47,7 +47,7 @@ class Command:
             raise SettingError(f"the command {command!r} cannot be split into words: {error}") from None
         if not self._words:
             raise SettingError("the command is empty; write for example --command './trial.sh {model}'")
-        names = [*steps(mdp), TRIAL]
+        names = [*plan_steps(mdp), TRIAL]
         for word in self._words:
             for match in _PLACE.finditer(word):
                 if match.group(1) is not None and match.group(1) not in names:

@@ -12,6 +12,7 @@ from typing import Any
 from surepath._checks import one_of
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError
+from surepath.learners.own_rules import SamplingRule
 from surepath.learners.registry import LEARNERS, build
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -97,6 +98,12 @@ def new_record(
         spec["sigma"] = sigma
     elif found.instance is not None and "sigma" not in spec and found.mdp.noise_missing("") is not None:
         spec["sigma"] = found.instance.sigma.tolist()
+    named = next((key for key, value in spec.items() if isinstance(value, SamplingRule)), None)
+    if named is not None:
+        raise SettingError(
+            f"a study is kept as text, and {named}={type(spec[named]).__name__}() is a rule written in Python; "
+            f"name a rule, or use the learner itself (ask and tell)"
+        )
     text = problem_text(found.mdp)
     if parse_json_problem(text).mdp.content_hash != found.mdp.content_hash:
         raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")

@@ -9,7 +9,9 @@ import numpy as np
 from surepath._numbers import rounded_up
 from surepath._text import shown
 from surepath.learners.proven import proven_gap
+from surepath.model.costs import in_words
 from surepath.study.certificate_words import ADVICE
+from surepath.study.spending import money
 from surepath.study.states import CANCELLED, EXPIRED, FAILED
 
 if TYPE_CHECKING:
@@ -20,8 +22,10 @@ def explain(study: Study) -> str:
     """Say what is known now."""
     with study._lock:
         learner, tally, window = study.learner, study._fold.tally, len(study._fold.window)
-        trials = study._fold.prefix
+        trials, spent = study._fold.prefix, study._fold.spent
     lines = [f"study {study.name}: {trials} trials settled" + (f", {window} under way or waiting" if window else "")]
+    lines[0] += "" if spent is None else f"; spent {money(spent)}"
+    lines += [f"counted: {in_words(study.mdp)}"] if study.mdp.charge is not None else []
     lines += str(learner.explain()).split("\n") if hasattr(learner, "explain") else _plain(study, learner)
     left_out = {state: tally.states[state] for state in (FAILED, EXPIRED, CANCELLED) if tally.states[state]}
     if left_out:

@@ -59,7 +59,7 @@ class Fold:
         self._view: tuple[tuple[int, int], Any] | None = None
         self.window: dict[int, TrialRow] = {}
         self._coming: list[ActionRow] = []
-        self.tally = Tally(self.mdp.n_arcs)
+        self.tally = Tally(self.mdp.n_arcs, self.mdp.cost)
         self.digest = hashlib.sha256(self._seed.encode()).hexdigest()
         self.proof: dict[str, Any] | None = None
         self._note_proof()
@@ -167,6 +167,20 @@ class Fold:
                 "gap": float(self.learner.certified_gap()),
                 "evidence": self.learner._evidence(),
             }
+
+    @property
+    def spent(self) -> float | None:
+        """What settled trials have cost, those that wait for their turn included; None where nothing costs."""
+        return self._spent(row for row in self.window.values() if row.settled)
+
+    @property
+    def committed(self) -> float | None:
+        """The same with the trials that still run, which may cost all of their price."""
+        return self._spent(self.window.values())
+
+    def _spent(self, rows: Iterable[TrialRow]) -> float | None:
+        spending = self.tally.spending
+        return None if spending is None else spending.with_rows(rows).total
 
     # Choosing ----------------------------------------------------------------------------------------------------
 

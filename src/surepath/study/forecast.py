@@ -188,6 +188,8 @@ def _world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance:
     """Draw a world: means of all arcs, in the user's direction, and noise as declared."""
     visits, sigma = learner.visits, _noise(learner)
     mean = np.where(np.isnan(learner.means), 0.0, learner.means)
+    if mdp.charge is not None:  # from worths back to scores
+        mean = np.where(np.isnan(learner.means), 0.0, learner.means + mdp.sign * mdp.charge)
     seen = (visits > 0) & ~mdp.is_known
     drawn = mean + np.where(seen, sigma / np.sqrt(np.maximum(visits, 1)), 0.0) * rng.standard_normal(mdp.n_arcs)
     unseen = ~seen & ~mdp.is_known

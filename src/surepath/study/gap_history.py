@@ -99,7 +99,8 @@ class Past:
 
     def _add_up(self) -> None:
         """Add the rewards taken since the last look to the sums, each as a difference from its arc's first one."""
-        arcs, gains = np.array(self._arcs, dtype=np.int64), self.study.mdp.sign * np.array(self._rewards)
+        arcs = np.array(self._arcs, dtype=np.int64)
+        gains = self.study.mdp.gains_of(arcs, np.array(self._rewards))
         self._arcs, self._rewards = [], []
         seen, first = np.unique(arcs, return_index=True)
         new = self.visits[seen] == 0

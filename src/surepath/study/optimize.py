@@ -28,6 +28,7 @@ def optimize(
     timeout: Any,
     callbacks: Sequence[Callable[..., Any]],
     progress: bool | None,
+    budget: float | None = None,
 ) -> None:
     """Run trials of a study by calling a function; see Study.optimize."""
     if not callable(function):
@@ -44,12 +45,13 @@ def optimize(
         timeout=timeout,
         callbacks=callbacks,
         progress=progress,
+        budget=budget,
     )
     runner.run(n_jobs)
     line = runner.progress
     if (line.shown or log.isEnabledFor(INFO)) and (doubt := study.status().doubt) is not None:
         line.say(doubt)
-    if n_trials is not None and (line.shown or log.isEnabledFor(INFO)) and not study.done:
+    if (n_trials is not None or runner.out_of_budget) and (line.shown or log.isEnabledFor(INFO)) and not study.done:
         line.say(f"the budget is spent; {study.forecast(MORE)}")
 
 

@@ -88,7 +88,7 @@ class PlainBound:
         mean = seen.origin + seen.sums / np.maximum(seen.visits, 1)
         blur = 0.5 * UNIT * (np.abs(mean) + np.abs(seen.origin) + 0.5 * np.abs(seen.sums))
         if mdp.known is not None:
-            mean = np.where(mdp.is_known, mdp.sign * np.where(mdp.is_known, mdp.known, 0.0), mean)
+            mean = np.where(mdp.is_known, mdp.known_gain, mean)
         return mean, np.where(self.sigma > 0, blur, 0.0)
 
     def slack(self, seen: Sums, path: IntArray, alive: BoolArray) -> float:

@@ -57,7 +57,7 @@ class PlainIntervals:
         low[seen.visits == 0], high[seen.visits == 0] = -np.inf, np.inf
         if mdp.known is not None:
             known = mdp.is_known
-            low[known] = high[known] = mdp.sign * mdp.known[known]
+            low[known] = high[known] = mdp.known_gain[known]
         return low, high
 
     def gap(self, seen: Sums, path: IntArray, alive: BoolArray, precision: float = 1e-3) -> float:

@@ -45,9 +45,9 @@ class LearnedEntries(Entries):
         super().__init__(mdp, settings)
         self.learns = learned_arcs(mdp)
         self.low, self.span = np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)
-        if mdp.reward_range is not None:
-            low, high = (mdp.sign * end[self.learns] for end in mdp.reward_range)
-            self.low[self.learns], self.span[self.learns] = np.minimum(low, high), np.abs(high - low)
+        if mdp.gain_range is not None:
+            low, high = (end[self.learns] for end in mdp.gain_range)
+            self.low[self.learns], self.span[self.learns] = low, high - low
         self._scores: Scores | None = None
         self._squares: dict[int, tuple[int, float]] = {}  # by arc: visits, V
         self._bets: dict[tuple[int, str], betting.Bets] = {}

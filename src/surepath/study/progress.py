@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from surepath._numbers import rounded_up
 from surepath._text import shown
+from surepath.study.spending import money
 from surepath.study.states import FAILED
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def gap_in_words(gap: float, epsilon: float) -> str:
 class Progress:
     """The line itself; with show=None only where standard error is a terminal."""
 
-    def __init__(self, study: Study, show: bool | None = None) -> None:
-        self._study = study
+    def __init__(self, study: Study, show: bool | None = None, budget: float | None = None) -> None:
+        self._study, self._budget = study, budget
         self.shown = sys.stderr.isatty() if show is None else show
         self._next, self._used = 0.0, False
         self._lock = threading.Lock()
@@ -80,7 +81,10 @@ class Progress:
         lost = f", {failed:,} failed" if failed else ""
         plan = ", ".join(f"{step}={option}" for step, option in status.best_plan.items()) if math.isfinite(gap) else ""
         plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
-        return f"{trials:,} trials{lost}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
+        spent = study._fold.spent
+        paid = "" if spent is None else f", {money(spent)} spent"
+        paid += f" of {money(self._budget)}" if paid and self._budget is not None else ""
+        return f"{trials:,} trials{lost}{paid}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
 
     def say(self, words: str) -> None:
         """Write a line of its own where the progress is shown, and to the log everywhere."""

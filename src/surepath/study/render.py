@@ -8,6 +8,7 @@ from typing import Any
 
 from surepath._numbers import rounded_up
 from surepath.model.sketch import graph_svg
+from surepath.study.spending import money
 from surepath.study.status import Status
 
 
@@ -21,6 +22,10 @@ def html_page(status: Status, learner: Any = None) -> str:
         ("proven gap", f"{gap} (wanted {status.epsilon:.4g}, with probability {1 - status.delta:.4g})"),
         ("answer", status.answer),
     ]
+    if status.spent is not None:
+        facts.append(("spent", money(status.spent)))
+    if status.worth:
+        facts.append(("counted", status.worth))
     if status.workers:
         facts.append(("workers", ", ".join(status.workers)))
     facts += [("finding", text) for text in status.findings]

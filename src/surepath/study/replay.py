@@ -48,7 +48,8 @@ class PlainLog:
         self.visits = np.zeros(mdp.n_arcs, dtype=np.int64)
         self.origin, self.sums = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
         self.scores = Scores(mdp.n_arcs) if keep_scores else None
-        self.tally, self.watch = Tally(mdp.n_arcs), None if sigma is None else Watch(mdp, sigma)
+        self.tally = Tally(mdp.n_arcs, mdp.cost)
+        self.watch = None if sigma is None else Watch(mdp, sigma)
         self.digest = hashlib.sha256(seed.encode()).hexdigest()
 
     def take(self, row: TrialRow) -> None:
@@ -58,13 +59,14 @@ class PlainLog:
             assert self.mdp.reward_range is not None
             low, high = self.mdp.reward_range
             rewards.append(float((low if self.mdp.sign > 0 else high)[row.path[len(rewards)]]))
-        if self._can_be_held(rewards):
+        if self._can_be_held(row.path, rewards):
             if self.watch is not None and rewards:
-                self.watch.observe(np.array(row.path, dtype=np.int64), self.mdp.sign * np.array(rewards))
+                arcs = np.array(row.path, dtype=np.int64)
+                self.watch.observe(arcs, self.mdp.gains_of(arcs[: len(rewards)], np.array(rewards, dtype=np.float64)))
             for arc, reward in zip(row.path, rewards):
                 self.visits[arc] += 1
                 if not self.mdp.is_known[arc]:
-                    gain = self.mdp.sign * reward
+                    gain = float(self.mdp.gains_of([arc], np.array([reward]))[0])
                     if self.visits[arc] == 1:
                         self.origin[arc] = gain
                     self.sums[arc] += gain - self.origin[arc]
@@ -75,9 +77,10 @@ class PlainLog:
         self.tally.count(row)
         self._chain([row.number, row.state, list(row.path), list(row.rewards), row.source, row.of])
 
-    def _can_be_held(self, rewards: list[float]) -> bool:
+    def _can_be_held(self, path: tuple[int, ...], rewards: list[float]) -> bool:
         """Tell whether double precision can hold what epsilon asks for, with rewards of this size too."""
-        low, high = self.sizes.with_gains(self.mdp.sign * np.array(rewards, dtype=np.float64))
+        gains = self.mdp.gains_of(list(path[: len(rewards)]), np.array(rewards, dtype=np.float64))
+        low, high = self.sizes.with_gains(gains)
         if self.epsilon > 0 and rounding_of(low, high) > self.epsilon:
             return False
         self.sizes.low, self.sizes.high = low, high

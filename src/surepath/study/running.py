@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from surepath._checks import whole
-from surepath.errors import RewardError, StoppedError, StudyError
+from surepath.errors import BudgetError, RewardError, StoppedError, StudyError
 from surepath.learners.told import told_rewards
 from surepath.study.lease import seconds
 from surepath.study.progress import Progress
@@ -72,12 +72,15 @@ class Runner:
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
         abandon: Callable[[], None] | None = None,
+        budget: float | None = None,
     ) -> None:
         self._study, self._perform, self._callbacks = study, perform, tuple(callbacks)
         self._left = None if n_trials is None else whole("n_trials", n_trials, low=1)
         self._end = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
         self._abandon = abandon
-        self.progress = Progress(study, progress)
+        self._limit: dict[str, Any] = {} if budget is None else {"budget": budget}
+        self.out_of_budget = ""  # why, once no trial fits into the budget any more
+        self.progress = Progress(study, progress, budget)
         self._guard, self._calling = threading.Lock(), threading.RLock()
         self._running: dict[str, Trial | None] = {}  # by request
         self._ending, self._abandoned = threading.Event(), threading.Event()
@@ -127,9 +130,14 @@ class Runner:
             request = uuid.uuid4().hex
             self._running[request] = None
             try:
-                trial = self._study.ask(request=request)
+                trial = self._study.ask(request=request, **self._limit)
             except StoppedError:  # proven, by this worker or by another
                 del self._running[request]
+                return
+            except BudgetError as error:
+                del self._running[request]
+                self.out_of_budget = str(error)
+                log.info("%s", error)
                 return
             self._running[request] = trial
             log.info("begin %s", trial)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from surepath.learners.proven import proven_gap
 from surepath.learners.watch.findings import DOUBT, doubt
+from surepath.model.costs import in_words
 from surepath.model.plans import Plan
 from surepath.study.progress import rough_trials_left
 from surepath.study.states import RUNNING, STATES, WAITING
@@ -46,6 +47,8 @@ class Status:
         workers: Who runs them.
         findings: What the rewards say against the declared noise, in sentences.
         now: The storage's clock, in seconds since 1970.
+        spent: What the trials have cost, as far as each came; None where no option has a cost.
+        worth: How a plan's worth is made of score and cost; "" where it is the score.
     """
 
     name: str
@@ -63,6 +66,8 @@ class Status:
     workers: tuple[str, ...]
     findings: tuple[str, ...]
     now: float
+    spent: float | None = None
+    worth: str = ""
 
     @property
     def answer(self) -> str:
@@ -76,7 +81,11 @@ class Status:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return {**asdict(self), "answer": self.answer, "running": [trial._asdict() for trial in self.running]}
+        running = [trial._asdict() for trial in self.running]
+        found = {**asdict(self), "answer": self.answer, "running": running}
+        return {
+            name: value for name, value in found.items() if name not in ("spent", "worth") or value not in (None, "")
+        }
 
 
 def read_status(study: Study) -> Status:
@@ -111,4 +120,6 @@ def read_status(study: Study) -> Status:
             workers=tuple(sorted({trial.worker for trial in running})),
             findings=tuple(str(finding.message) for finding in learner.findings()),
             now=now,
+            spent=fold.spent,
+            worth=in_words(study.mdp),
         )

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from surepath._checks import check_epsilon, whole
+from surepath._checks import check_epsilon, real, whole
 from surepath._types import IntArray
-from surepath.errors import StoppedError, StorageError, StudyError
+from surepath.errors import SettingError, StoppedError, StorageError, StudyError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.options import option_arcs
 from surepath.learners.proven import proven_gap
@@ -32,6 +32,7 @@ from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.imports import Imports
 from surepath.study.retry import retrying
 from surepath.study.snapshot_bytes import FORMAT
+from surepath.study.spending import affordable
 from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED
 from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
 from surepath.study.storage.open import open_storage
@@ -202,14 +203,24 @@ class Study:
 
     # Trials ------------------------------------------------------------------------------------------------------
 
-    def ask(self, n: int | None = None, *, worker: str | None = None, request: str | None = None) -> Any:
+    def ask(
+        self,
+        n: int | None = None,
+        *,
+        worker: str | None = None,
+        request: str | None = None,
+        budget: float | None = None,
+    ) -> Any:
         """Hand out the next trial, or with n a list of trials.
 
         Args:
             n: How many trials; they spread over what is worth knowing.
             worker: Who asks; by default host and process.
             request: A text that names this request: asking again with the same one returns the same trials.
+            budget: What this study may spend in all, in the unit of the problem's costs: fewer trials than n where
+                they would cost more, and a BudgetError where not even one fits.
         """
+        limit = self._checked_budget(budget)
         count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
         who = self.worker if worker is None else telling.name_text("worker", worker)
         key = _key(request)
@@ -217,13 +228,34 @@ class Study:
             if self._company:  # what others told is folded in before the lock is taken: they need not wait for it
                 self.sync()
             attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
-            while (rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0))) is None:
+            while (
+                rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0, limit))
+            ) is None:
                 self._write(expire)
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
 
-    def _hand_out(self, log: Writing, n: int, worker: str, request: str, again: bool) -> list[TrialRow] | None:
+    def _checked_budget(self, budget: float | None) -> float | None:
+        if budget is None:
+            return None
+        if self.mdp.cost is None:
+            raise SettingError("a budget is in the unit of the problem's costs, and no option of this one has a cost")
+        limit = real("budget", budget)
+        if limit <= 0:
+            raise SettingError(f"a budget is a positive amount, not {limit:g}")
+        return limit
+
+    @property
+    def spent(self) -> float | None:
+        """What the trials have cost so far, as far as each came; None where no option has a cost."""
+        with self._lock:
+            self.sync()
+            return self._fold.spent
+
+    def _hand_out(
+        self, log: Writing, n: int, worker: str, request: str, again: bool, budget: float | None
+    ) -> list[TrialRow] | None:
         """Append the next n trials; None when leases have run out, which must be marked first."""
         if again and (done := log.trials_of_request(request)):
             return done
@@ -243,6 +275,13 @@ class Study:
         if len(plans) < n:
             for path in self._fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
                 plans.append(QueueRow(0, tuple(path), ASKED))
+        if budget is not None and self._fold.committed is not None:
+            prices = [self.mdp.price(plan.path) for plan in plans]
+            kept = affordable(self._fold.committed, prices, budget)
+            for plan in reversed(plans[kept:]):
+                if plan.source != ASKED:
+                    log.add_to_queue(plan, front=True)
+            plans = plans[:kept]
         lease = now + self.options.lease
         rows = [
             TrialRow(
@@ -365,6 +404,7 @@ class Study:
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
+        budget: float | None = None,
     ) -> None:
         """Run trials until the answer is proven, the budget is spent or the time is up.
 
@@ -381,10 +421,12 @@ class Study:
             timeout: Begin no trial after this time: seconds, "2h".
             callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
             progress: A line on standard error; by default where that is a terminal.
+            budget: What this study may spend in all, in the unit of the problem's costs; no trial is begun that would
+                cost more than what is left.
         """
         from surepath.study.optimize import optimize
 
-        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress)
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, self._checked_budget(budget))
 
     # Files -------------------------------------------------------------------------------------------------------
 

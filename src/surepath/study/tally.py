@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from surepath._types import IntArray
+from surepath._types import FloatArray, IntArray
+from surepath.study.spending import Spending
 from surepath.study.states import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, SCORED, SETTLED, SOURCES
 from surepath.study.storage.records import TrialRow
 
@@ -23,10 +24,11 @@ class Tally:
         left_out: Plays of each arc that were failed, expired or cancelled, int [3, N].
         marked: Plays of each arc that were told late or imported, int [2, N].
         refused: Trials whose rewards the learner could not take (numbers too far apart to decide anything).
-        clock: When the first trial was asked for and when the last was settled.
+        spending: What the trials have cost; None where nothing costs anything.
     """
 
-    def __init__(self, n_arcs: int) -> None:
+    def __init__(self, n_arcs: int, cost: FloatArray | None = None) -> None:
+        self.spending = None if cost is None else Spending(cost)
         self.states = dict.fromkeys(sorted(SETTLED), 0)
         self.sources = dict.fromkeys(SOURCES, 0)
         self.left_out: IntArray = np.zeros((len(LEFT_OUT), n_arcs), dtype=np.int64)
@@ -41,11 +43,14 @@ class Tally:
             self.left_out[LEFT_OUT.index(row.state), list(row.path)] += 1
         if row.source in MARKED:
             self.marked[MARKED.index(row.source), list(row.path)] += 1
+        if self.spending is not None:
+            self.spending.count(row)
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
         arrays = {"left_out": self.left_out, "marked": self.marked}
-        return {"states": self.states, "sources": self.sources, "refused": self.refused, **arrays}
+        spent = {} if self.spending is None else self.spending.as_tree()
+        return {"states": self.states, "sources": self.sources, "refused": self.refused, **arrays, **spent}
 
     def load(self, tree: dict[str, Any]) -> None:
         """Take over what `as_tree` returned."""
@@ -53,3 +58,5 @@ class Tally:
         self.sources.update(tree["sources"])
         self.left_out[:], self.marked[:] = tree["left_out"], tree["marked"]
         self.refused = int(tree["refused"])
+        if self.spending is not None:
+            self.spending.load(tree)

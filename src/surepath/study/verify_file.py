@@ -140,6 +140,8 @@ def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) ->
     if set(states) != SETTLED or set(sources) != set(SOURCES) or set(trials["by_arc"]) != {*LEFT_OUT, *MARKED}:
         wrong.append("the counts of trials do not have the states and sources that there are")
         return
+    if ("spent" in trials) != (facts.mdp.cost is not None) or real(trials.get("spent", 0.0)) < 0:
+        wrong.append("what was spent must be stated where options have a cost, and only there")
     total = whole(trials["number"])
     if sum(map(whole, states.values())) != total or sum(map(whole, sources.values())) != total or total != facts.prefix:
         wrong.append(f"trials by state and by source do not add up to {total}")
@@ -177,7 +179,10 @@ def _check_sums(facts: Facts, exact: bool, wrong: list[str]) -> None:
         low, high = (bound[~idle] for bound in mdp.reward_range)
         n = seen.visits[~idle]
         blur = 1e-9 * (1 + np.abs(low) + np.abs(high))
-        for value in (mdp.sign * seen.origin[~idle], mdp.sign * (seen.origin[~idle] + seen.sums[~idle] / n)):
+        charge = 0.0 if mdp.charge is None else mdp.charge[~idle]
+        blur = blur + 1e-9 * charge
+        for gain in (seen.origin[~idle], seen.origin[~idle] + seen.sums[~idle] / n):
+            value = mdp.sign * (gain + charge)
             if ((value < low - blur) | (value > high + blur)).any():
                 wrong.append("a mean lies outside the declared range of its scores")
                 return

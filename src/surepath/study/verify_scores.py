@@ -46,7 +46,7 @@ def check_scores(mdp: MDP, seen: Sums, wrong: list[str]) -> None:
         off = float(seen.origin[arc] + seen.sums[arc] / seen.visits[arc] - gains.mean())
         if seen.origin[arc] not in (0.0, gains[0]) or not abs(off) <= 1e-12 * float(np.abs(gains).max()):
             wrong.append(f"the scores of {mdp.describe_arc(arc)} do not add up to its sum")
-        if mdp.reward_range is not None:
-            low, high = (float(end[arc]) for end in mdp.reward_range)
-            if not ((mdp.sign * gains >= low) & (mdp.sign * gains <= high)).all():
+        if mdp.gain_range is not None:
+            low, high = (float(end[arc]) for end in mdp.gain_range)
+            if not ((gains >= low) & (gains <= high)).all():
                 wrong.append(f"a score of {mdp.describe_arc(arc)} lies outside its declared range")

@@ -60,6 +60,8 @@ def check_log(content: Mapping[str, Any], facts: Facts, told: Log, wrong: list[s
         )
     tally = log.tally
     stated = content["trials"]
+    if tally.spending is not None and tally.spending.total != stated["spent"]:
+        wrong.append(f"the trials cost {tally.spending.total!r}, the certificate says {stated['spent']!r}")
     counts = {**tally.states, **{f"from {name}": n for name, n in tally.sources.items()}, "refused": tally.refused}
     stated = {
         **stated["states"],

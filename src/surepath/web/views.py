@@ -11,6 +11,7 @@ import numpy as np
 from surepath._numbers import rounded_up
 from surepath.learners.failures import PATIENCE
 from surepath.learners.proven import proven_gap
+from surepath.model.costs import in_words
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 from surepath.plots.intervals import half_width
@@ -70,6 +71,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "warnings": warnings(study.mdp, fold),
             "running": [trial(study.mdp, row) for row in running[:MOST_LISTED]],
             "workers": workers(running, log.now()),
+            **({} if fold.spent is None else {"spent": fold.spent, "worth": in_words(study.mdp)}),
         }
     )
     return found

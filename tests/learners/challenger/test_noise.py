@@ -49,8 +49,9 @@ def told(mdp: MDP, episodes: int, seed: int, **settings: Any) -> tuple[Challenge
 
 def exact_width(learner: Challenger, gains: list[float], side: int, j: int, k: float, arc: int) -> float:
     """w(k) straight from the definition, the supremum over r taken on a grid: never above the true one."""
-    pairs = learner.pairs
-    low, span, c = pairs.learned.low[arc], pairs.learned.span[arc], pairs.c[side, j, arc]
+    pairs, learned = learner.pairs, learner.pairs.learned
+    assert learned is not None
+    low, span, c = learned.low[arc], learned.span[arc], pairs.c[side, j, arc]
     x = (np.array(gains) - low) / span
     x = x if side == RIVAL else 1 - x
     if pairs.kind[j] == BERNSTEIN:
@@ -60,7 +61,8 @@ def exact_width(learner: Challenger, gains: list[float], side: int, j: int, k: f
             return float(k * (z_star(y, w)[0] + start))
         log_m = log_z(len(x) * (GRID - x.mean()), np.full_like(GRID, w[0]))[0] - start
         return float(((GRID - x.mean()) * span - k * log_m).max())
-    table, which = pairs.learned.betting, pairs.learned.which[side, j, arc]
+    table, which = learned.betting, learned.which[side, j, arc]
+    assert table is not None
     best = -np.inf
     for r in GRID[::10]:
         cell = min(int(np.searchsorted(table.edge, r, side="right")) - 1, betting.CELLS - 1)
@@ -84,6 +86,18 @@ def test_every_width_is_at_least_the_exact_one(noise: str, direction: str) -> No
         assert ours >= exact - 1e-9
         ratios.append(ours - exact - 0.1 * k)
     assert np.median(ratios) < 0.02  # and not far above, in a range 5 wide
+
+
+def test_where_sigma_is_declared_no_part_of_learned_noise_reaches_a_kernel() -> None:
+    """None is a type of its own: Numba leaves out what None cannot reach. Snapshots keep their empty table of bets."""
+    learner = Challenger(options(2, 3), 0.3, 0.1, 0.5)
+    assert (learner.pairs.learned, learner.pairs.size, learner._seen.product, learner._work.course) == (None,) * 4
+    assert learner._evidence()["product"].shape == betting.new_bets(0).shape
+    for noise in NOISES:
+        learned = Challenger(options(2, 3), 0.3, 0.1, noise=noise).pairs.learned
+        assert learned is not None
+        assert (learned.betting is None) == (noise == "bernstein")
+        assert (learned.bernstein is None) == (noise == "betting")
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -151,6 +165,7 @@ def test_arcs_with_a_sigma_a_range_and_a_known_reward_mix() -> None:
     mdp = MDP(**fields, sigma=sigma, known=known, reward_range=(low, high))
     learner, rng = Challenger(mdp, 0.1, 0.1), np.random.default_rng(0)
     assert learner.noise == "betting"
+    assert learner.pairs.learned is not None
     assert learner.pairs.learned.learns.tolist() == [False, False, True, True, True, False]
     means = np.array([5.0, 4.8, 0.2, 0.7, 0.6, 0.4])
     while not learner.stopped:
@@ -169,7 +184,9 @@ def test_the_default_suits_what_is_declared() -> None:
     assert Challenger(options(1, 2), 0.1, 0.1, 0.3).noise == "sigma"
     assert Challenger(plain, 0.1, 0.1, 0.3).noise == "sigma"
     assert Challenger(both, 0.1, 0.1).noise == "sigma"
-    assert Challenger(both, 0.1, 0.1, noise="bernstein").pairs.learned.learns.all()
+    learned = Challenger(both, 0.1, 0.1, noise="bernstein").pairs.learned
+    assert learned is not None
+    assert learned.learns.all()
     assert Challenger(options(1, 2), 0.1, 0.1, widths="two-sided").noise == "sigma"
     again = Learner.from_snapshot(options(1, 2), Challenger(options(1, 2), 0.1, 0.1).snapshot())
     assert isinstance(again, Challenger)

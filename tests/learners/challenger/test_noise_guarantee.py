@@ -87,8 +87,11 @@ def test_without_v_it_fails() -> None:
     entry = {"kind": "bernstein", "prior": usual.bound["entries"][0]["prior"], "weight": 1.0, "scale": 1.0}
     bound = {**usual.bound, "entries": [entry]}
     learner = Challenger(instance.mdp, 0.0, delta, noise="bernstein", bound=bound, **QUICK)  # type: ignore[arg-type]
-    table = learner.pairs.learned.bernstein
+    learned = learner.pairs.learned
+    assert learned is not None
+    table = learned.bernstein
+    assert table is not None
     row = int(np.argmin(np.abs(np.log(table.w))))  # c = 1
     blind = table._replace(value=np.tile(table.value[row], (len(table.w), 1)), slope=np.zeros_like(table.slope))
-    learner.pairs = learner.pairs._replace(learned=learner.pairs.learned._replace(bernstein=blind))
+    learner.pairs = learner.pairs._replace(learned=learned._replace(bernstein=blind))
     assert is_above(wrong_of(learner, instance, runs), runs, delta)

@@ -12,6 +12,7 @@ import pytest
 from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Bounded, Gaussian, Instance, simulate
 from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
+from surepath.kernels.streams import Children
 from surepath.learners.base import Learner
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.uniform import Uniform
@@ -123,8 +124,11 @@ def test_runs_and_steps_decide_alike(kind: type[RuleLearner], settings: dict[str
         steps = drive(learner, instance, np.random.default_rng(seed), 10_000, np.array([0.5]))
         assert (run.tau[0], run.path[0].tolist()) == (steps.tau[0], steps.path[0].tolist())
         assert run.gap[0] == pytest.approx(steps.gap[0])
-    many, last = simulate(learner, instance, 4, 0, workers=1), simulate(learner, instance, 1, 0, first_run=3)
-    assert many.tau[3] == last.tau[0]  # nothing of a run is left to the next
+    many, last = (
+        learner._run_many(reality_of(instance), Children(0, first, 4 - first), 10_000, np.array([0.5])).tau
+        for first in (0, 3)
+    )
+    assert many[3] == last[0]  # nothing of a run is left to the next
 
 
 @pytest.mark.parametrize("how", ["snapshot", "pickle", "copy"])

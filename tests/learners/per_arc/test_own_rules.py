@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surepath import EPRL, check_rule, families, simulate
-from surepath.errors import SettingError
-from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule, View
+from surepath import EPRL, Challenger, check_rule, families, simulate
+from surepath.errors import PathError, SettingError
+from surepath.learners.base import Learner
+from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule, View
 
 pytestmark = pytest.mark.pure
 
@@ -202,3 +203,68 @@ def test_a_rule_that_raises_leaves_the_learner_as_it_was(role: str, monkeypatch:
         assert hurt.certified_gap() == spared.certified_gap()
     assert hurt.stopped == spared.stopped
     assert not hurt.active.all()
+
+
+class Thompson(SamplingRule):
+    """Top-two Thompson sampling: the best path of a world drawn from what was seen, or of another such world."""
+
+    def choose(self, view: View) -> np.ndarray:
+        unvisited = (view.visits == 0) & ~view.known
+        if unvisited.any():
+            return view.best_path(unvisited.astype(float))
+        spread = view.sigma / np.sqrt(np.maximum(view.visits, 1))
+        paths = [view.best_path(view.means + spread * view.rng.standard_normal(len(spread))) for _ in range(8)]
+        others = [path for path in paths if path.tolist() != paths[0].tolist()]
+        if view.rng.random() < 0.5:
+            return paths[0]
+        return others[0] if others else view.best_path(spread)
+
+
+@pytest.mark.parametrize("kind", [EPRL, Challenger])
+def test_a_rule_that_draws_takes_its_chances_from_the_learners_seed(kind: type[Learner]) -> None:
+    instance = families.chain(steps=3, options=3, seed=1, sigma=0.1)
+
+    def plays(seed: int | None) -> list[list[int]]:
+        learner = kind(instance.mdp, 0.3, 0.1, 1.0, sampling=Thompson(), seed=seed)  # type: ignore[call-arg]
+        rng, paths = np.random.default_rng(0), []
+        for _ in range(12):
+            path = learner.ask()
+            assert learner.ask().tolist() == path.tolist()
+            paths.append(path.tolist())
+            learner.tell(path, instance.means[path] + 0.1 * rng.standard_normal(3))
+        return paths
+
+    assert plays(5) == plays(5)
+    assert plays(None) == plays(0)
+    assert len({str(plays(seed)) for seed in range(5)}) > 1
+
+
+def test_thompson_sampling_passes_the_check_and_ends_with_both_learners() -> None:
+    played = check_rule(Thompson(), graphs=12)
+    assert played["ends"]["Challenger"] > 0
+    assert played["ends"]["EPRL"] > 0
+
+
+def test_challenger_takes_a_rule_of_ones_own() -> None:
+    instance = families.chain(steps=3, options=3, seed=1, sigma=0.1)
+    learner = Challenger(instance.mdp, 0.2, 0.1, 0.1, sampling=Thompson())
+    result = simulate(learner, instance, runs=6, seed=3)
+    assert result.correct.all()
+    assert len(set(result.tau.tolist())) > 1  # every run draws for itself
+    again = simulate(learner, instance, runs=6, seed=3)
+    assert again.tau.tolist() == result.tau.tolist()
+    wide = Challenger(instance.mdp, 0.2, 0.1, 1.0, sampling=Thompson())
+    for _ in range(15):
+        path = wide.ask()
+        wide.tell(path, instance.means[path])
+    assert len({str(path) for path in wide.ask(6).tolist()}) > 1  # workers spread
+    with pytest.raises(SettingError, match="Challenger with a rule written in Python cannot be saved as numbers"):
+        learner.snapshot()
+    with pytest.raises(SettingError, match=r"sampling must be an object of your rule, Thompson\(\), not the class"):
+        Challenger(instance.mdp, 0.2, 0.1, 0.1, sampling=Thompson)  # type: ignore[arg-type]
+
+
+def test_challenger_refuses_what_is_no_path() -> None:
+    learner = Challenger(families.chain(steps=2, options=2, sigma=0.1).mdp, 0.2, 0.1, 0.1, sampling=NotAPath())
+    with pytest.raises(PathError):
+        learner.ask()

@@ -21,19 +21,28 @@ def ask(
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many trials.")] = 1,
     sheet: Annotated[Path | None, typer.Option("--csv", help="Write them to this file, with empty scores.")] = None,
     worker: Annotated[str | None, typer.Option(help="Who runs them; by default host and process.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Take no trial that would bring what the study has spent above this.")
+    ] = None,
     force: Force = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take the next trials to run; exit code 1 when the answer is proven and none are needed."""
-    from surepath.errors import StoppedError
+    """Take the next trials to run; exit code 1 when the answer is proven or the budget is spent: none are given."""
+    from surepath.errors import BudgetError, StoppedError
 
     if sheet is not None:
         refuse_existing(sheet, force)
     found = load(storage, name)
     try:
-        trials = found.ask(n, worker=worker)
+        limit: dict[str, Any] = {} if budget is None else {"budget": budget}
+        trials = found.ask(n, worker=worker, **limit)
+    except BudgetError as error:
+        note(str(error))
+        if as_json:
+            print_json({"trials": [], "done": False, "budget_spent": True, "spent": found.spent})
+        raise typer.Exit(1) from None
     except StoppedError:
         note(f"{shown(found.name)} is done: surepath study status says its answer, surepath study tighten goes on")
         if as_json:

@@ -28,6 +28,9 @@ def run(
     workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
     trials: Annotated[int | None, typer.Option(min=1, help="Run at most so many trials.")] = None,
     timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Begin no trial that would bring what the study has spent above this.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress line.")] = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
@@ -43,7 +46,15 @@ def run(
     found = load(storage, name)
     performer = Command(found.mdp, command, found.name)
     progress = False if quiet or as_json else None
-    runner = Runner(found, performer, n_trials=trials, timeout=timeout, progress=progress, abandon=performer.end)
+    runner = Runner(
+        found,
+        performer,
+        n_trials=trials,
+        timeout=timeout,
+        progress=progress,
+        abandon=performer.end,
+        budget=found._checked_budget(budget),
+    )
     words = last_words("interrupted; running trials were given back, all that was told is kept")
     allow(15.0)
     last_act(performer.kill)
@@ -55,10 +66,12 @@ def run(
         raise typer.Exit(INTERRUPTED) from None
     finally:
         performer.kill()  # nothing is left of them, unless a second Ctrl-C cut the first one short
-    _report(found, runner.recorded, as_json)
+    _report(found, runner.recorded, as_json, runner.out_of_budget)
 
 
-def _report(found: Any, recorded: int, as_json: bool) -> None:
+def _report(found: Any, recorded: int, as_json: bool, out_of_budget: str) -> None:
+    from surepath.study.spending import money
+
     now = found.status()
     facts = {
         "recorded": recorded,
@@ -69,12 +82,18 @@ def _report(found: Any, recorded: int, as_json: bool) -> None:
         "epsilon": now.epsilon,
         "states": now.states,
     }
+    if now.spent is not None:
+        facts |= {"spent": now.spent, "budget_spent": bool(out_of_budget)}
     forecast = None if now.done else found.forecast(MORE)
     if as_json:
         facts["forecast"] = None if forecast is None else forecast.to_dict()
         print_json(facts)
         return
-    typer.echo(f"{recorded:,} trials run now; best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}")
+    paid = "" if now.spent is None else f", {money(now.spent)} spent in all"
+    if out_of_budget:
+        note(out_of_budget)
+    so_far = "" if now.done else " so far"
+    typer.echo(f"{recorded:,} trials run now{paid}; best plan{so_far}: {plan_in_words(now.best_plan)}")
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
     else:

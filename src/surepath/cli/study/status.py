@@ -58,20 +58,23 @@ def text(now: Any, *, brief: bool = False, forecast: bool = False) -> str:
     """Put a status into words; brief gives one line, and where a forecast follows, no rough guess is made."""
     from surepath.study.lease import in_words
     from surepath.study.progress import at_most, gap_in_words
+    from surepath.study.spending import money
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
     left = "" if now.rough_trials_left is None or now.done or forecast else f", {at_most(now.rough_trials_left)}"
+    spent = "" if now.spent is None else f"; spent {money(now.spent)}"
     if brief:
-        return f"trials: {counts}; {gap}{left}{'; in doubt' if now.findings else ''}"
+        return f"trials: {counts}{spent}; {gap}{left}{'; in doubt' if now.findings else ''}"
     proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
-        f"trials: {counts}",
+        f"trials: {counts}{spent}",
         f"best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}",
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
         f"{': done' if now.done and not now.findings else left}",
     ]
+    lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.findings else []
     for trial in now.running[:MOST_SHOWN]:
         left = in_words(max(trial.lease_until - now.now, 0.0))

@@ -9,12 +9,13 @@ repeats, each reward is conditionally sigma-sub-Gaussian, and whether a reward i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, real
+from surepath._checks import one_of, real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, no_reality
@@ -26,8 +27,10 @@ from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act
-from surepath.learners.challenger.sampling import SAMPLING
+from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING
 from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
+from surepath.learners.challenger.thrift import prices_differ
+from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
 from surepath.learners.processes.gaussian_size import HIDDEN
 from surepath.learners.processes.ranges import choose_noise
 from surepath.learners.record import BUDGET, CLEARED, STOP_REASONS, RunRecord
@@ -55,8 +58,9 @@ class Challenger(Learner):
         prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two plans differ),
             "uniform" (pays log of the number of plans), or "both" at a cost of log 2.
         sampling: "guarded" (the default: what separates plans; from half of the trials planned for ties on, in
-            every second trial what evens visits out), "separating" (without the guard), "max-diameter" (EPRL's) or
-            "coverage"; any keeps the guarantee.
+            every second trial what evens visits out), "thrifty" (the default where plans have different prices: the
+            same, by what a trial tells per unit of its price), "separating" (without the guard), "max-diameter"
+            (EPRL's), "coverage", or a `SamplingRule` of your own; any keeps the guarantee.
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
         patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
             follow a plan gone stale, and on long horizons that can cost many times the trials.
@@ -65,6 +69,8 @@ class Challenger(Learner):
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest trials, Bernstein is the cheap form for large graphs and
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
+
+        seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
 
     Example:
         >>> import numpy as np
@@ -90,11 +96,12 @@ class Challenger(Learner):
         *,
         widths: str = "one-sided",
         prior: str = "auto",
-        sampling: str = "guarded",
+        sampling: str | SamplingRule | None = None,
         repeat: float = 0.0,
         patience: float = 0.01,
         bound: Mapping[str, Any] | None = None,
         noise: str | None = None,
+        seed: int | None = None,
     ) -> None:
         self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
         super().__init__(mdp, epsilon, delta, 1.0 if self._unknown else sigma)
@@ -102,7 +109,14 @@ class Challenger(Learner):
             self._watch = Watch(mdp, np.where(self.sigma > 0, HIDDEN, 0.0))
         self.widths = one_of("widths", widths, WIDTHS)
         self.prior = one_of("prior", prior, PRIORS)
-        self.sampling = one_of("sampling", sampling, SAMPLING)
+        if sampling is None:
+            sampling = "thrifty" if prices_differ(mdp) else "guarded"
+        # A rule of the user's own is copied twice: one copy plays, the other stays as it came for learners like this.
+        self.sampling, thrifty = checked_sampling(sampling, SAMPLING), sampling == "thrifty"
+        self.sampling_rule = None if isinstance(self.sampling, str) else deepcopy(self.sampling)
+        self.compiled = self.sampling_rule is None
+        self.seed = None if seed is None else whole("seed", seed, low=0)
+        self.rule_seed = self.seed or 0
         self.repeat = real("repeat", repeat)
         self.patience = real("patience", patience)
         for what, value in (("repeat", self.repeat), ("patience", self.patience)):
@@ -117,7 +131,8 @@ class Challenger(Learner):
             if entry["kind"] in ("bernstein", "betting") and entry["kind"] != self.noise:
                 raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')
         self._is_default = self.bound == chosen
-        how = SAMPLING.index(self.sampling), self.repeat, self.patience
+        by_name = isinstance(self.sampling, str) and not thrifty
+        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.repeat, self.patience
         self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, self._unknown, *how)
         self._seen = self._new_evidence()
         self._work = self._new_scratch()
@@ -191,6 +206,8 @@ class Challenger(Learner):
 
     def _choose(self) -> IntArray:
         self._settle()
+        if self.sampling_rule is not None and not self.stopped:
+            return chosen_path(self.sampling_rule, self)
         return self._work.path
 
     def _choose_beside(self, index: int) -> IntArray:
@@ -222,6 +239,10 @@ class Challenger(Learner):
         self._seen.memo[at.EPISODES] = self.episodes
         self._planned = False
         self._settle()
+
+    def _begin(self, rng: np.random.Generator) -> None:
+        if self.sampling_rule is not None:
+            self._begin_rule(rng)
 
     def _active(self) -> BoolArray:
         return self._seen.alive.copy()
@@ -258,6 +279,7 @@ class Challenger(Learner):
         self._check_anew()
 
     def _evidence(self) -> dict[str, Any]:
+        refuse_saving(self)
         paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
         return {
             **{name: array.copy() for name, array in arrays_of(self._seen).items()},

@@ -26,6 +26,7 @@ from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.state import Pairs
+from surepath.learners.challenger.thrift import prices_of
 from surepath.learners.challenger.ties import crowd_limits, planned_shares
 from surepath.learners.processes.gaussian_size import size_of
 from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded
@@ -99,6 +100,7 @@ def pairs_of(
     bound: Mapping[str, Any],
     noise: str,
     unknown: bool,
+    thrifty: bool,
     sampling: int,
     repeat: float,
     patience: float,
@@ -150,6 +152,7 @@ def pairs_of(
         ties=ties,
         crowd=crowd,
         crowd_from=crowd_from,
+        price=prices_of(mdp, thrifty),
         sampling=sampling,
         repeat=repeat,
         patience=patience,

@@ -14,7 +14,7 @@ from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound import heaviest, refresh, set_incumbent, take_in
+from surepath.learners.challenger.bound import refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import MEASURE, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
@@ -34,6 +34,7 @@ from surepath.learners.challenger.sampling import (
     weigh,
 )
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
+from surepath.learners.challenger.thrift import choose
 from surepath.learners.processes.gaussian_size import HIDDEN
 
 KEEP = -1  # in place of a sampling rule: what is marked stays
@@ -176,7 +177,7 @@ def act(
                 follow_flow(graph, pairs, seen, work)
                 along = is_open(seen, work)
             if not along:
-                heaviest(graph, seen.alive, work.mark, work.ahead, work.path)
+                choose(graph, pairs, seen, work, np.int64(1 if whose == FREE or covering else 0))
             if task != tasks.RUN or memo[at.EPISODES] >= limit:
                 return CUT
         count, steps = 1, limit

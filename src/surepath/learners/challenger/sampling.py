@@ -13,6 +13,8 @@ guarded       Separating, with a guard: once half of the trials planned for ties
               seen. Should the visits of some path lie so far above the plan that their logarithms cost too much, all
               trials follow the flow from then on. That bounds the number of trials (docs, "Challenger: the theorem").
               Where plans differ clearly the learner has stopped before the guard begins.
+thrifty       Guarded, and in the trials that are not the guard's a path that tells much for its price (`thrift.py`);
+              the default where plans have different prices.
 
 Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
 """
@@ -28,7 +30,7 @@ from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
 from surepath.learners.challenger.state import OWN, Evidence, Pairs, Scratch
 
-SAMPLING = ("separating", "max-diameter", "coverage", "guarded")
+SAMPLING = ("separating", "max-diameter", "coverage", "guarded", "thrifty")
 BY_SEPARATION, BY_DIAMETER, BY_COVERAGE, BY_GUARD = range(4)
 FREE, EVEN, FLOW = range(3)  # whose turn it is
 BEGIN, END = 0.5, 2.0  # of the planned trials: where the guard begins, and where it begins to follow the flow

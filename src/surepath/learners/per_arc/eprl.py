@@ -9,14 +9,14 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, real
+from surepath._checks import one_of, real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.learners.base import locked
+from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
-from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule
 from surepath.learners.per_arc.periods import Period, PeriodLog
 from surepath.learners.per_arc.presets import PRESETS, preset_of
 from surepath.learners.per_arc.recommendation import RECOMMENDATION
@@ -52,6 +52,7 @@ class EPRL(RuleLearner):
             (everything as the authors' code had it; no guarantee).
         prior: The constant c of the mixture width.
         growth: Ratio of the geometric schedule.
+        seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
 
     Example:
         >>> from surepath import MDP
@@ -81,6 +82,7 @@ class EPRL(RuleLearner):
         preset: str = "theory",
         prior: float = 20.0,
         growth: float = 1.1,
+        seed: int | None = None,
     ) -> None:
         for what, rule in (("sampling", sampling), ("elimination", elimination), ("stopping", stopping)):
             if isinstance(rule, type):
@@ -113,6 +115,8 @@ class EPRL(RuleLearner):
             raise SettingError(f"growth must be above 1, not {self.growth:g}")
         if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
             sigma = usual.sigma
+        self.seed = None if seed is None else whole("seed", seed, low=0)
+        self.rule_seed = self.seed or 0
         super().__init__(mdp, epsilon, delta, sigma)
         self._log = PeriodLog(self._lacking())
 

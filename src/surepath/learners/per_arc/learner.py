@@ -16,16 +16,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, layers_of, no_reality
 from surepath.kernels.streams import Children, Source, open_source, single_source
 from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.own_rules import (
+    EliminationRule,
+    SamplingRule,
+    StoppingRule,
+    View,
+    checked_mask,
+    chosen_path,
+    refuse_saving,
+)
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.aside import attend
-from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, StoppingRule, View, checked_mask
 from surepath.learners.per_arc.run import play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
@@ -143,9 +150,9 @@ class RuleLearner(Learner):
         for arc in np.flatnonzero(self._visits >= len(table)).tolist():
             width[arc] = min(self.sigma[arc] * new_table(rules, 1, int(self._visits[arc]))[0], rules.cap)
         if rules.learns:
-            arc, n = self._state.arc, np.maximum(1, self._visits)
-            bound = arc[at.SPAN] * np.minimum(1.0, most_sums(self._state.most, n, arc[at.SQUARES]) / n)
-            width = np.where(arc[at.SPAN] > 0, np.minimum(width, bound), width)
+            row, n = self._state.arc, np.maximum(1, self._visits)
+            bound = row[at.SPAN] * np.minimum(1.0, most_sums(self._state.most, n, row[at.SQUARES]) / n)
+            width = np.where(row[at.SPAN] > 0, np.minimum(width, bound), width)
         width[(self._visits == 0) & ~known] = rules.cap
         width[known] = 0.0
         return cast(FloatArray, width)
@@ -162,18 +169,9 @@ class RuleLearner(Learner):
 
     def _choose(self) -> IntArray:
         if self.sampling_rule is not None:
-            return self._chosen_by_rule(self.sampling_rule)
+            return chosen_path(self.sampling_rule, self)
         self._serve(tasks.ASK)
         return cast(IntArray, self._state.path[at.PATH])
-
-    def _chosen_by_rule(self, rule: SamplingRule) -> IntArray:
-        path = self.mdp.check_path(rule.choose(View(self)))
-        for arc in path[self._excluded[path]].tolist():
-            raise SettingError(
-                f"{type(rule).__name__}.choose returned {self.mdp.describe_arc(arc)}, which was excluded; "
-                f"view.best_path leaves out what is excluded"
-            )
-        return path
 
     def _choose_beside(self, index: int) -> IntArray:
         """Choose on a copy of the state in which the plays under way are told, with the means seen so far."""
@@ -251,11 +249,7 @@ class RuleLearner(Learner):
 
     def _evidence(self) -> dict[str, Any]:
         """Collect what was seen, what was decided from it, and the state of the sampling."""
-        if not self.compiled:
-            raise SettingError(
-                f"{self.name} with a rule written in Python cannot be saved as numbers, since the rule may remember "
-                f"things of its own; pickle the learner instead"
-            )
+        refuse_saving(self)
         state = self._state
         squares = {"squares": state.arc[at.SQUARES].copy()} if self.rules.learns else {}
         return {
@@ -331,6 +325,10 @@ class RuleLearner(Learner):
             return record
         back = (size * np.arange(runs)[:, None] + np.argsort(order)).reshape(-1)
         return RunRecord(*(column[back] for column in record))
+
+    def _begin(self, rng: np.random.Generator) -> None:
+        if self.sampling_rule is not None:
+            self._begin_rule(rng)
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
         """Return the rules of one simulated run."""

@@ -89,7 +89,7 @@ def ranges_of(mdp: MDP, noise: str) -> Ranges:
     """The ranges that a learner with this noise uses."""
     learns = np.zeros(mdp.n_arcs, dtype=np.bool_) if noise == "sigma" else learned_arcs(mdp)
     low, span = np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)
-    if mdp.reward_range is not None:
-        least, most = mdp.reward_range if mdp.sign > 0 else (-mdp.reward_range[1], -mdp.reward_range[0])
+    if mdp.gain_range is not None:
+        least, most = mdp.gain_range
         low[learns], span[learns] = least[learns], (most - least)[learns]
     return Ranges(learns, low, span)

@@ -74,6 +74,7 @@ def assemble(
     states: Sequence[str] | None,
     actions: Sequence[str] | None,
     step_names: Sequence[str] | None,
+    cost_weight: float = 0.0,
 ) -> EdgeTable:
     """Number nodes and arcs stage by stage and fill the arrays."""
     horizon = 1 + max(step.stage for step in steps)
@@ -128,6 +129,8 @@ def assemble(
         action_labels=action_ids.finish(),
         direction=direction,
         step_labels=step_names,
+        cost=np.array([0.0 if edge is None or edge.cost != edge.cost else edge.cost for edge in used]),
+        cost_weight=cost_weight,
     )
     return EdgeTable(mdp, arc_of_row, _means(used))
 

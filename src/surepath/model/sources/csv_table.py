@@ -1,7 +1,8 @@
 """The edge-table CSV: a header line, one edge a line, lines that start with # are remarks.
 
 The remark "# direction: minimize" is read. A column may be called cost, time, price or latency in place of mean, in a
-table that says whether it is to be minimised: nobody can tell from the numbers.
+table that says whether it is to be minimised: nobody can tell from the numbers. In a table that has a column mean too,
+or the remark "# cost_weight: 0.5", the column cost holds the known costs of options.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class CsvTable(NamedTuple):
     place: Callable[[int], str]
     direction: str | None = None  # as a remark says
     costs: str | None = None  # the column that stands for mean
+    cost_weight: float = 0.0  # of known costs, as a remark says
 
 
 def read_csv(path: Path, max_bytes: int = MAX_BYTES) -> CsvTable:
@@ -42,10 +44,12 @@ def parse_csv(text: str, name: str) -> CsvTable:
     header: list[str] | None = None
     rows: list[dict[str, str]] = []
     lines: list[int] = []
-    direction = costs = None
+    direction = costs = weight = None
     for number, line in enumerate(io.StringIO(text, newline=""), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             direction = _direction(line, name, number) or direction
+            said = _weight(line, name, number)
+            weight = weight if said is None else said
             continue
         if "\0" in line:
             raise ProblemError(f"{name}, line {number} holds a NUL byte; an edge table is plain text")
@@ -55,6 +59,8 @@ def parse_csv(text: str, name: str) -> CsvTable:
             raise ProblemError(f"{name}, line {number} is not valid CSV: {cause}") from cause
         if header is None:
             costs = next((cell for cell in cells if cell in COSTS), None)
+            if costs == "cost" and ("mean" in cells or weight is not None):
+                costs = None
             header = _header(["mean" if cell == costs else cell for cell in cells], name, number)
             continue
         if len(cells) != len(header):
@@ -63,7 +69,7 @@ def parse_csv(text: str, name: str) -> CsvTable:
         lines.append(number)
     if header is None:
         raise ProblemError(f"{name} is empty; an edge table starts with a header line such as state,action,next_state")
-    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}", direction, costs)
+    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}", direction, costs, weight or 0.0)
 
 
 def table_direction(table: CsvTable, given: str | None, name: str) -> str:
@@ -91,6 +97,23 @@ def _direction(line: str, name: str, number: int) -> str | None:
     return match.group(1)
 
 
+def _weight(line: str, name: str, number: int) -> float | None:
+    """Read the remark that gives the weight of known costs."""
+    match = re.fullmatch(r"\s*#\s*cost_weight\s*[:=]\s*(\S+)\s*", line)
+    if match is None:
+        return None
+    try:
+        found = float(match.group(1))
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise ProblemError(
+            f"{name}, line {number}: cost_weight is a number of at least 0, what one unit of cost takes from the "
+            f"score; not {match.group(1)!r}"
+        )
+    return found
+
+
 def _header(cells: list[str], name: str, number: int) -> list[str]:
     for cell in cells:
         if cell not in COLUMNS:
@@ -111,6 +134,8 @@ def csv_text(rows: list[dict[str, object]], mdp: MDP) -> str:
     out = io.StringIO()
     if mdp.direction != "maximize":
         out.write(f"# direction: {mdp.direction}\n")
+    if mdp.cost is not None:
+        out.write(f"# cost_weight: {mdp.cost_weight!r}\n")
     writer = csv.DictWriter(out, used, restval="", lineterminator="\n")
     writer.writeheader()
     for row in rows:

@@ -13,7 +13,7 @@ from surepath.errors import ProblemError
 
 EdgeRow = Mapping[str, Any] | Sequence[Any]
 
-NUMBERS = ("known", "sigma", "low", "high", "mean")
+NUMBERS = ("known", "sigma", "low", "high", "mean", "cost")
 STAGES = 10**9  # stages are numbered below this
 COLUMNS = ("stage", "state", "action", "next_state", *NUMBERS)
 
@@ -32,6 +32,7 @@ class Edge:
     low: float = nan
     high: float = nan
     mean: float = nan
+    cost: float = nan
 
     def __str__(self) -> str:
         stage = "" if self.stage is None else f"stage {self.stage}, "
@@ -142,6 +143,8 @@ def check_numbers(edge: Edge) -> None:
         raise ProblemError(f"{edge}: low must not exceed high, but {edge.low:g} > {edge.high:g}")
     if 0 < edge.high - edge.low < 2 * SMALLEST_SIGMA:
         raise ProblemError(f"{edge}: low and high must be equal or differ by {2 * SMALLEST_SIGMA:g} or more")
+    if edge.cost < 0:
+        raise ProblemError(f"{edge}: a cost is a number of at least 0, not {edge.cost:g}")
     if edge.known == edge.known and edge.sigma > 0:
         raise ProblemError(f"{edge}: a known reward has no noise; leave sigma out or drop known")
     if edge.known == edge.known and edge.mean == edge.mean and edge.mean != edge.known:

@@ -23,12 +23,13 @@ def from_edges(
     target: str | int | None = None,
     sigma: float | None = None,
     direction: str | None = None,
+    cost_weight: float | None = None,
 ) -> MDP:
     """Build an MDP from rows, a pandas or polars frame, or a CSV file.
 
     A row is (stage, state, action, next_state), (state, action, next_state), or a mapping that may also hold `known`
-    (a reward known in advance), `sigma`, `low`, `high` and `mean`. Without stages the rows must form a DAG; states
-    are laid out by their longest distance from the source, and shorter ways wait on pass-through arcs of known
+    (a reward known in advance), `sigma`, `low`, `high`, `mean` and `cost`. Without stages the rows must form a DAG;
+    states are laid out by their longest distance from the source, and shorter ways wait on pass-through arcs of known
     reward 0. An empty next state ends the plan.
 
     Args:
@@ -38,6 +39,8 @@ def from_edges(
         target: Without stages: the state where plans end; by default every state without rows.
         sigma: Sub-Gaussian factor of the rows that give none of their own; half the range by default.
         direction: "maximize" (the default) or "minimize"; a CSV may say it in a line "# direction: minimize".
+        cost_weight: What one unit of `cost` takes from a plan's worth; by default 0, or what a CSV says in a line
+            "# cost_weight: 0.5".
 
     Example:
         >>> mdp = from_edges([("home", "bus", "work"), ("home", "walk", "park"), ("park", "walk", "work")])
@@ -51,10 +54,15 @@ def from_edges(
         table = read_csv(file)
         direction = table_direction(table, direction, file.name)
         rows, place = table.rows, table.place
+        cost_weight = table.cost_weight if cost_weight is None else cost_weight
     else:
         place = None
     towards = "maximize" if direction is None else direction
-    return read_edges(rows, source=source, target=target, sigma=sigma, direction=towards, place=place).mdp
+    weight = 0.0 if cost_weight is None else cost_weight
+    built = read_edges(
+        rows, source=source, target=target, sigma=sigma, direction=towards, place=place, cost_weight=weight
+    )
+    return built.mdp
 
 
 def read_edges(
@@ -70,12 +78,13 @@ def read_edges(
     step_names: Sequence[str] | None = None,
     horizon: int | None = None,
     place: Callable[[int], str] | None = None,
+    cost_weight: float = 0.0,
 ) -> EdgeTable:
     """Build an MDP from rows and say which arc each row became.
 
     Args:
         rows: See `from_edges`; or edges that were checked already.
-        source, target, sigma, direction: See `from_edges`.
+        source, target, sigma, direction, cost_weight: See `from_edges`.
         fallback: Sub-Gaussian factor of the rows that have neither sigma nor range, when `sigma` is not given.
         states, actions: Names in the order they are to be numbered; by default in the order they are met, and
             plain whole numbers stand for themselves.
@@ -94,7 +103,7 @@ def read_edges(
         raise ProblemError("target is for tables without stages; with stages every plan ends after the last one")
     else:
         steps, start = _staged(edges, start, horizon)
-    return assemble(edges, steps, start, sigma, fallback, direction, states, actions, step_names)
+    return assemble(edges, steps, start, sigma, fallback, direction, states, actions, step_names, cost_weight)
 
 
 def _refuse_twins(edges: Sequence[Edge]) -> None:

@@ -65,6 +65,8 @@ def step_problem(model: ProblemModel, limits: tuple[float, float] | None, fallba
             reward_range=limits,
             sigma=sigma,
             scores="every" if model.scores is None else model.scores,
+            costs=model.costs,
+            cost_weight=model.cost_weight or 0.0,
         )
     except (ProblemError, SettingError) as error:
         raise ProblemError(f"{name}: {error}") from None
@@ -82,6 +84,8 @@ def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
             fields[what] = float(own[0])
     if ("low" in fields) != ("high" in fields):
         fields.pop("low", None), fields.pop("high", None)
+    if mdp.charge is not None:
+        fields["cost_weight"] = mdp.cost_weight
     if mdp.state_labels is not None:
         fields["states"] = list(mdp.state_labels)
     if mdp.action_labels is not None:
@@ -112,6 +116,8 @@ def table_rows(mdp: MDP, instance: Instance | None, *, shared: Sequence[str]) ->
         for what, values in (certain if known else learned).items():
             if np.isfinite(values[arc]):
                 row[what] = float(values[arc])
+        if mdp.cost is not None and mdp.cost[arc] > 0:
+            row["cost"] = float(mdp.cost[arc])
         if instance is not None and not known:
             row["mean"] = float(instance.means[arc])
         rows.append(row)

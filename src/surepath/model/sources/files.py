@@ -85,7 +85,7 @@ def parse_problem_text(text: str, name: str, *, direction: str | None = None, si
         return problem
     table = parse_csv(text, name)
     towards = table_direction(table, direction, name)
-    built = read_edges(table.rows, fallback=sigma, direction=towards, place=table.place)
+    built = read_edges(table.rows, fallback=sigma, direction=towards, place=table.place, cost_weight=table.cost_weight)
     return Problem(built.mdp, _instance(built, None, None, name), name=Path(name).stem)
 
 
@@ -104,6 +104,7 @@ def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None 
             sigma=model.sigma,
             fallback=sigma,
             direction=model.direction,
+            cost_weight=model.cost_weight or 0.0,
             states=model.states,
             actions=model.actions,
             step_names=model.step_names,

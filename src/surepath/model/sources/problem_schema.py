@@ -34,6 +34,7 @@ class EdgeModel(BaseModel):
     low: Number | None = Field(None, description="Lowest reward possible.")
     high: Number | None = Field(None, description="Highest reward possible.")
     mean: Number | None = Field(None, description="True mean reward, for simulation only; a learner never sees it.")
+    cost: Number | None = Field(None, description="Known cost of this choice, money or time, 0 or more.")
     about: Remark | None = Field(None, description="A remark for people.")
 
 
@@ -52,6 +53,9 @@ class ProblemModel(BaseModel):
     sigma: Number | None = Field(None, description="Sub-Gaussian factor of the edges that give none of their own.")
     low: Number | None = Field(None, description="Lowest reward of the edges that give no range of their own.")
     high: Number | None = Field(None, description="Highest reward of the edges that give no range of their own.")
+    cost_weight: Number | None = Field(
+        None, description="What one unit of cost takes from a plan's worth; 0, the default, keeps costs out of it."
+    )
     epsilon: Number | None = Field(None, description="How far from the best the answer may be.")
     delta: Number | None = Field(None, description="Allowed probability of a wrong answer.")
     law: Literal["gaussian", "bernoulli", "beta", "uniform"] | None = Field(
@@ -74,6 +78,10 @@ class ProblemModel(BaseModel):
     scores: Literal["every", "end"] | list[Name] | None = Field(
         None,
         description="With steps: which steps are scored; end is one score for the whole plan. Every step by default.",
+    )
+    costs: dict[Name, Number | dict[Name, Number]] | None = Field(
+        None,
+        description="With steps: known cost of options, {step: {option: cost}} or {step: cost}; 0 where none is named.",
     )
 
 
@@ -105,7 +113,7 @@ def parse_problem(data: Any, name: str) -> ProblemModel:
     if model.edges is None and model.steps is None:
         raise ProblemError(f"{name}: the problem lacks the field 'edges' (or 'steps')")
     if model.steps is None:
-        alone = next((field for field in ("depends", "scores") if getattr(model, field) is not None), None)
+        alone = next((field for field in ("depends", "scores", "costs") if getattr(model, field) is not None), None)
         if alone is not None:
             raise ProblemError(f"{name}: {alone} belongs to steps, and this problem has none")
         return model

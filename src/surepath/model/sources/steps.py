@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import product
-from math import isfinite, prod
+from math import fsum, isfinite, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from surepath._checks import check_sigma, one_of, per_arc, suggest
 from surepath._numbers import is_real
 from surepath._types import FloatArray, IntArray
 from surepath.errors import ProblemError, SettingError
+from surepath.model.costs import step_costs
 from surepath.model.mdp import MDP
 from surepath.model.plans import WHOLE, number_name, whole_label
 from surepath.model.sources.dense import reward_limits
@@ -47,6 +48,8 @@ def from_steps(
     reward_range: tuple[ArrayLike, ArrayLike] | None = None,
     sigma: ArrayLike | Mapping[str, float] | None = None,
     scores: str | Sequence[str] = EVERY,
+    costs: Mapping[str, Any] | None = None,
+    cost_weight: float = 0.0,
 ) -> MDP:
     """Build an MDP whose plans choose one option for each step.
 
@@ -61,6 +64,9 @@ def from_steps(
         scores: "every" step is scored, or only the steps of a list (the others count as known 0), or "end": one score
             for the whole plan. Then the graph has nothing to share between plans, and every plan is one option of a
             single step.
+        costs: Known cost of options, {step: {option: cost}} or {step: cost}; what is not named costs nothing. A plan
+            that is scored at the end costs what its options cost.
+        cost_weight: What one unit of cost takes from a plan's worth; 0 keeps costs out of it.
 
     Example:
         >>> mdp = from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1)
@@ -70,8 +76,10 @@ def from_steps(
         {'chunk': '512', 'retriever': 'bm25'}
     """
     named = _named(steps)
+    prices = step_costs(costs or {}, named)
     if isinstance(scores, str):
         if one_of("scores", scores, (EVERY, END)) == END:
+            prices = {WHOLE: _whole_costs(named, prices)} if prices else {}
             named, depends, sigma = {WHOLE: _whole_plans(named)}, "none", _one_sigma(sigma)
         scored = set(named)
     else:
@@ -82,11 +90,13 @@ def from_steps(
     labels, state_of = _states(rows)
     actions = {option: i for i, option in enumerate(dict.fromkeys(o for row in rows for o in row.options))}
     stage_node = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    degree, action, target, node_state = [], [], [], []
+    degree, action, target, node_state, cost = [], [], [], [], []
     for i, row in enumerate(rows):
         order = np.argsort([actions[option] for option in row.options], kind="stable")  # arcs go by action number
         degree.append(np.full(sizes[i], len(order)))
         action.append(np.tile(np.array([actions[option] for option in row.options])[order], sizes[i]))
+        own = prices.get(row.name, {})
+        cost.append(np.tile(np.array([own.get(option, 0.0) for option in row.options])[order], sizes[i]))
         target.append(stage_node[i + 1] + _ahead(rows, i, sizes[i])[:, order].ravel())
         node_state.append(state_of[row.remembers] + np.arange(sizes[i]))
     first = np.concatenate([[0], np.cumsum(np.concatenate(degree))]).astype(np.int64)
@@ -106,6 +116,8 @@ def from_steps(
         action_labels=tuple(actions),
         direction=direction,
         step_labels=tuple(named),
+        cost=np.concatenate(cost),
+        cost_weight=cost_weight,
     )
 
 
@@ -140,6 +152,15 @@ def _whole_plans(named: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
             f"{MOST_PLANS:,} are taken. Score the steps one by one, or leave out options"
         )
     return tuple(whole_label(dict(zip(named, choice))) for choice in product(*named.values()))
+
+
+def _whole_costs(named: dict[str, tuple[str, ...]], prices: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Add up what the options of every plan cost."""
+    return {
+        whole_label(plan): fsum(prices.get(step, {}).get(option, 0.0) for step, option in plan.items())
+        for choice in product(*named.values())
+        for plan in [dict(zip(named, choice))]
+    }
 
 
 def _one_sigma(sigma: Any) -> Any:

@@ -81,7 +81,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     download.hidden = status.certified_gap === null;
     set(plan, status.best_plan.map((row) => h("tr", {}, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
       h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null), h("td", { class: "num" }, row.known ? "known" : count(row.visits)))));
-    setText(total, !status.settled ? "No score yet: until there are some, this plan is as good as any other." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.`);
+    setText(total, !status.settled ? "No score yet: until there are some, this plan is as good as any other." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
     bench?.rest(status.done);
     warned.hidden = !status.warnings.length;
     set(warnings, status.warnings.map((text) => h("li", {}, text)));
@@ -134,4 +134,10 @@ function differs(rival) {
   return [`${looks}; may still be better by up to ${number(rival.bound)}. It takes`, h("ul", {}, steps.slice(0, 4).map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option),
     one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.visits_in_hand)} times`)),
   steps.length > 4 ? h("li", {}, `and ${plural(steps.length - 4, "step")} more`) : null)];
+}
+
+/* How worth is counted where costs enter it, and what the trials have cost. */
+function costs(status) {
+  if (status.spent === undefined) return "";
+  return `${status.worth ? ` Counted: ${status.worth}.` : ""} Spent on trials: ${number(status.spent)}.`;
 }

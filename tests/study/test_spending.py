@@ -1,0 +1,238 @@
+"""What trials cost: counted by how far each came, never above the budget, kept in the log, shown and certified."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surepath import MDP, Study
+from surepath.errors import BudgetError, SettingError
+from surepath.study.certificate import Certificate, content_hash
+from surepath.study.spending import Spending, affordable, money
+from surepath.study.states import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL
+from surepath.study.storage.records import TrialRow
+from surepath.study.trial import Trial
+from surepath.study.verify import verify
+
+STEPS = {"model": ["small", "large"], "prompt": ["short", "long"]}
+COSTS = {"model": {"small": 0.25, "large": 2.0}, "prompt": {"long": 0.5}}
+SCORES = {"small": 0.4, "large": 1.0, "short": 0.1, "long": 0.7}
+
+
+def priced(**options: Any) -> MDP:
+    return MDP.from_steps(STEPS, sigma=0.1, costs=COSTS, **options)
+
+
+def new(mdp: MDP | None = None, storage: Any = "memory", **options: Any) -> Study:
+    return Study.create(priced() if mdp is None else mdp, storage, "s", epsilon=0.3, delta=0.1, **options)
+
+
+def play(plan: Any) -> list[float]:
+    return [SCORES[option] for option in plan.values()]
+
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from([COMPLETE, PARTIAL, FAILED, EXPIRED, CANCELLED]),
+        st.sampled_from([ASKED, LATE, IMPORTED]),
+        st.integers(0, 3),
+        st.integers(0, 20),
+    ),
+    max_size=12,
+)
+
+
+@given(rows)
+def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
+    cost = [1.0, 10.0, 100.0, 1000.0]
+    spending, log = Spending(np.array(cost)), list[TrialRow]()
+    for number, (state, source, which, of) in enumerate(drawn, start=1):
+        path = (which % 2, 2 + which // 2)
+        late = source == LATE
+        told = {COMPLETE: (0.1, 0.2), PARTIAL: (0.1,)}.get(state, ())
+        if late and (state not in (COMPLETE, PARTIAL) or of >= number or not of):
+            source, late = ASKED, False
+        if late:
+            path = log[of - 1].path
+        log.append(TrialRow(number, state, path, source, of if late else None, told))
+        spending.count(log[-1])
+    total = 0.0
+    for row in log:
+        reported = next((r for r in log if r.source == LATE and r.of == row.number), None)
+        if row.source == IMPORTED or row.state == CANCELLED:
+            continue
+        if row.state == EXPIRED and reported is not None:
+            continue  # what its late result says counts in its place
+        run = 2 if row.state in (COMPLETE, EXPIRED) else len(row.rewards) + 1
+        total += sum(cost[arc] for arc in row.path[:run])
+    assert spending.total == total
+    copy = Spending(spending._cost)
+    tree = spending.as_tree()
+    copy.load(json.loads(json.dumps({**tree, "unreported": tree["unreported"].tolist()})))
+    assert (copy.total, copy.unreported) == (spending.total, spending.unreported)
+
+
+def test_a_failed_trial_costs_what_was_run_of_it() -> None:
+    study = new()
+    assert study.spent == 0.0
+    first = study.ask()
+    study.fail(first)
+    assert study.spent == study.mdp.price(first.path[:1])
+    second = study.ask()
+    study.fail(second, [0.5])
+    assert study.spent == study.mdp.price(first.path[:1]) + study.mdp.price(second.path)
+    before = study.spent
+    study.cancel(study.ask())
+    study.import_trials([(second.plan, [0.1, 0.2])])
+    assert study.spent == before
+    assert new(MDP.from_steps(STEPS, sigma=0.1)).spent is None
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.3, 30.0), st.lists(st.sampled_from(["tell", "fail", "ask"]), max_size=30), st.integers(1, 3))
+def test_nothing_is_handed_out_beyond_the_budget(budget: float, moves: list[str], n: int) -> None:
+    study, running = new(), list[Trial]()
+    for move in moves:
+        if move == "ask" or not running:
+            if study.done:
+                break
+            try:
+                running += study.ask(n, budget=budget)
+            except BudgetError:
+                continue
+        elif move == "tell":
+            trial = running.pop()
+            study.tell(trial, play(trial.plan))
+        else:
+            study.fail(running.pop())
+        most = (study.spent or 0.0) + sum(study.mdp.price(trial.path) for trial in running)
+        assert most <= budget * (1 + 1e-9)
+
+
+def test_a_spent_budget_is_told_in_words_and_waiting_plans_stay() -> None:
+    study = new()
+    dear, cheap = {"model": "large", "prompt": "long"}, {"model": "small", "prompt": "short"}
+    for plan in (dear, cheap):
+        study.enqueue(plan)
+    words = r"the budget of 2\.00 is spent: 0\.00 are spent or under way, and the next trial costs 2\.50; nothing was"
+    with pytest.raises(BudgetError, match=words):
+        study.ask(budget=2.0)
+    assert [trial.plan for trial in study.ask(2, budget=2.6)] == [dear]
+    assert study.ask(budget=2.75).plan == cheap
+
+
+def test_budgets_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(SettingError, match="no option of this one has a cost"):
+        new(MDP.from_steps(STEPS, sigma=0.1)).ask(budget=3.0)
+    with pytest.raises(SettingError, match="a budget is a positive amount, not -1"):
+        new().optimize(play, budget=-1)
+    with pytest.raises(BudgetError, match=r"the next trial costs 3\.00"):
+        affordable(0.0, [3.0, 1.0], 2.0)
+    assert affordable(0.5, [1.0, 0.5, 0.1], 2.0) == 2
+    assert money(12.5) == "12.50"
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_optimize_stops_within_its_budget(n_jobs: int, capsys: pytest.CaptureFixture[str]) -> None:
+    study = new()
+    study.optimize(play, budget=5.0, n_jobs=n_jobs, progress=True)
+    assert study.spent is not None
+    assert 2.5 < study.spent <= 5.0
+    assert not study.done
+    shown = capsys.readouterr().err
+    assert f"{money(study.spent)} spent of 5.00" in shown
+    assert "the budget is spent" in shown
+    again = study.spent
+    study.optimize(play, budget=5.0, progress=False)  # what was spent before counts
+    assert study.spent == again or study.spent <= 5.0
+    study.optimize(play, progress=False)
+    assert study.done
+
+
+def test_the_certificate_says_what_was_spent_and_is_checked(tmp_path: Path) -> None:
+    study = new(priced(cost_weight=0.1), f"sqlite:///{tmp_path / 's.db'}")
+    first = study.ask()
+    study.fail(first, [play(first.plan)[0]])
+    study.optimize(play, progress=False)
+    certificate = study.certificate()
+    said = certificate["trials"]["spent"]
+    assert said == study.spent
+    assert f"which cost {said:.10g} in all" in str(certificate)
+    assert "by score minus 0.1 times the cost" in str(certificate)
+    assert verify(certificate, storage=study.storage, name="s").holds
+    forged = certificate.to_dict()
+    forged["trials"]["spent"] = said - 1.0
+    forged["statement"] = str(certificate).replace(f"{said:.10g}", f"{said - 1.0:.10g}")
+    forged["sha256"] = content_hash(forged)
+    assert verify(Certificate(forged)).holds  # the file alone cannot show it
+    found = verify(Certificate(forged), storage=study.storage, name="s")
+    assert not found.holds
+    assert f"the trials cost {said!r}, the certificate says {said - 1.0!r}" in str(found)
+    del forged["trials"]["spent"]
+    forged["sha256"] = content_hash(forged)
+    assert "what was spent must be stated" in str(verify(Certificate(forged)))
+
+
+def test_another_process_and_a_restored_export_have_spent_the_same(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path / 's.db'}"
+    study = new(priced(cost_weight=0.1), place)
+    study.optimize(play, n_trials=3, progress=False)
+    study.ask()
+    study._write(lambda log: log.save_snapshot(study._fold.snapshot()))
+    again = Study.load(place, "s")
+    assert again.spent == study.spent
+    assert again.mdp.cost_weight == 0.1
+    study.export(tmp_path / "s.jsonl")
+    other = Study.from_export(tmp_path / "s.jsonl", "memory", "s")
+    assert other.spent == study.spent
+    assert other.digest == study.digest
+
+
+def test_status_and_explanation_say_what_was_spent_and_what_counts() -> None:
+    study = new(priced(cost_weight=0.1))
+    study.optimize(play, n_trials=4, progress=False)
+    now = study.status()
+    assert now.spent == study.spent
+    assert now.worth == "worth = score - 0.1 x cost"
+    assert f"spent {money(now.spent or 0)}" in study.explain()
+    assert "counted: worth = score - 0.1 x cost" in study.explain()
+    plain = new(MDP.from_steps(STEPS, sigma=0.1)).status().as_dict()
+    assert not {"spent", "worth"} & plain.keys()
+    assert "worth = score - 0.1 x cost" in study._repr_html_()
+
+
+def test_a_rule_written_in_python_is_refused_by_a_study() -> None:
+    from surepath.learners.own_rules import SamplingRule
+
+    class Own(SamplingRule):
+        def choose(self, view: Any) -> Any:
+            return view.best_path(view.means)
+
+    with pytest.raises(SettingError, match=r"sampling=Own\(\) is a rule written in Python"):
+        new(learner={"name": "challenger", "sampling": Own()})
+
+
+def test_a_late_result_replaces_the_full_price_of_its_expired_trial() -> None:
+    spending = Spending(np.array([1.0, 10.0]))
+    spending.count(TrialRow(1, EXPIRED, (0, 1), ASKED))
+    assert spending.total == 11.0
+    spending.count(TrialRow(2, PARTIAL, (0, 1), LATE, 1, (0.5,)))
+    assert (spending.total, spending.unreported) == (11.0, set())
+    spending.count(TrialRow(3, EXPIRED, (0, 1), ASKED))
+    spending.count(TrialRow(4, FAILED, (0, 1), LATE, 3))
+    assert spending.total == 12.0
+
+
+def test_running_trials_count_in_full_against_a_budget() -> None:
+    study = new(MDP.from_steps(STEPS, sigma=0.1, costs={"model": 1.0}))
+    assert len(study.ask(2, budget=3.5)) == 2
+    assert study.spent == 0.0
+    assert len(study.ask(2, budget=3.5)) == 1
+    with pytest.raises(BudgetError, match=r"3\.00 are spent or under way, and the next trial costs 1\.00"):
+        study.ask(budget=3.5)
