@@ -44,8 +44,8 @@ def test_a_certificate_that_its_scores_contradict_is_in_doubt(tmp_path: Path) ->
     assert certificate["statement"].startswith("In doubt after ")
     assert "but the scores contradict what was declared: the noise looks larger than declared" in str(certificate)
     assert "the certificate does not hold" not in str(certificate)
-    for more in ({}, {"storage": study.storage}):
-        verdict = verify(certificate, **more)
+    for storage in (None, study.storage):
+        verdict = verify(certificate, storage=storage)
         assert (verdict.answer, verdict.holds) == ("in doubt", False), verdict
     certificate.save(tmp_path / "certificate.json")
     done = shell("verify", "certificate.json", folder=tmp_path)

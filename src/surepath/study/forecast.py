@@ -11,6 +11,7 @@ gives the same forecast, however busy the machine is. The clock, of this thread'
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import thread_time as clock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from surepath.learners.proven import proven_gap
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Bounded, Gaussian
-from surepath.study.forecast_run import Run, clock, new_run
+from surepath.study.forecast_run import Run, new_run
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
