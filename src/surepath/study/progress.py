@@ -81,7 +81,7 @@ class Progress:
         lost = f", {failed:,} failed" if failed else ""
         plan = ", ".join(f"{step}={option}" for step, option in status.best_plan.items()) if math.isfinite(gap) else ""
         plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
-        spent = study._fold.spent
+        spent = status.spent
         paid = "" if spent is None else f", {money(spent)} spent"
         paid += f" of {money(self._budget)}" if paid and self._budget is not None else ""
         return f"{trials:,} trials{lost}{paid}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"

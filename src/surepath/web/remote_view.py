@@ -99,6 +99,8 @@ class RemoteView:
             ),
             workers=tuple(one["worker"] for one in found["workers"]),
             findings=tuple(found["findings"]),
+            spent=found.get("spent"),
+            worth=found.get("worth", ""),
             **{name: found[name] for name in same},
         )
 
@@ -194,6 +196,11 @@ class RemoteView:
     def evidence_trials(self) -> int:
         """Number of trials whose rewards are part of the proof."""
         return int(self.overview()["evidence"])
+
+    @property
+    def spent(self) -> float | None:
+        """What the trials have cost so far; None where no option has a cost."""
+        return self.overview().get("spent")
 
     def __len__(self) -> int:
         """Number of trials handed out, imported or told late."""
