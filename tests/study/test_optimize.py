@@ -371,8 +371,8 @@ def test_an_interrupt_in_the_middle_of_a_fold_is_mended(monkeypatch: pytest.Monk
     study.optimize(scores, n_trials=3)
     learner, tell = study._fold.learner, study._fold.learner.tell
 
-    def cut(*args: Any) -> None:
-        tell(*args)
+    def cut(*args: Any, **more: Any) -> None:
+        tell(*args, **more)
         raise KeyboardInterrupt  # told, but not yet counted as told
 
     monkeypatch.setattr(learner, "tell", cut)

@@ -270,7 +270,7 @@ def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_study_takes_the_options_of_each_step_as_they_are() -> None:
-    steps = {"retriever": ["bm25", "dense"], "temperature": [0.2, 0.7]}
+    steps: dict[str, list[Any]] = {"retriever": ["bm25", "dense"], "temperature": [0.2, 0.7]}
     study = Study.create(steps, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
     assert study.mdp == MDP.from_steps(steps, sigma=0.1)
     assert study.ask().plan.keys() == steps.keys()

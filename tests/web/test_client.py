@@ -14,8 +14,16 @@ import numpy as np
 import pytest
 
 import surepath
-from surepath import Study
-from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StorageError, StudyError
+from surepath import MDP, Study
+from surepath.errors import (
+    BudgetError,
+    ConflictError,
+    RewardError,
+    SettingError,
+    StoppedError,
+    StorageError,
+    StudyError,
+)
 from surepath.study.telling import Result
 from surepath.web import client
 from surepath.web.client import RemoteStudy
@@ -272,3 +280,14 @@ def test_the_link_that_a_server_prints_is_address_and_token(site: Site) -> None:
 def test_what_is_no_number_is_refused_as_a_study_refuses_it(rewards: Any) -> None:
     with pytest.raises(RewardError, match="rewards must be numbers, not"):
         client._rewards(rewards)
+
+
+def test_a_budget_is_kept_over_http(site: Site) -> None:
+    steps = {"chunk": ["256", "512"], "model": ["small", "large"]}
+    mdp = MDP.from_steps(steps, sigma=0.1, costs={"model": {"small": 1.0, "large": 2.0}})
+    Study.create(mdp, site.app.state.shelf.storage, "priced", epsilon=0.1, delta=0.1)
+    remote = surepath.connect(site.url, WRITE, "priced")
+    assert len(remote.ask(10, budget=4.0)) < 5
+    with pytest.raises(BudgetError):
+        remote.ask(budget=4.0)
+    assert remote.spent == remote.status().spent == 0.0

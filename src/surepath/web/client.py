@@ -48,10 +48,17 @@ def connect(url: str, token: str | None = None, study: str | None = None, *, pat
 class RemoteStudy(RemoteView):
     """A study on a server; see `connect`."""
 
-    def ask(self, n: int | None = None, *, worker: str | None = None, request: str | None = None) -> Any:
+    def ask(
+        self,
+        n: int | None = None,
+        *,
+        worker: str | None = None,
+        request: str | None = None,
+        budget: float | None = None,
+    ) -> Any:
         """Hand out the next trial, or with n a list of trials; see Study.ask."""
         who = self.worker if worker is None else worker
-        body = {"n": 1 if n is None else n, "worker": who, "request": _key(request)}
+        body = {"n": 1 if n is None else n, "worker": who, "request": _key(request), "budget": budget}
         trials = [self._trial(found) for found in self._call("ask", body)["trials"]]
         return trials[0] if n is None else trials
 
@@ -134,11 +141,12 @@ class RemoteStudy(RemoteView):
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
+        budget: float | None = None,
     ) -> None:
         """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
         from surepath.study.optimize import optimize
 
-        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress)
+        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
 
     def _numbers_of(self, request: str) -> list[int]:
         return [int(trial["number"]) for trial in self._call("trials", request=request)["trials"]]
