@@ -7,7 +7,7 @@ Taken: int, float, Decimal, Fraction, NumPy's integers and floats, and arrays, n
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from numbers import Real
 from typing import Any
 
@@ -129,3 +129,16 @@ def _described(item: object) -> str:
     if isinstance(item, (str, bytes)):
         return f"the text {shortened(item)}"
     return shortened(item)
+
+
+def rounded_up(value: float, digits: int = 3) -> str:
+    """Write a bound with so many significant digits, never smaller than it is.
+
+    Example:
+        >>> rounded_up(0.11928663261478059), rounded_up(0.3), rounded_up(1234.5), rounded_up(0.0)
+        ('0.12', '0.3', '1240', '0')
+    """
+    if not np.isfinite(value):
+        return f"{value:g}"
+    up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{float(up):.{max(digits, 15)}g}"

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from surepath import Challenger, Study, families
 from surepath.cli import _demo_costs
 from surepath.cli._demo_view import View
+from surepath.cli._output import this_program
 from surepath.cli.main import app
 from surepath.kernels.jit import is_compiled
 
@@ -72,6 +73,23 @@ def test_it_leaves_a_study_behind(tmp_path: Path) -> None:
     assert len(study) == facts["trials"]["challenger"]
     assert list(study.best_plan.values()) == [step["action"] for step in facts["answer"]["plan"]]
     assert list(study.best_plan)[:2] == ["clean the ticket", "find the intent"]
+
+
+def test_commands_are_printed_as_they_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    assert this_program() == f"{sys.executable} -m surepath"
+    program = tmp_path / ".venv" / "bin" / "surepath"
+    program.parent.mkdir(parents=True)
+    program.write_text("")
+    monkeypatch.setattr(sys, "argv", [str(program), "demo"])
+    assert this_program() == ".venv/bin/surepath"
+    assert " .venv/bin/surepath demo --serve " in call("--fast")
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setattr(sys, "argv", [str(program), "demo"])
+    assert this_program() == f"{tmp_path.name}/.venv/bin/surepath"
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert this_program() == "surepath"
 
 
 def test_the_live_view_shows_plan_gap_and_goal() -> None:

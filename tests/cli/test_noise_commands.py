@@ -74,7 +74,9 @@ def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
     assert "the problem file p.json: the noise of the rewards is not declared" in facts["noise_missing"]
     file.write_text(problem(low=0, high=4))
     facts = json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)
-    assert (facts["sigma"], facts["noise_missing"]) == ([2.0, 2.0], None)
+    assert (facts["sigma"], facts["noise_missing"], facts["noise_learned"]) == ([2.0, 2.0], None, True)
+    answer = CliRunner().invoke(app, ["show", str(file)])
+    assert "sigma  2 at most, half of the declared range; a study learns within it" in answer.stdout
 
 
 def test_show_says_the_noise_of_an_instance() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from surepath import MDP, families
 from surepath.errors import SettingError
-from surepath.simulation.estimate import Estimate, estimate
+from surepath.simulation.estimate import WORST, Estimate, estimate
 
 GRAPH = families.chain(3, 2).mdp
 
@@ -128,3 +128,22 @@ def test_refusals() -> None:
         estimate(GRAPH, 0.3, 0.1, spread=(1.0, 1.0))
     with pytest.raises(SettingError, match="an estimate needs an MDP, not Instance; take"):
         estimate(families.chain(3, 2), 0.3, 0.1)  # type: ignore[arg-type]
+
+
+def test_scores_in_a_range_are_simulated_with_the_scatter_to_expect() -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, reward_range=(0.0, 1.0))
+    calm, middling = (estimate(mdp, 0.2, 0.1, worlds=6, scatter=scatter) for scatter in (0.05, None))
+    assert calm.worlds.scatter is not None
+    world = calm.worlds[0].law
+    spread = np.sqrt(world.a * world.b / ((world.a + world.b) ** 2 * (world.a + world.b + 1)))
+    inside = (calm.worlds[0].means > 0.1) & (calm.worlds[0].means < 0.9)
+    assert np.allclose(spread[inside], 0.05)
+    assert (middling.settings["scatter"], middling.settings["scatter_given"]) == ([0.2, 0.2], False)
+    worst = calm.quantile(WORST, 0.5)
+    assert calm.quantile("Challenger", 0.5) < middling.quantile("Challenger", 0.5) <= worst
+    told = next(median for epsilon, median, _, _ in calm.curve if epsilon == 0.2)
+    assert told == calm.quantile("Challenger", 0.5)  # one number for one epsilon
+    with pytest.raises(SettingError, match="the noise is declared, or no range is"):
+        estimate(mdp, 0.2, 0.1, 0.3, scatter=0.1)
+    with pytest.raises(SettingError, match=r"at most half the narrowest range, 0\.5; got 0\.7"):
+        estimate(mdp, 0.2, 0.1, scatter=0.7)

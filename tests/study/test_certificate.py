@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP
+from surepath._numbers import rounded_up
 from surepath.errors import CertificateError
 from surepath.study.certificate import Certificate, content_hash, make
 from surepath.study.certificate_words import statement
@@ -34,7 +35,7 @@ def test_a_finished_study_proves_its_plan_from_the_sums(tmp_path: Path) -> None:
     certificate.save(tmp_path / "certificate.json")
     assert Certificate.load(tmp_path / "certificate.json").to_dict() == certificate.to_dict()
     assert str(certificate) == certificate["statement"]
-    assert f"at most {certificate['certified_gap']!r} less than the best plan" in str(certificate)
+    assert f"at most {rounded_up(certificate['certified_gap'], 4)} less than the best plan" in str(certificate)
     assert verify(certificate, storage=study.storage).answer == "yes"
 
 
@@ -75,7 +76,8 @@ def test_results_after_the_stop_do_not_spoil_the_proof() -> None:
             kept += 1
             assert later["evidence"] == proven["evidence"]
             assert later["trials"]["sources"]["imported"] == 0
-        assert verify(later, storage=study.storage).answer == "yes"
+        answer = "in doubt" if study.learner.findings() else "yes"  # rewards so far off are no noise as declared
+        assert verify(later, storage=study.storage).answer == answer
     assert kept > 0
 
 
@@ -197,7 +199,7 @@ def test_warnings_say_what_to_do() -> None:
     certificate = study.certificate()
     assert certificate["warnings"]
     assert certificate["warnings"][0]["advice"].startswith("declare a larger sigma")
-    assert verify(certificate, storage=study.storage).answer == "yes"
+    assert verify(certificate, storage=study.storage).answer == "in doubt"
 
 
 def test_the_hash_does_not_depend_on_the_order_of_keys() -> None:

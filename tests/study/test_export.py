@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,8 @@ def test_a_table_for_people(tmp_path: Path) -> None:
     for row, trial in zip(rows, trials):
         assert (int(row["number"]), row["state"], row["note"]) == (trial.number, trial.state, trial.note)
         assert {"model": row["plan.model"], "prompt": row["plan.prompt"]} == study.mdp.plan(list(trial.path))
+        assert datetime.fromisoformat(row["asked"]).timestamp() == pytest.approx(trial.asked, abs=1e-3)
+        assert row["asked"].endswith("+00:00")
         told = [float(cell) for cell in (row["score.model"], row["score.prompt"]) if cell]
         assert tuple(told) == trial.rewards
     assert [row["state"] for row in rows[-2:]] == ["waiting", "waiting"]

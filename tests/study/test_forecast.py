@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surepath.errors import SettingError
-from surepath.study.forecast import Forecast, forecast
+from surepath.study.forecast import WORK, Forecast, forecast
 from tests.study.pipelines import new_study, pipeline, play
 
 
@@ -73,6 +73,26 @@ def test_it_says_when_it_was_cut_short() -> None:
     assert "cut short for time" in str(guess)
     assert "further trials until done in most worlds" in str(guess)
     assert guess.trials_left() == float("inf")
+
+
+def test_the_same_log_gives_the_same_forecast_and_another_log_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WORK, "compiled", 20_000)
+    studies = [new_study(epsilon=0.001, problem=pipeline(sigma=0.3)) for _ in range(3)]
+    for study, seed in zip(studies, (0, 0, 1)):
+        play(study, trials=30, seed=seed)
+    first, again, other = (forecast(study, more=20, draws=8, seconds=60.0) for study in studies)
+    assert first == again != other
+    assert first.cut  # by the number of trials, not by the clock
+    assert len({n for n, left in zip(first.played, first.left) if np.isinf(left)}) == 1
+
+
+def test_a_median_beyond_the_first_cut_is_no_median() -> None:
+    guess = Forecast(False, 50, 0.4, 50, (60.0, 90.0, 162.0, np.inf), (60, 90, 162, 100), (0.1,) * 4, True, 4)
+    assert guess.trials_left() == np.inf
+    assert "more than 100 further trials until done in most worlds" in str(guess)
+    assert guess.trials_left(0.1) == 60.0
+    guess = Forecast(False, 50, 0.4, 50, (60.0, 80.0, 90.0, np.inf), (60, 80, 90, 100), (0.1,) * 4, True, 4)
+    assert "about 90 more trials until done (in 8 worlds of 10: 60 to over 100)" in str(guess)
 
 
 def test_a_finished_study_needs_nothing_more() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +88,16 @@ def test_a_pilot_by_hand_and_by_command_becomes_data(tmp_path: Path, monkeypatch
         app, ["pilot", "p.json", "--csv", "run.csv", "--plays", "2", "--command", "python3 trial.py {a}"]
     )
     assert "Suggestion: sigma" in told.stdout
-    assert "surepath study create p.json --sigma" in told.stdout
+    assert "With this sigma, leave these trials out of the study" in told.stdout
+    line = next(line for line in told.stdout.splitlines() if line.startswith("  surepath study create"))
+    assert re.fullmatch(r"  surepath study create p\.json --epsilon \S+ --delta 0\.05 --sigma \S+", line)
+    made = CliRunner().invoke(app, line.split()[1:], catch_exceptions=False)  # it works as printed
+    assert made.exit_code == 0, made.output
+    MDP.from_steps({"a": ["x", "y"], "b": ["u", "v", "w"]}, reward_range=(-9.0, 9.0)).save("ranged.json")
+    told = CliRunner().invoke(app, ["pilot", "ranged.json", "--csv", "run.csv"], catch_exceptions=False)
+    assert "nothing is taken from these scores" in told.stdout
+    assert "--sigma" not in told.stdout
+    assert "  surepath study import-log run.csv" in told.stdout
     study = Study.create(STEPS, "memory", epsilon=0.5, delta=0.1, sigma=2.0)
     past, _ = read_past(study.mdp, Path("run.csv").read_text(), "run.csv")
     assert study.import_trials([(one.plan, one.rewards) for one in past]) == len(past)

@@ -14,6 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import Study
+from surepath._numbers import rounded_up
 from surepath.errors import SettingError
 from surepath.study.storage.memory import MemoryStorage
 from surepath.web import reading
@@ -74,7 +75,9 @@ def test_a_study_runs_to_its_proof_over_http(storage: MemoryStorage, writer: Cal
     assert study.done
     assert status["certified_gap"] == study.certified_gap <= 0.2
     assert status["trials"] == status["settled"] == len(study)
-    words = f"Proven after {len(study)} trials: this plan is within {study.certified_gap:.3g} of the best of all"
+    words = (
+        f"Proven after {len(study)} trials: this plan is within {rounded_up(study.certified_gap)} of the best of all"
+    )
     assert status["sentence"].startswith(words)
     assert "study 'rag' is done" in writer.post("ask", expect=409)["message"]
 

@@ -14,8 +14,16 @@ import numpy as np
 import pytest
 
 import surepath
-from surepath import Study
-from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StorageError, StudyError
+from surepath import MDP, Study
+from surepath.errors import (
+    BudgetError,
+    ConflictError,
+    RewardError,
+    SettingError,
+    StoppedError,
+    StorageError,
+    StudyError,
+)
 from surepath.study.telling import Result
 from surepath.web import client
 from surepath.web.client import RemoteStudy
@@ -139,7 +147,7 @@ def test_errors_come_out_as_those_of_study(site: Site) -> None:
 
 
 def test_tokens_and_addresses_are_checked(site: Site) -> None:
-    with pytest.raises(SettingError, match="this needs a token"):
+    with pytest.raises(SettingError, match="this token was not accepted"):
         surepath.connect(site.url, "wrong", "kept")
     with pytest.raises(SettingError, match="may only read"):
         surepath.connect(site.url, READ, "kept").ask()
@@ -264,3 +272,28 @@ def test_a_worker_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
     local = Study.load(place)
     assert local.done
     assert told == list(range(1, len(local) + 1))
+
+
+def test_the_link_that_a_server_prints_is_address_and_token(site: Site) -> None:
+    assert surepath.connect(f"{site.url}/#token={READ}&study=kept").name == "kept"
+    with pytest.raises(SettingError, match="give the token of the server, or the link that it prints"):
+        surepath.connect(site.url)
+    with pytest.raises(SettingError, match="this token was not accepted"):
+        surepath.connect(f"{site.url}/#token={READ}", "another", "kept")
+
+
+@pytest.mark.parametrize("rewards", [["a"] * 4, "abc", {"a": "x"}, [[1], [2, 3]], object()])
+def test_what_is_no_number_is_refused_as_a_study_refuses_it(rewards: Any) -> None:
+    with pytest.raises(RewardError, match="rewards must be numbers, not"):
+        client._rewards(rewards)
+
+
+def test_a_budget_is_kept_over_http(site: Site) -> None:
+    steps = {"chunk": ["256", "512"], "model": ["small", "large"]}
+    mdp = MDP.from_steps(steps, sigma=0.1, costs={"model": {"small": 1.0, "large": 2.0}})
+    Study.create(mdp, site.app.state.shelf.storage, "priced", epsilon=0.1, delta=0.1)
+    remote = surepath.connect(site.url, WRITE, "priced")
+    assert len(remote.ask(10, budget=4.0)) < 5
+    with pytest.raises(BudgetError):
+        remote.ask(budget=4.0)
+    assert remote.spent == remote.status().spent == 0.0

@@ -25,6 +25,8 @@ WAYS_OUT = (
 
 def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
     """Return the facts of a problem as plain values; `missing` says what its file does not declare of the noise."""
+    from surepath.learners.processes.ranges import choose_noise
+
     mdp, instance = problem.mdp, problem.instance
     noise = mdp.declared_sigma if instance is None else instance.sigma
     own = noise[~mdp.is_known] if not mdp.is_known.all() else np.zeros(1)
@@ -43,6 +45,7 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
         "step_names": None if mdp.step_labels is None else list(mdp.step_labels),
         "sigma": None if missing is not None else [float(own.min()), float(own.max())],
         "noise_missing": missing,
+        "noise_learned": instance is None and missing is None and choose_noise(mdp, None, False) != "sigma",
         "epsilon": problem.epsilon,
         "delta": problem.delta,
         "per_stage": [
@@ -92,6 +95,10 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
     if facts["sigma"] is not None:
         low, high = facts["sigma"]
         out.append(f"sigma  {high:g}" if low >= high else f"sigma  {low:g} to {high:g}")
+        if facts["noise_learned"]:
+            out[-1] += (
+                " at most, half of the declared range; a study learns within it how much the scores really scatter"
+            )
     else:
         out.append(f"sigma  not declared, and without it nothing can be proven. {WAYS_OUT}")
     if "trial_cost" in facts:

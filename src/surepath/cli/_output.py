@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +15,17 @@ from surepath._text import safe_json
 MOST_WORKERS = 1024
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def this_program() -> str:
+    """Return how to call surepath from here: by its name where the shell finds it, else by its path."""
+    if shutil.which("surepath") is not None:
+        return "surepath"
+    called = Path(sys.argv[0])
+    if called.name != "surepath" or not called.is_file():
+        return f"{sys.executable} -m surepath"
+    path, here = called.absolute(), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def print_json(data: Any) -> None:

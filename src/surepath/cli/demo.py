@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath._text import shown
-from surepath.cli._output import AsJson, print_json
+from surepath.cli._output import AsJson, print_json, this_program
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
@@ -192,11 +192,16 @@ def _served(instance: Instance, file: Path, as_json: bool, address: str, access:
 
 def _what_next(console: Console, study: Path | None) -> None:
     """Name the commands that lead on."""
-    console.print("\n[bold]Watch it live, in the browser:[/bold]")
-    console.print("  surepath demo --serve           plays this, slowly, on the live page")
+    program = shown(this_program())
+    live = [("demo --serve", "plays this, slowly, on the live page")]
     if study is not None:
-        command = f"surepath serve {shown(study)}"
-        console.print(f"  {command:<30}  shows the study that this run left behind", markup=False, soft_wrap=True)
-    console.print("\n[bold]Your own problem:[/bold]")
-    console.print("  surepath new problem.json       writes a file to fill in")
-    console.print("  surepath estimate problem.json  says how many trials to expect")
+        live.append((f"serve {shown(study)}", "shows the study that this run left behind"))
+    own = [
+        ("new problem.json", "writes a file to fill in"),
+        ("estimate problem.json", "says how many trials to expect"),
+    ]
+    for title, rows in (("Watch it live, in the browser:", live), ("Your own problem:", own)):
+        console.print(f"\n[bold]{title}[/bold]")
+        for command, what in rows:
+            line = f"{program} {command}"
+            console.print(f"  {line:<30}  {what}", markup=False, soft_wrap=True)

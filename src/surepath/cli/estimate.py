@@ -31,6 +31,10 @@ def estimate(
     ties: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the options of a state that are as good as its best one.")
     ] = 0.0,
+    scatter: Annotated[
+        float | None,
+        typer.Option(help="Standard deviation to expect of scores in a declared range; by default a fifth of it."),
+    ] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Also say which epsilon so many trials buy.")] = None,
     worlds: Annotated[int, typer.Option(min=1, help="How many worlds are drawn.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the worlds.")] = 0,
@@ -53,6 +57,7 @@ def estimate(
             sigma if sigma is not None or found.instance is None else found.instance.sigma,
             spread=spread,
             ties=ties,
+            scatter=scatter,
             instance=found.instance,
             worlds=worlds,
             seed=seed,
@@ -118,7 +123,8 @@ def print_text(answer: Estimate, problem: str, budget: int | None = None) -> Non
     console = Console(highlight=False)
     low, high = about["sigma"]
     noise = f"{high:g}" if low >= high else f"{low:g} to {high:g}"
-    asks = f"epsilon {about['epsilon']:g}, delta {about['delta']:g}, sigma {noise}"
+    said = f"sigma {noise}" if about["scatter"] is None else "noise to be learned within the declared range"
+    asks = f"epsilon {about['epsilon']:g}, delta {about['delta']:g}, {said}"
     console.print(f"{shown(problem)}: {asks}", markup=False)
     table = Table("trials to expect", "median", "10 %", "90 %", "worlds", box=None, pad_edge=False)
     for name in answer.trials:
@@ -139,10 +145,24 @@ def print_text(answer: Estimate, problem: str, budget: int | None = None) -> Non
         words = "less than the largest epsilon above" if bought is None else f"an epsilon of about {bought:.3g}"
         console.print(f"{budget:,} trials buy {words}, in half of the worlds.")
     console.print(
-        f"A guess from {played} simulated runs on this graph, with {answer.worlds.in_words()} and Gaussian noise. If "
+        f"A guess from {played} simulated runs on this graph, with {answer.worlds.in_words()} and {_noise(about)}. "
+        "If "
         "your true means lie closer together or further apart, say so with --spread; if many options are about as "
         "good as each other, with --ties. In 10 % and 90 % of the runs it took no more than shown; the certificate "
         "you will get does not depend on this guess."
+    )
+
+
+def _noise(about: dict[str, Any]) -> str:
+    """Say what noise was simulated."""
+    if about["scatter"] is None:
+        return "Gaussian noise"
+    low, high = about["scatter"]
+    size = f"{high:.3g}" if low >= high else f"{low:.3g} to {high:.3g}"
+    whose = "as you expect" if about["scatter_given"] else "a fifth of the range; say what you expect with --scatter"
+    return (
+        f"scores that scatter by {size} within their range ({whose}); the worst noise is the most that the range "
+        "allows, half of it"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from surepath.cli.main import app
 
 if TYPE_CHECKING:
     from surepath.model.mdp import MDP
+    from surepath.model.sources.files import Problem
     from surepath.study.pilot import Pilot
 
 
@@ -39,7 +41,8 @@ def pilot(
     from surepath.study.sheets import read_past, read_table, sheet_text
     from surepath.study.trial import Trial
 
-    mdp = open_problem(problem, direction).mdp
+    about = open_problem(problem, direction)
+    mdp = about.mdp
     if not sheet.exists():
         paths = pilot_paths(mdp, plays)
         trials = [Trial(i + 1, mdp.plan(path), path, 0.0, "pilot", "") for i, path in enumerate(paths)]
@@ -53,7 +56,7 @@ def pilot(
     if as_json:
         print_json({"sheet": str(sheet), "empty": empty, **as_data(found)})
         return
-    print_text(found, sheet, problem, empty, mdp.noise_missing("") is None)
+    print_text(found, sheet, problem, empty, about)
 
 
 def _run(mdp: MDP, trials: list[Any], command: str, quiet: bool) -> str:
@@ -105,12 +108,12 @@ def as_data(found: Pilot) -> dict[str, Any]:
     }
 
 
-def print_text(found: Pilot, sheet: Path, problem: str, empty: int, declared: bool) -> None:
+def print_text(found: Pilot, sheet: Path, problem: str, empty: int, about: Problem) -> None:
     """Print steps first, then the loudest options, warnings, and what to do next."""
     from rich.console import Console
     from rich.table import Table
 
-    from surepath.study.pilot import LEVEL, SAFETY
+    from surepath.study.pilot import LEVEL
 
     console = Console(highlight=False)
     table = Table("step", "scores", "scatter", f"{LEVEL:.0%} interval", box=None, pad_edge=False)
@@ -126,20 +129,47 @@ def print_text(found: Pilot, sheet: Path, problem: str, empty: int, declared: bo
         console.print(f"largest scatter: {words}", markup=False)
     for warning in found.warnings:
         console.print(f"warning: {warning}", markup=False, style="yellow")
+    for line in advice(found, sheet, problem, about):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def advice(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]:
+    """Say what may follow, as lines of text and commands."""
+    from surepath.study.pilot import SAFETY
+
+    name, file = shlex.quote(problem), shlex.quote(str(sheet))
+    asks = [] if about.epsilon is not None else [f"--epsilon {_proposal(found):g}"]
+    asks += [] if about.delta is not None else ["--delta 0.05"]
+    create = " ".join(["  surepath study create", name, *asks])
+    chosen = " Epsilon is a proposal: how far from the best the answer may be, in units of a plan's total score."
+    chosen = chosen if about.epsilon is None else ""
+    load = f"  surepath study import-log {file}"
+    if about.mdp.noise_missing("") is None:
+        return [
+            "This problem declares its noise or a range already, so nothing is taken from these scores. The trials "
+            f"were fixed in advance, and the study may count them:{chosen}",
+            create,
+            load,
+        ]
+    known = (
+        "If you know the range of the scores, declare that instead: then no sigma is needed, and the study may count "
+        "these trials."
+    )
     if found.sigma is None:
-        console.print("Too little was seen to suggest a sigma: every option needs at least two scores.")
-        return
-    hint = (
-        "This problem declares its noise or a range already, which needs no guess."
-        if declared
-        else "If you know the range of the scores, declare that instead, and nothing has to be guessed."
-    )
-    console.print(
+        return [f"Too little was seen to suggest a sigma: every option needs at least two scores. {known}"]
+    return [
         f"Suggestion: sigma {found.sigma:.3g}, which is {SAFETY:g} times the upper end of the noisiest step's "
-        "interval. It is an estimate, not a bound: declaring it is your decision, and the certificate will say that "
-        f"you declared it. {hint} These trials were fixed in advance, so they count in the study:",
-        markup=False,
-    )
-    option = "" if declared else f" --sigma {found.sigma:.3g}"
-    console.print(f"  surepath study create {problem}{option}", markup=False, soft_wrap=True)
-    console.print(f"  surepath study import-log {sheet}", markup=False, soft_wrap=True)
+        "interval. It is an estimate, not a bound: declaring it is your own decision, and the certificate will say "
+        f"that you declared it. {known}",
+        f"With this sigma, leave these trials out of the study: a sigma that was chosen by looking at scores does not "
+        f"belong to a proof that counts them.{chosen}",
+        f"{create} --sigma {found.sigma:.3g}",
+        "Only if you knew a sigma before the pilot, declare that one and import the pilot's trials too:",
+        load,
+    ]
+
+
+def _proposal(found: Pilot) -> float:
+    """Propose an epsilon of the size of the scatter of a plan's total, rounded to one figure."""
+    total = sum(step.deviation**2 for step in found.steps if step.deviation == step.deviation) ** 0.5
+    return float(f"{total:.1g}") or 0.1

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.main import app
+
+if TYPE_CHECKING:
+    from surepath.study.verify import Verdict
 
 
 @app.command()
@@ -22,7 +25,7 @@ def verify(
     log: Annotated[Path | None, typer.Option(help="An exported log (.csv, .jsonl) in place of the storage.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a certificate: compute its bound again, and its sums from the log. Exit code 0 for yes, 1 for no."""
+    """Check a certificate: compute its bound again, and its sums from the log. Exit code 0 for yes, else 1."""
     from surepath.study.certificate import read
     from surepath.study.verify import verify as check
 
@@ -34,22 +37,24 @@ def verify(
     if as_json:
         print_json({"certificate": str(certificate), **verdict.to_dict()})
     else:
-        typer.echo(f"{verdict.answer}: {_headline(verdict.answer)}")
-        if verdict.holds:
+        typer.echo(f"{verdict.answer}: {_headline(verdict)}")
+        if verdict.holds or verdict.answer == "in doubt":
             content = read(certificate)
             for line in (content["statement"], *(f"assuming: {line}" for line in content["assumptions"])):
                 typer.echo(shown(line))
-            for found in content["warnings"]:
-                typer.echo(f"warning: {shown(found['message'])}; {shown(found['advice'])}")
-        for line in (*verdict.differences, *verdict.notes):
+            for advice in dict.fromkeys(found["advice"] for found in content["warnings"]):
+                typer.echo(f"what to do: {shown(advice)}")
+        said = verdict.differences[1:] if verdict.answer == "in doubt" else verdict.differences
+        for line in (*said, *verdict.notes):
             typer.echo(f"- {shown(line)}")
     if not verdict.holds:
         raise typer.Exit(1)
 
 
-def _headline(answer: str) -> str:
+def _headline(verdict: Verdict) -> str:
     return {
+        "in doubt": f"the arithmetic holds, but {shown(verdict.differences[0]) if verdict.differences else ''}",
         "yes": "the certificate holds",
         "no": "the certificate does not hold",
         "open": "not proven by this file alone",
-    }[answer]
+    }[verdict.answer]

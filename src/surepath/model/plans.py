@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import suggest
-from surepath._numbers import is_whole
+from surepath._numbers import is_real, is_whole
 from surepath._text import word
 from surepath._types import IntArray
 from surepath.errors import PathError, SurepathError
@@ -55,7 +55,7 @@ def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
         raise PathError(f"a plan is a mapping {{step: option}}, not {plan!r}")
     first = _parts(mdp, 0)
     if first is not None and WHOLE not in plan:
-        given = {str(step): str(option) for step, option in plan.items()}
+        given = {str(step): number_name(option) for step, option in plan.items()}
         if given.keys() != first.keys():
             raise PathError(f"a plan here has the steps {', '.join(map(repr, first))}, not {plan!r}")
         plan = {WHOLE: whole_label({step: given[step] for step in map(str, first)})}
@@ -110,6 +110,11 @@ def check_step_labels(labels: Any, horizon: int, error: type[SurepathError]) -> 
     return tuple(str(label) for label in labels)
 
 
+def number_name(value: Any) -> str:
+    """Return an option as its name: a text is its own, a number the shortest text that reads back as it, as "0.2"."""
+    return repr(float(value)) if is_real(value) and not is_whole(value) else str(value)
+
+
 def _option(mdp: MDP, arc: int) -> str | int:
     return int(mdp.action[arc]) if mdp.action_labels is None else mdp.action_label(arc)
 
@@ -131,7 +136,8 @@ def _chosen(
     key: Any, labels: tuple[str, ...] | None, index: Mapping[str, int], what: str, error: type[SurepathError]
 ) -> int | None:
     """Return the number behind a name or a number, or None. Text is a name, where there are names."""
-    if isinstance(key, str):
+    if isinstance(key, str) or (labels is not None and what == "option" and is_real(key) and not is_whole(key)):
+        key = number_name(key)
         if labels is None:
             return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
         return index.get(key)

@@ -31,6 +31,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "Challenger": {"name": "Challenger", "repeat": 0.1},
     "EPRL": {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"},
 }
+WORST = "Challenger, worst noise"  # as much as a declared range allows
 CURVE_WORLDS = 10  # of the curve over epsilon, at most
 CURVE_POINTS = 8
 
@@ -80,6 +81,7 @@ def estimate(
     *,
     spread: tuple[float, float] | None = None,
     ties: float = 0.0,
+    scatter: float | None = None,
     instance: Instance | None = None,
     worlds: int = 20,
     seed: int = 0,
@@ -98,6 +100,8 @@ def estimate(
         sigma: Sub-Gaussian factor; by default what the MDP declares (half of a declared range), else 1.
         spread: Least and largest mean of an arc; by default the declared range of its rewards, else 0 to 1.
         ties: Share of the options of each state that are as good as its best one.
+        scatter: Standard deviation of scores in a declared range without sigma, whose noise the learners then learn as
+            in a study; by default a fifth of the range. The worst case, half the range and Gaussian, is played too.
         instance: A world of the problem's own, used in place of drawn ones unless spread or ties is given.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
@@ -112,28 +116,35 @@ def estimate(
         >>> guess.quantile("Challenger", 0.5) < guess.quantile("EPRL", 0.5)
         True
     """
-    drawn = worlds_of(mdp, sigma, spread, ties, instance, seed)
+    drawn = worlds_of(mdp, sigma, spread, ties, instance, seed, scatter)
     worlds, seed, noise = whole("worlds", worlds, low=1, high=1_000_000), drawn.seed, drawn.sigma
     budget = whole("budget", budget, low=1)
-    trials: dict[str, list[int]] = {name: [] for name in SPECS}
-    censored: dict[str, list[bool]] = {name: [] for name in SPECS}
+    learns = drawn.scatter is not None
+    players = {name: (spec, drawn) for name, spec in SPECS.items()}
+    if learns:
+        players[WORST] = (SPECS["Challenger"], drawn.worst)
+    trials: dict[str, list[int]] = {name: [] for name in players}
+    censored: dict[str, list[bool]] = {name: [] for name in players}
 
-    def play(name: str, where: Instance, i: int, aim: float, most: int) -> Results:
-        spec = {**SPECS[name], "delta": delta, "sigma": noise}
-        return simulate(spec, where, 1, seed, [aim], workers=1, budget=most, first_run=i)
+    def play(name: str, i: int, aim: float, most: int) -> Results:
+        spec, where = players[name]
+        told = None if learns and name != WORST else noise
+        return simulate(
+            {**spec, "delta": delta, "sigma": told}, where[i], 1, seed, [aim], workers=1, budget=most, first_run=i
+        )
 
     if seconds is not None:
         seconds = real("seconds", seconds)
-        for name in SPECS:
-            play(name, drawn[0], 0, epsilon, 1)  # compiled before the clock starts
+        for name in players:
+            play(name, 0, epsilon, 1)  # compiled before the clock starts
     halt = threading.Event()
     with _time_limit(halt, seconds):
         for i in range(worlds):
-            for name in SPECS:
+            for name in players:
                 if halt.is_set() and trials["Challenger"]:
                     break
                 first = budget if seconds is None else 1
-                tau, cut = _by_and_by(partial(play, name, drawn[i], i, epsilon), first, budget)
+                tau, cut = _by_and_by(partial(play, name, i, epsilon), first, budget)
                 trials[name].append(tau)
                 censored[name].append(cut)
             if halt.is_set():
@@ -142,10 +153,14 @@ def estimate(
                 progress(i + 1, worlds)
         points: dict[float, list[float]] = {}
         for aim in curve_epsilons(drawn, epsilon):
+            if aim == epsilon:  # the runs above
+                seen = zip(trials["Challenger"], censored["Challenger"])
+                points[aim] = [np.inf if cut else tau for tau, cut in seen]
+                continue
             for i in range(min(worlds, CURVE_WORLDS)):
                 if halt.is_set():
                     break
-                tau, cut = _by_and_by(partial(play, "Challenger", drawn[i], i, aim), budget, budget)
+                tau, cut = _by_and_by(partial(play, "Challenger", i, aim), budget, budget)
                 if not halt.is_set():
                     points.setdefault(aim, []).append(np.inf if cut else tau)
     curve = [(aim, *np.quantile(taus, (0.5, 0.1, 0.9), method="higher").tolist()) for aim, taus in points.items()]
@@ -153,6 +168,8 @@ def estimate(
         "epsilon": float(epsilon),
         "delta": float(delta),
         "sigma": [float(noise[~mdp.is_known].min(initial=np.inf)), float(noise[~mdp.is_known].max(initial=0.0))],
+        "scatter": None if drawn.scatter is None else _ends(drawn.scatter),
+        "scatter_given": scatter is not None,
         "worlds": worlds,
         "seed": seed,
         "budget": budget,
@@ -160,7 +177,7 @@ def estimate(
         "out_of_time": halt.is_set(),
         "learners": SPECS,
     }
-    played = [name for name in SPECS if trials[name]]
+    played = [name for name in players if trials[name]]
     return Estimate(
         {name: np.array(trials[name], dtype=np.int64) for name in played},
         {name: np.array(censored[name], dtype=np.bool_) for name in played},
@@ -168,6 +185,10 @@ def estimate(
         curve,
         about,
     )
+
+
+def _ends(values: FloatArray) -> list[float]:
+    return [float(np.nanmin(values)), float(np.nanmax(values))]
 
 
 def curve_epsilons(drawn: Worlds, epsilon: float) -> list[float]:

@@ -1,13 +1,14 @@
 """Worlds to rehearse a problem in, before the first real trial.
 
-A world gives every arc a mean and Gaussian noise of the given sigma. Means come from the problem itself where it has
-them; else they are drawn evenly from a range, and where the user expects many options to be about as good as each
-other, a share of the options of each state has the mean of the best one there.
+A world gives every arc a mean and Gaussian noise of the given sigma; where a range is declared and no sigma, so that a
+learner finds the noise out by itself, scores follow a beta law in that range with the scatter to expect. Means come
+from the problem itself where it has them; else they are drawn evenly from a range, and where the user expects many
+options to be about as good as each other, a share of the options of each state has the mean of the best one there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +17,12 @@ from surepath._checks import check_sigma, real, seed_number
 from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.learners.noise import declared_sigma
+from surepath.learners.processes.ranges import choose_noise, has_range
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.model.rewards import Gaussian
+from surepath.model.rewards import BETA, ArcLaws, Gaussian, Law
+
+MIDDLING = 0.2  # scatter by default, as a share of the range
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +31,8 @@ class Worlds:
 
     Attributes:
         mdp: The layered graph.
-        sigma: Noise of each arc, float [N].
+        sigma: Noise of each arc that is declared, half the range where that is all, float [N].
+        scatter: Standard deviation of each arc, float [N], where noise is learned within ranges; else None.
         low, high: Range of each arc's means, float [N].
         ties: Share of the options of a state that are as good as its best one.
         instance: The problem's own world, when it has means: then every number gives this one.
@@ -36,6 +41,7 @@ class Worlds:
 
     mdp: MDP
     sigma: FloatArray
+    scatter: FloatArray | None
     low: FloatArray
     high: FloatArray
     ties: float
@@ -53,7 +59,13 @@ class Worlds:
             np.maximum.at(best, self.mdp.source, self.mdp.gains_of(slice(None), means))
             charge = 0.0 if self.mdp.charge is None else self.mdp.charge  # tied in worth, where costs count
             means = np.where(tied, self.mdp.sign * (best[self.mdp.source] + charge), means)
-        return Instance(self.mdp, Gaussian(means, self.sigma))
+        law = Gaussian(means, self.sigma) if self.scatter is None else Within(means, self.sigma, self.scatter)
+        return Instance(self.mdp, law)
+
+    @property
+    def worst(self) -> Worlds:
+        """The same means with as much noise as was declared."""
+        return replace(self, scatter=None)
 
     def in_words(self) -> str:
         """Say where the means come from."""
@@ -70,6 +82,7 @@ def worlds_of(
     ties: float,
     instance: Instance | None,
     seed: int,
+    scatter: float | None = None,
 ) -> Worlds:
     """Check what is asked for; `instance` counts only where neither spread nor ties is given."""
     if not isinstance(mdp, MDP):
@@ -81,9 +94,51 @@ def worlds_of(
         raise SettingError("the instance stands on another graph")
     own = instance if spread is None and share == 0 else None
     low, high = (own.means, own.means) if own is not None else _range(mdp, spread)
+    within = _scatter(mdp, scatter, sigma is None and instance is None)
     if sigma is None:
         sigma = instance.sigma if instance is not None else declared_sigma(mdp, "an estimate")
-    return Worlds(mdp, check_sigma(sigma, mdp.n_arcs), low, high, share, own, seed_number(seed))
+    return Worlds(mdp, check_sigma(sigma, mdp.n_arcs), within, low, high, share, own, seed_number(seed))
+
+
+class Within(Law):
+    """Scores with a beta law inside their declared range where a scatter is given (not NaN), else Gaussian ones."""
+
+    def __init__(self, means: FloatArray, sigma: FloatArray, scatter: FloatArray) -> None:
+        self.means, self.sigma, self.scatter = means, sigma, scatter
+
+    def bind(self, mdp: MDP) -> ArcLaws:
+        """Lay the law on the arcs; a mean so close to an end that it has no room for the scatter gets less of it."""
+        laws = Gaussian(self.means, self.sigma).bind(mdp)
+        inside = np.isfinite(self.scatter)
+        assert mdp.reward_range is not None
+        low, high = (end[inside] for end in mdp.reward_range)
+        share = np.clip((self.means[inside] - low) / (high - low), 0.001, 0.999)
+        total = np.maximum(share * (1 - share) * ((high - low) / self.scatter[inside]) ** 2 - 1, 0.5)
+        laws.kind[inside], laws.mean[inside] = BETA, low + share * (high - low)
+        laws.a[inside], laws.b[inside] = share * total, (1 - share) * total
+        laws.low[inside], laws.high[inside] = low, high
+        return laws
+
+
+def _scatter(mdp: MDP, scatter: float | None, undeclared: bool) -> FloatArray | None:
+    """List the standard deviation of arcs whose noise a study would learn, NaN elsewhere; None where there are none."""
+    if not undeclared or choose_noise(mdp, None, False) == "sigma":
+        if scatter is not None:
+            raise SettingError(
+                "scatter is what to expect of scores in a declared range whose noise is learned; here the noise is "
+                "declared, or no range is"
+            )
+        return None
+    assert mdp.reward_range is not None
+    inside = has_range(mdp) if mdp.sigma is None else has_range(mdp) & np.isnan(mdp.sigma)
+    span = np.where(inside, mdp.reward_range[1] - mdp.reward_range[0], np.nan)
+    if scatter is None:
+        return np.asarray(MIDDLING * span)
+    size = real("scatter", scatter)
+    most = float(np.nanmin(span)) / 2
+    if not 0 < size <= most:
+        raise SettingError(f"scatter must be above 0 and at most half the narrowest range, {most:g}; got {size:g}")
+    return np.where(inside, size, np.nan)
 
 
 def _range(mdp: MDP, spread: tuple[float, float] | None) -> tuple[FloatArray, FloatArray]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from surepath._numbers import rounded_up
+from surepath.learners.watch.findings import contradiction
 from surepath.study.states import WORST
 
-FORMAT = 1
+FORMAT = 2  # 1 wrote gaps with all their digits, and said nothing of warnings in the statement
+DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
 
 ADVICE = {
     "exact": "declare the noise of these options and begin a new study",
@@ -32,6 +35,7 @@ def statement(content: Mapping[str, Any]) -> str:
     if content["certified_gap"] is None:
         return f"Nothing is proven yet after {trials} trials."
     gap, sure = float(content["certified_gap"]), number(content["delta"])
+    size = number(gap) if content["format"] == 1 else rounded_up(gap, DIGITS)
     weight, less = content["problem"].get("cost_weight"), content["problem"].get("direction") == "minimize"
     by = f", by score {'plus' if less else 'minus'} {number(weight)} times the cost" if weight else ""
     plan = ", ".join(f"{step}={option}" for step, option in content["plan"].items())
@@ -41,13 +45,19 @@ def statement(content: Mapping[str, Any]) -> str:
     if gap == 0:
         claim = f"is the best plan{among} or as good as it{by}"
     elif by:
-        claim = f"is on average at most {number(gap)} worse than the best plan{among}{by}"
+        claim = f"is on average at most {size} worse than the best plan{among}{by}"
     elif less:
-        claim = f"costs on average at most {number(gap)} more than the best plan{among}"
+        claim = f"costs on average at most {size} more than the best plan{among}"
     else:
-        claim = f"scores on average at most {number(gap)} less than the best plan{among}"
+        claim = f"scores on average at most {size} less than the best plan{among}"
     spent = content["trials"].get("spent")
     paid = "" if spent is None else f", which cost {spent:.10g} in all"
+    if content["format"] > 1 and content["warnings"]:
+        found = contradiction(str(content["warnings"][0]["message"]))
+        return (
+            f"In doubt after {trials} trials{paid}: by the arithmetic the plan {plan} {claim}, but the scores "
+            f"contradict what was declared: {found}."
+        )
     return (
         f"After {trials} trials{paid}: the plan {plan} {claim}; under the assumptions below this statement is wrong "
         f"with probability at most {sure}."

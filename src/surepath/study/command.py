@@ -140,7 +140,7 @@ class Command:
 
 
 def _last(text: str) -> str:
-    """The last line that is not empty."""
+    """Return the last line that is not empty."""
     return next((shown(line.strip()[:LONGEST]) for line in reversed(text.splitlines()) if line.strip()), "")
 
 

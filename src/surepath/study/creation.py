@@ -39,7 +39,7 @@ class Options:
 
 
 def read_problem(problem: Any, sigma: Any = None) -> Problem:
-    """Read a problem: an MDP, an Instance (its graph alone), a file, or a dict with the fields of a problem file."""
+    """Read a problem: an MDP, an Instance (its graph alone), a file, a dict with the fields of one, or of steps."""
     if isinstance(problem, MDP):
         return Problem(problem)
     if isinstance(problem, Instance):
@@ -47,11 +47,19 @@ def read_problem(problem: Any, sigma: Any = None) -> Problem:
     if isinstance(problem, Problem):
         return problem
     number = float(sigma) if isinstance(sigma, (int, float)) and not isinstance(sigma, bool) else None
+    if isinstance(problem, Mapping) and _are_steps(problem):
+        return Problem(MDP.from_steps(problem, sigma=number))
     if isinstance(problem, Mapping):
         return parse_json_problem(json.dumps(dict(problem)), "the problem", sigma=number)
     if isinstance(problem, (str, Path)):
         return load_problem(problem, sigma=number)
     raise ProblemError(f"a problem is an MDP, a problem file or a dict, not {type(problem).__name__}")
+
+
+def _are_steps(problem: Mapping[Any, Any]) -> bool:
+    """Tell whether a dict lists the options of each step, as MDP.from_steps takes it, and has no field of a file."""
+    lists = all(isinstance(value, (list, tuple)) for value in problem.values())
+    return bool(problem) and lists and not {"edges", "steps", "format", "version"} & set(problem)
 
 
 def learner_spec(learner: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +148,7 @@ def differences(there: StudyRecord, here: StudyRecord) -> list[str]:
 
 
 def _problem_difference(there: MDP, here: MDP) -> str:
-    """The first thing that two problems differ in, in brackets."""
+    """Name the first thing that two problems differ in, in brackets."""
     for name in ("steps", "options", "direction"):
         was, now = (
             {"steps": m.step_labels, "options": m.action_labels, "direction": m.direction} for m in (there, here)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surepath._numbers import rounded_up
 from surepath._text import shown
+from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.study.certificate_words import ADVICE
 from surepath.study.spending import money
@@ -40,9 +42,9 @@ def explain(study: Study) -> str:
 
 def _plain(study: Study, learner: Any) -> list[str]:
     """Incumbent, certified gap and what is ruled out."""
-    mdp, gap = study.mdp, float(learner.certified_gap())
+    mdp, gap = study.mdp, proven_gap(learner)
     plan = " > ".join(str(option) for option in mdp.plan(learner.recommend()).values())
-    proven = f"proven to be within {gap:.4g} of the best" if np.isfinite(gap) else "nothing is proven yet"
+    proven = f"proven to be within {rounded_up(gap, 4)} of the best" if np.isfinite(gap) else "nothing is proven yet"
     active, excluded = learner.active, learner.excluded
     ruled_out = int((~active & ~excluded).sum())
     lines = [

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,17 +70,21 @@ def json_lines(study: Study, log: Reading) -> Iterator[str]:
 
 
 def csv_lines(study: Study, log: Reading) -> Iterator[str]:
-    """Write the trials as a CSV table; times are seconds since 1970."""
+    """Write the trials as a CSV table; times are UTC, as 2026-01-31T12:00:00.000+00:00."""
     mdp = study.mdp
     yield _cells(columns(mdp))
     row: TrialRow | QueueRow
     for row in all_trials(log):
-        facts = [row.number, row.state, row.source, row.of, row.worker, row.asked, row.told, row.note]
+        facts = [row.number, row.state, row.source, row.of, row.worker, _time(row.asked), _time(row.told), row.note]
         blank = [""] * (mdp.horizon - len(row.rewards))
         yield _cells([*facts, *option_names(mdp, row.path), *row.rewards, *blank])
     for row in log.queue(2**31):
-        facts = ["", WAITING, row.source, row.of, "", row.at, "", ""]
+        facts = ["", WAITING, row.source, row.of, "", _time(row.at), "", ""]
         yield _cells([*facts, *option_names(mdp, row.path), *[""] * mdp.horizon])
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def _line(entry: dict[str, Any]) -> str:

@@ -3,12 +3,15 @@
 Worlds are drawn from the evidence: the mean of an arc that was seen n times is normal around its empirical mean with
 variance sigma^2 / n; means of arcs that were never seen are drawn widely around those that were. In every world a copy
 of the learner goes on with simulated scores. Nothing of it touches the proof.
+
+The worlds are drawn by the log's hash, and how far they are played is counted in trials, not in seconds: the same log
+gives the same forecast, however busy the machine is. The clock, of this thread's own work, is there for large graphs.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from time import thread_time as clock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from surepath.learners.base import Learner
 from surepath.learners.challenger import Challenger
 from surepath.learners.challenger import state as at
 from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.proven import proven_gap
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Bounded, Gaussian
@@ -27,7 +31,8 @@ from surepath.study.forecast_run import Run, new_run
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
-SECONDS = 2.0
+SECONDS = 10.0  # of work; far more than WORK takes on all but large graphs
+WORK = {"step by step": 60_000, "learned": 400_000, "compiled": 2_000_000}  # simulated trials times arcs
 MOST_BYTES = 200_000_000  # of copies of the evidence
 GROUP = 8  # worlds that are played to their end side by side
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9
@@ -60,8 +65,13 @@ class Forecast:
     wanted: int
 
     def trials_left(self, share: float = MIDDLE) -> float:
-        """Trials until done that this share of the worlds needs at most; infinite where they were cut short."""
-        return _quantile(self.left, share)
+        """Trials until done that this share of the worlds needs at most; infinite where a cut hides it."""
+        found = _quantile(self.left, share)
+        return found if found <= self._cut_after() else float("inf")
+
+    def _cut_after(self) -> float:
+        """Return the trials after which the first world was cut short; infinite where none was."""
+        return float(min((n for n, left in zip(self.played, self.left) if np.isinf(left)), default=np.inf))
 
     def gap_after(self, share: float = MIDDLE) -> float:
         """Certified gap after `more` trials that this share of the worlds has at most."""
@@ -92,10 +102,9 @@ class Forecast:
 
     def _trials_in_words(self) -> str:
         low, middle, high = (self.trials_left(share) for share in (LOW, MIDDLE, HIGH))
-        least = min((n for n, left in zip(self.played, self.left) if np.isinf(left)), default=0)
         if np.isinf(middle):
-            return f"more than {least:,} further trials until done in most worlds"
-        most = f"{high:,.0f}" if np.isfinite(high) else f"over {least:,}"
+            return f"more than {self._cut_after():,.0f} further trials until done in most worlds"
+        most = f"{high:,.0f}" if np.isfinite(high) else f"over {self._cut_after():,.0f}"
         return f"about {middle:,.0f} more trials until done (in 8 worlds of 10: {low:,.0f} to {most})"
 
     def _gap_in_words(self) -> str:
@@ -115,48 +124,65 @@ def _quantile(values: tuple[float, ...], share: float) -> float:
 
 
 def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, seconds: float = SECONDS) -> Forecast:
-    """Simulate how a study may go on; at most about `seconds` long."""
+    """Simulate how a study may go on, with at most about `seconds` of work."""
     more, draws = whole("more", more, low=1), whole("draws", draws, low=1)
     learner = study.learner
-    gap = float(learner.certified_gap())
+    gap = proven_gap(learner)
     trials = int(learner.episodes)
     if learner.stopped:
         return Forecast(True, trials, gap, more, (), (), (), False, draws)
-    end = time.monotonic() + seconds
+    end, room = clock() + seconds, _room(learner)
     size = sum(value.nbytes for value in learner._evidence().values() if isinstance(value, np.ndarray))
-    children = np.random.SeedSequence([seed, trials]).spawn(min(draws, max(2, MOST_BYTES // max(1, 2 * size))))
+    children = np.random.SeedSequence([seed, int(study._fold.digest[:16], 16)]).spawn(
+        min(draws, max(2, MOST_BYTES // max(1, 2 * size)))
+    )
     runs: list[Run] = []
     gaps: list[float] = []
     for child in children:
         rng = np.random.default_rng(child)
         run = new_run(learner, _world(study.mdp, learner, rng), rng)
         run.go(more, end)
-        if runs and time.monotonic() > end and run.played < more and not run.done:
+        room -= run.played
+        if runs and clock() > end and run.played < more and not run.done:
             break  # the last world has not come far enough to count
         runs.append(run)
         gaps.append(run.gap())
-        if time.monotonic() > end:
+        if clock() > end or room <= 0:
             break
-    left, played = _to_the_end(runs, more, end)
+    left, played = _to_the_end(runs, more, end, room)
     cut = len(runs) < draws or len(left) < len(runs) or bool(np.isinf(left).any())
     return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws)
 
 
-def _to_the_end(runs: list[Run], more: int, end: float) -> tuple[list[float], list[int]]:
+def _to_the_end(runs: list[Run], more: int, end: float, room: int) -> tuple[list[float], list[int]]:
     """Play worlds until they are done, a few side by side, and the next few when those are done and time is left."""
     left: list[float] = []
     played: list[int] = []
     for first in range(0, len(runs), GROUP):
         group, goal = runs[first : first + GROUP], 2 * more
-        if first > 0 and time.monotonic() > end:
+        if first > 0 and (clock() > end or room <= 0):
             break
-        while time.monotonic() < end and not all(run.done for run in group):
+        while clock() < end and not all(run.done for run in group):
+            ahead = sum(goal - run.played for run in group if not run.done)
+            if ahead > room:  # all are cut after the same trials
+                room = 0
+                break
             for run in group:
+                before = run.played
                 run.go(goal, end)
+                room -= run.played - before
             goal *= 2
         left += [float(run.played) if run.done else float("inf") for run in group]
         played += [run.played for run in group]
     return left, played
+
+
+def _room(learner: Learner) -> int:
+    """Return how many trials are simulated in all worlds together."""
+    kind = "step by step"
+    if type(learner) is Challenger:
+        kind = "compiled" if learner.pairs.learned is None else "learned"
+    return max(1_000, WORK[kind] // learner.mdp.n_arcs)
 
 
 def _world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance:

@@ -49,6 +49,8 @@ def optimize(
     )
     runner.run(n_jobs)
     line = runner.progress
+    if (line.shown or log.isEnabledFor(INFO)) and (doubt := study.status().doubt) is not None:
+        line.say(doubt)
     if (n_trials is not None or runner.out_of_budget) and (line.shown or log.isEnabledFor(INFO)) and not study.done:
         line.say(f"the budget is spent; {study.forecast(MORE)}")
 

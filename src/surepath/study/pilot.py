@@ -1,8 +1,10 @@
 """A pilot: a few plays of every option before the study, to see how far scores scatter.
 
-The plays are fixed in advance, so they are valid data of the study that follows. What they say about the noise is an
-estimate from few scores and no bound: a sigma taken from here is a declaration of the person who takes it, and the
-certificate says so. Where a range of scores is known, declare that instead, and nothing has to be guessed.
+The plays are fixed in advance, so they are valid data of a study whose noise was declared without looking at them: by a
+range, or by a sigma known beforehand. What they say about the noise is an estimate from few scores and no bound: a
+sigma taken from here is a declaration of the person who takes it, the certificate says so, and to be strict the study
+that uses it must not count the scores that it was taken from. Where a range of scores is known, declare that instead,
+and nothing has to be guessed.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from surepath._numbers import rounded_up
 from surepath._text import many, shown
 from surepath.study.spending import money
 from surepath.study.states import FAILED
@@ -38,9 +39,14 @@ def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
     return round(more / 10.0**digits) * int(10**digits)
 
 
+def at_most(left: int) -> str:
+    """Name that guess: it is no forecast."""
+    return f"at most about {left:,} more if the gap falls with the root of the trials"
+
+
 def gap_in_words(gap: float, epsilon: float) -> str:
     """Say how far the plan in hand can be from the best, beside what is wanted."""
-    return f"proven gap {gap:.3g}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
+    return f"proven gap {rounded_up(gap)}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
 
 
 class Progress:
@@ -70,7 +76,8 @@ class Progress:
         status, trials = study.status(), study.evidence_trials  # two requests where the study is on a server
         gap, epsilon, failed = status.certified_gap, status.epsilon, status.states[FAILED]
         left = rough_trials_left(trials, gap, epsilon)
-        more = ", done" if status.done else "" if left is None else f", up to about {left:,} more"
+        more = ", done" if status.done else "" if left is None else f", {at_most(left)}"
+        more += ", in doubt" if status.findings else ""
         lost = f", {failed:,} failed" if failed else ""
         plan = ", ".join(f"{step}={option}" for step, option in status.best_plan.items()) if math.isfinite(gap) else ""
         plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""

@@ -6,6 +6,7 @@ import math
 from html import escape
 from typing import Any
 
+from surepath._numbers import rounded_up
 from surepath.model.sketch import graph_svg
 from surepath.study.spending import money
 from surepath.study.status import Status
@@ -14,12 +15,12 @@ from surepath.study.status import Status
 def html_page(status: Status, learner: Any = None) -> str:
     """Write how a study stands as HTML, with a drawing of what its learner knows."""
     picture = "" if learner is None else graph_svg(learner.mdp, learner.recommend(), learner.visits, learner.active)
-    gap = f"{status.certified_gap:.4g}" if math.isfinite(status.certified_gap) else "nothing yet"
+    gap = rounded_up(status.certified_gap) if math.isfinite(status.certified_gap) else "nothing yet"
     counts = ", ".join(f"{count:,} {state}" for state, count in status.states.items() if count) or "none"
     facts = [
         ("trials", counts),
         ("proven gap", f"{gap} (wanted {status.epsilon:.4g}, with probability {1 - status.delta:.4g})"),
-        ("answer", "proven" if status.done else "not proven yet"),
+        ("answer", status.answer),
     ]
     if status.spent is not None:
         facts.append(("spent", money(status.spent)))

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from surepath._types import FloatArray
 from surepath.learners.base import Learner
 from surepath.learners.noise import Sizes, rounding_of
+from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
@@ -29,15 +31,25 @@ class PlainLog:
         visits, origin, sums: As in `Sums`, arrays that grow.
         scores: The gains themselves, where they are kept.
         tally: Counts.
+        watch: What looks for contradictions with the declared noise, where one is given.
         digest: Hash over settings, trials and actions so far.
     """
 
-    def __init__(self, mdp: MDP, seed: str, on_failure: str, epsilon: float, keep_scores: bool = False) -> None:
+    def __init__(
+        self,
+        mdp: MDP,
+        seed: str,
+        on_failure: str,
+        epsilon: float,
+        keep_scores: bool = False,
+        sigma: FloatArray | None = None,
+    ) -> None:
         self.mdp, self.on_failure, self.epsilon, self.sizes = mdp, on_failure, epsilon, Sizes(mdp)
         self.visits = np.zeros(mdp.n_arcs, dtype=np.int64)
         self.origin, self.sums = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
         self.scores = Scores(mdp.n_arcs) if keep_scores else None
         self.tally = Tally(mdp.n_arcs, mdp.cost)
+        self.watch = None if sigma is None else Watch(mdp, sigma)
         self.digest = hashlib.sha256(seed.encode()).hexdigest()
 
     def take(self, row: TrialRow) -> None:
@@ -48,6 +60,9 @@ class PlainLog:
             low, high = self.mdp.reward_range
             rewards.append(float((low if self.mdp.sign > 0 else high)[row.path[len(rewards)]]))
         if self._can_be_held(row.path, rewards):
+            if self.watch is not None and rewards:
+                arcs = np.array(row.path, dtype=np.int64)
+                self.watch.observe(arcs, self.mdp.gains_of(arcs[: len(rewards)], np.array(rewards, dtype=np.float64)))
             for arc, reward in zip(row.path, rewards):
                 self.visits[arc] += 1
                 if not self.mdp.is_known[arc]:

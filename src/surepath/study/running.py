@@ -44,7 +44,7 @@ class Performed(NamedTuple):
 
 
 def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
-    """The rewards that were seen; an error for what is no reward, and for too few from a trial that did not fail."""
+    """Return the rewards seen; an error for what is no reward, and for too few from a trial that did not fail."""
     if performed.wrong:
         raise RewardError(performed.wrong)
     if performed.note is not None:

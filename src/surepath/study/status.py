@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from surepath.learners.proven import proven_gap
+from surepath.learners.watch.findings import DOUBT, doubt
 from surepath.model.costs import in_words
 from surepath.model.plans import Plan
 from surepath.study.progress import rough_trials_left
@@ -38,10 +40,11 @@ class Status:
         states: How many are in each state.
         settled: Trials up to the first one that still runs: what the proof is made of.
         best_plan: The plan in hand.
-        certified_gap: How far it can be from the best, proven; infinite when nothing is.
+        certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
         epsilon, delta: What is asked for.
         done: Whether that is proven.
-        rough_trials_left: A guess from how the gap falls; None when nothing can be said.
+        rough_trials_left: A rough upper bound: those needed if the gap fell no faster than with the root of the trials;
+            None when nothing can be said. `Study.forecast` simulates instead.
         running: Trials whose lease is alive.
         workers: Who runs them.
         findings: What the rewards say against the declared noise, in sentences.
@@ -70,9 +73,20 @@ class Status:
     spent: float | None = None
     worth: str = ""
 
+    @property
+    def answer(self) -> str:
+        """ "proven", "not proven yet", or "in doubt" where the scores contradict what was declared."""
+        return DOUBT if self.findings else "proven" if self.done else "not proven yet"
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the answer is in doubt, in one sentence, or None."""
+        return doubt(self.findings)
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        found = {**asdict(self), "running": [trial._asdict() for trial in self.running]}
+        running = [trial._asdict() for trial in self.running]
+        found = {**asdict(self), "answer": self.answer, "running": running}
         return {
             name: value for name, value in found.items() if name not in ("spent", "worth") or value not in (None, "")
         }
@@ -92,7 +106,7 @@ def read_status(study: Study) -> Status:
             if row.state == RUNNING
         )
         learner = fold.view  # looking must not change what the log decides
-        gap, epsilon = float(learner.certified_gap()), float(learner.epsilon)
+        gap, epsilon = proven_gap(learner), float(learner.epsilon)
         left = 0 if learner.stopped else rough_trials_left(study.evidence_trials, gap, epsilon)
         return Status(
             name=study.name,

@@ -21,6 +21,7 @@ from surepath._types import IntArray
 from surepath.errors import SettingError, StoppedError, StorageError, StudyError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.options import option_arcs
+from surepath.learners.proven import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
 from surepath.model.sources.files import parse_json_problem
@@ -96,7 +97,7 @@ class Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
 
         Args:
-            problem: An MDP, a problem file, or a dict with the fields of one.
+            problem: An MDP, a problem file, a dict with the fields of one, or the options of each step {step: options}.
             storage: "sqlite:///study.db" or a file name, "postgresql://...", or "memory".
             name: Unique in its storage; by default the problem's name, or "study".
             learner: A name, or {"name": ..., setting: value, ...}.
@@ -514,8 +515,8 @@ class Study:
 
     @property
     def certified_gap(self) -> float:
-        """Proven bound, valid at all times at once, on how far best_plan is from the best."""
-        return float(self.learner.certified_gap())
+        """Proven bound, valid at all times, on how far best_plan is from the best; infinite if ranges alone say it."""
+        return proven_gap(self.learner)
 
     @property
     def epsilon(self) -> float:

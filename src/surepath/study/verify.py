@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from surepath.errors import CertificateError, SurepathError
+from surepath.learners.watch.findings import DOUBT, contradiction
 from surepath.study.certificate import Certificate, checked_kind, content_hash, read
 from surepath.study.verify_file import Facts, check_facts, facts_of
 from surepath.study.verify_log import Log, read_log_file, read_storage
 from surepath.study.verify_proof import check_proof
 from surepath.study.verify_sums import check_log
+from surepath.study.verify_warnings import check_warnings
 
 YES, NO, OPEN = "yes", "no", "open"
+CONTRADICTED = "the scores contradict what was declared: "
 
 
 @dataclass
@@ -28,7 +31,8 @@ class Verdict:
     """Whether a certificate holds.
 
     Attributes:
-        answer: "yes"; "no"; or "open": nothing is wrong, but the file alone does not prove it.
+        answer: "yes"; "no"; "open": nothing is wrong, but the file alone does not prove it; or "in doubt": the
+            arithmetic holds, but the scores contradict the noise, the independence or the steadiness that it assumes.
         differences: What is wrong, or missing for a yes.
         notes: What was checked, and what a yes rests on.
         certified_gap: The gap that the certificate states, or None.
@@ -109,7 +113,7 @@ def verify(
     ) as error:
         words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
         verdict.differences.append(f"the certificate cannot be read as a whole: {words}")
-    if verdict.differences and verdict.answer != OPEN:
+    if verdict.differences and verdict.answer not in (OPEN, DOUBT):
         verdict.answer = NO
     return verdict
 
@@ -128,12 +132,17 @@ def _check(content: dict[str, Any], file: str, verdict: Verdict, told: Log | Non
     check_facts(content, facts, wrong)
     if wrong:
         return
+    found = [str(warning["message"]) for warning in content["warnings"]]
     if told is None and log is not None:
         told = read_log_file(log, facts.mdp)
     if told is not None:
         facts = check_log(content, facts, told, wrong)
+        found = [] if wrong else check_warnings(content, facts, told, wrong)
         if not wrong:
             verdict.notes.append(f"the log was read: {facts.prefix} trials give these sums, counts and this hash")
     if not wrong:
         verdict.answer = YES
         check_proof(content, facts, told, verdict)
+        if verdict.answer == YES and not wrong and found and content["certified_gap"] is not None:
+            verdict.answer = DOUBT
+            wrong += [f"{CONTRADICTED}{contradiction(message)}" for message in found]

@@ -30,6 +30,7 @@ class Ask(Body):
     n: int = Field(default=1, ge=1, le=MOST_ASKED)
     worker: Word = "web"
     request: Key | None = None
+    budget: float | None = Field(default=None, gt=0, description="What the study may spend in all.")
 
 
 class Tell(Body):

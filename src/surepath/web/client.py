@@ -11,13 +11,14 @@ import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
 from surepath._checks import check_epsilon, whole
-from surepath._numbers import NotNumbersError, read_numbers, shortened
+from surepath._numbers import read_numbers, shortened
 from surepath._types import IntArray
-from surepath.errors import RewardError
+from surepath.errors import RewardError, SettingError
 from surepath.study.trial import Trial
 from surepath.web.remote_view import RemoteView
 from surepath.web.transport import PATIENCE
@@ -28,25 +29,36 @@ if TYPE_CHECKING:
 MOST_SENT = 500_000  # bytes of past results in one request
 
 
-def connect(url: str, token: str, study: str | None = None, *, patience: float = PATIENCE) -> RemoteStudy:
+def connect(url: str, token: str | None = None, study: str | None = None, *, patience: float = PATIENCE) -> RemoteStudy:
     """Connect to a study on a server that `surepath serve` runs.
 
     Args:
-        url: Its address, "http://127.0.0.1:8700".
-        token: The read token, or to ask and tell the write token.
+        url: Its address, "http://127.0.0.1:8700", or the link that it prints, with a token in it.
+        token: The read token, or to ask and tell the write token; by default the one of the link.
         study: Name of the study; not needed where there is only one.
         patience: Seconds for which a server that does not answer is tried again.
     """
-    return RemoteStudy(url, token, study, patience=patience)
+    named = dict(parse_qsl(urlsplit(url).fragment))
+    found = named.get("token") if token is None else token
+    if not found:
+        raise SettingError('give the token of the server, or the link that it prints ("http://.../#token=...")')
+    return RemoteStudy(url, found, named.get("study") if study is None else study, patience=patience)
 
 
 class RemoteStudy(RemoteView):
     """A study on a server; see `connect`."""
 
-    def ask(self, n: int | None = None, *, worker: str | None = None, request: str | None = None) -> Any:
+    def ask(
+        self,
+        n: int | None = None,
+        *,
+        worker: str | None = None,
+        request: str | None = None,
+        budget: float | None = None,
+    ) -> Any:
         """Hand out the next trial, or with n a list of trials; see Study.ask."""
         who = self.worker if worker is None else worker
-        body = {"n": 1 if n is None else n, "worker": who, "request": _key(request)}
+        body = {"n": 1 if n is None else n, "worker": who, "request": _key(request), "budget": budget}
         trials = [self._trial(found) for found in self._call("ask", body)["trials"]]
         return trials[0] if n is None else trials
 
@@ -129,11 +141,12 @@ class RemoteStudy(RemoteView):
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
+        budget: float | None = None,
     ) -> None:
         """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
         from surepath.study.optimize import optimize
 
-        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress)
+        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
 
     def _numbers_of(self, request: str) -> list[int]:
         return [int(trial["number"]) for trial in self._call("trials", request=request)["trials"]]
@@ -153,5 +166,5 @@ def _rewards(rewards: Any) -> Any:
         if isinstance(rewards, Mapping):
             return {str(step): float(read_numbers(reward, booleans=True)) for step, reward in rewards.items()}
         return np.atleast_1d(read_numbers(rewards, booleans=True)).tolist()
-    except (NotNumbersError, TypeError):
+    except (ValueError, TypeError):
         raise RewardError(f"rewards must be numbers, not {shortened(rewards)}") from None

@@ -45,6 +45,7 @@ def role(request: Request, _: Annotated[object, Depends(bearer)]) -> str:
     if found is None:
         if header is not None:
             access.refuse(request.client.host if request.client else "unknown")
+            raise HTTPException(401, "this token was not accepted", {"WWW-Authenticate": "Bearer"})
         raise HTTPException(401, "this needs a token: Authorization: Bearer ...", {"WWW-Authenticate": "Bearer"})
     return found
 

@@ -100,6 +100,8 @@ class RemoteView:
             workers=tuple(one["worker"] for one in found["workers"]),
             findings=tuple(found["findings"]),
             last_failure=found["last_failure"],
+            spent=found.get("spent"),
+            worth=found.get("worth", ""),
             **{name: found[name] for name in same},
         )
 
@@ -195,6 +197,11 @@ class RemoteView:
     def evidence_trials(self) -> int:
         """Number of trials whose rewards are part of the proof."""
         return int(self.overview()["evidence"])
+
+    @property
+    def spent(self) -> float | None:
+        """What the trials have cost so far; None where no option has a cost."""
+        return self.overview().get("spent")
 
     def __len__(self) -> int:
         """Count the trials handed out, imported or told late."""

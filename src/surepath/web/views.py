@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from surepath._numbers import rounded_up
 from surepath.learners.failures import PATIENCE
+from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
@@ -30,7 +32,7 @@ LARGE = 2_000  # arcs beyond which the challengers are looked up for the drawing
 def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
     """Return what is proven now, in numbers and in one sentence, and who works on it."""
     learner: Any = fold.view
-    path, gap = learner.recommend(), float(learner.certified_gap())
+    path, gap = learner.recommend(), proven_gap(learner)
     running = sorted(row for row in fold.window.values() if row.state == RUNNING)
     ahead = Counter(row.state for row in fold.window.values())
     waiting = len(log.queue(10_001))
@@ -101,9 +103,10 @@ def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
 
 def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
     """Say in one sentence what is proven right now."""
-    sure = f"with probability at least {1 - learner.delta:.6g}"
+    sure, proven = f"with probability at least {1 - learner.delta:.6g}", "Proven"
     if learner.findings():
         sure += ", if what was declared of the scores holds; they speak against it"
+        proven = "In doubt"
     trials = "1 trial" if settled == 1 else f"{settled:,} trials"
     if not isfinite(gap):
         if settled == 0:
@@ -114,11 +117,11 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
             return f"Nothing is proven yet after {trials}: {scores} never been scored."
         return f"Nothing is proven yet after {trials}."
     if gap == 0.0:
-        return f"Proven after {trials}: this plan is the best of all, {sure}."
-    what = f"this plan is within {gap:.3g} of the best of all"
+        return f"{proven} after {trials}: this plan is the best of all, {sure}."
+    what = f"this plan is within {rounded_up(gap)} of the best of all"
     if learner.stopped:
-        return f"Proven after {trials}: {what}, {sure}. That is what was asked for ({learner.epsilon:g})."
-    return f"Proven so far, after {trials}: {what}, {sure}. Asked for: {learner.epsilon:g}."
+        return f"{proven} after {trials}: {what}, {sure}. That is what was asked for ({learner.epsilon:g})."
+    return f"{proven} so far, after {trials}: {what}, {sure}. Asked for: {learner.epsilon:g}."
 
 
 def warnings(mdp: MDP, fold: Fold) -> list[str]:

@@ -25,7 +25,7 @@ def _known(at: Opened, number: int) -> int:
 @router.post("/ask")
 def ask(at: Meant, who: Writer, body: bodies.Ask) -> Any:
     """Hand out trials."""
-    trials = at.study.ask(body.n, worker=body.worker, request=body.request)
+    trials = at.study.ask(body.n, worker=body.worker, request=body.request, budget=body.budget)
     return {
         "trials": [
             {

@@ -105,6 +105,16 @@ def test_noise_is_one_number_one_per_step_or_half_the_range() -> None:
     assert MDP.from_steps(steps).path({"a": "x", "b": 512}).tolist() == [0, 4]  # type: ignore[arg-type]
 
 
+def test_options_that_are_real_numbers_have_their_text_as_name() -> None:
+    mdp = MDP.from_steps({"temperature": [0.2, np.float64(0.7)], "top": [1, 2.5]}, sigma=0.1)
+    assert mdp.plan([0, 2]) == {"temperature": "0.2", "top": "1"}
+    assert (
+        mdp.path({"temperature": 0.7, "top": 2.5}).tolist() == mdp.path({"temperature": "0.7", "top": "2.5"}).tolist()
+    )
+    whole = MDP.from_steps({"temperature": [0.2, 0.7], "top": [1, 2.5]}, sigma=0.1, scores="end")
+    assert whole.plan(whole.path({"temperature": 0.7, "top": 1})) == {"temperature": "0.7", "top": "1"}
+
+
 @pytest.mark.parametrize(
     ("steps", "options", "message"),
     [
@@ -114,9 +124,10 @@ def test_noise_is_one_number_one_per_step_or_half_the_range() -> None:
         ({1: ["x"]}, {}, "the name of a step must be text and not empty, not 1"),
         ({"a": "xy"}, {}, "step 'a' needs a list of at least one option, not 'xy'"),
         ({"a": []}, {}, "step 'a' needs a list of at least one option, not []"),
-        ({"a": ["x", None]}, {}, "an option of step 'a' must be text or a whole number, not None"),
-        ({"a": ["x", ""]}, {}, "an option of step 'a' must be text or a whole number, not ''"),
+        ({"a": ["x", None]}, {}, "an option of step 'a' must be text or a number, not None"),
+        ({"a": ["x", ""]}, {}, "an option of step 'a' must be text or a number, not ''"),
         ({"a": [1, "1"]}, {}, "step 'a' has the option '1' twice"),
+        ({"a": [0.5, float("nan")]}, {}, "an option of step 'a' must be finite, not nan"),
         ({"a": ["x"]}, {"depends": "previus"}, "depends 'previus' is not known (did you mean \"previous\"?)"),
         ({"a": ["x"]}, {"depends": ["a"]}, 'depends [\'a\'] is not known (valid: "previous", "none")'),
         (RAG, {"depends": {"anser": ["model"]}}, "depends names no step 'anser' (did you mean \"answer\"?)"),

@@ -78,6 +78,7 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
         "recorded": runner.recorded,
         "failed": runner.failed,
         "last_failure": runner.last_failure or None,
+        "answer": now.answer,
         "done": now.done,
         "best_plan": now.best_plan,
         "certified_gap": now.certified_gap,
@@ -100,9 +101,16 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
     else:
-        sure = f"proven within {now.certified_gap:.3g} of the best, wrong with probability {now.delta:g} at most"
+        from surepath._numbers import rounded_up
+
+        word = "by the arithmetic" if now.findings else "proven"
+        sure = (
+            f"{word} within {rounded_up(now.certified_gap)} of the best, wrong with probability {now.delta:g} at most"
+        )
         typer.echo(sure if now.done else f"{sure}; wanted: {now.epsilon:g}")
     if forecast is not None:
         typer.echo(f"{forecast}")
-    for finding in now.findings:
+    if now.doubt is not None:
+        typer.echo(shown(now.doubt))
+    for finding in now.findings[1:]:
         note(f"finding: {finding}")

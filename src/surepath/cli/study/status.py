@@ -46,7 +46,7 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
                 more = {} if guess is None else {"forecast": guess.to_dict()}
                 print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
             else:
-                lines = [text(now, brief=watch and not now.done)]
+                lines = [text(now, brief=watch and not now.done, forecast=forecast)]
                 lines += [found.explain()] if explain else []
                 lines += [f"forecast: {guess}"] if guess is not None else []
                 typer.echo("\n".join(lines))
@@ -55,34 +55,35 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
         time.sleep(every)
 
 
-def text(now: Any, *, brief: bool = False) -> str:
-    """Put a status into words; brief gives one line."""
-    from surepath.study.progress import gap_in_words
+def text(now: Any, *, brief: bool = False, forecast: bool = False) -> str:
+    """Put a status into words; brief gives one line, and where a forecast follows, no rough guess is made."""
+    from surepath.study.progress import at_most, gap_in_words
     from surepath.study.spending import money
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
-    left = "" if now.rough_trials_left is None or now.done else f", up to about {now.rough_trials_left:,} more"
+    left = "" if now.rough_trials_left is None or now.done or forecast else f", {at_most(now.rough_trials_left)}"
     spent = "" if now.spent is None else f"; spent {money(now.spent)}"
     if brief:
-        return f"trials: {counts}{spent}; {gap}{left}"
+        return f"trials: {counts}{spent}; {gap}{left}{'; in doubt' if now.findings else ''}"
     proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
         f"best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}",
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
-        f"{': done' if now.done else left}",
+        f"{': done' if now.done and not now.findings else left}",
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
+    lines += [shown(now.doubt)] if now.findings else []
     lines += [f"running: {line}" for line in _running(now)]
     lines += [f"last failure: {shown(now.last_failure)}"] if now.last_failure else []
-    lines += [f"finding: {shown(one)}" for one in now.findings]
+    lines += [f"finding: {shown(one)}" for one in now.findings[1:]]
     return "\n".join(lines)
 
 
 def _running(now: Any) -> list[str]:
-    """One line per running trial, or per worker where there are many."""
+    """Write one line per running trial, or per worker where there are many."""
     from surepath.study.lease import in_words
 
     def lease(ends: list[float]) -> str:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import whole
+from surepath._numbers import rounded_up
 from surepath._types import IntArray
 from surepath.learners.challenger.pair_bound import pair_bound
 from surepath.learners.challenger.state import RIVAL
 from surepath.learners.failures import PATIENCE
+from surepath.learners.proven import proven_gap
 from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path_through, stage_of, values_so_far, values_through, values_to_go
@@ -65,7 +67,7 @@ class Explanation:
 
 
 def _proven(gap: float) -> str:
-    return f"proven to be within {gap:.4g} of the best" if np.isfinite(gap) else "nothing is proven yet"
+    return f"proven to be within {rounded_up(gap, 4)} of the best" if np.isfinite(gap) else "nothing is proven yet"
 
 
 def explain(learner: Challenger, count: int) -> Explanation:
@@ -78,7 +80,7 @@ def explain(learner: Challenger, count: int) -> Explanation:
         episodes=learner.episodes,
         stopped=learner.stopped,
         epsilon=learner.epsilon,
-        certified_gap=gap,
+        certified_gap=proven_gap(learner),
         incumbent=incumbent.tolist(),
         plan=[action for _, action in mdp.path_labels(incumbent)],
         rivals=rivals,

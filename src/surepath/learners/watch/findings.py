@@ -11,6 +11,7 @@ KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
 EXACT, NOISE, DEPENDENCE, DRIFT = range(len(KINDS))
 
 SPEAKS = 1e-3  # a finding is told below this
+DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found
 SURE = 1e-6  # and told without reserve below this
 
 
@@ -49,6 +50,24 @@ def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, 
         text = f"the score {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
     certain = "does" if p_value < SURE else "may"
     return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold")
+
+
+def doubt(messages: Sequence[str]) -> str | None:
+    """Say that a proof is in doubt, given the messages of what was found, the strongest first; None without any.
+
+    Example:
+        >>> doubt([finding("exact", "at step a", "", 0.0, 0.1, 0.0).message])  # doctest: +NORMALIZE_WHITESPACE
+        'in doubt: the arithmetic holds, but the scores contradict what was declared: rewards declared exact differ by
+        about 0.1 at step a'
+    """
+    if not messages:
+        return None
+    return f"{DOUBT}: the arithmetic holds, but the scores contradict what was declared: {contradiction(messages[0])}"
+
+
+def contradiction(message: str) -> str:
+    """Return a finding's message without what follows from it for the certificate."""
+    return message.rpartition(": the certificate ")[0] or message
 
 
 def odds(p_value: float) -> str:

@@ -158,7 +158,8 @@ def _in_words(error: ValidationError) -> str:
         return f"{place} {_short(first['input'])} is not known{hint}"
     union = [p for p in problems if p["loc"][: len(first["loc"]) - 1] == first["loc"][:-1]]
     if first["loc"] and str(first["loc"][-1]) in _UNION_ARMS and len(union) > 1:
-        return f"{_place(first['loc'][:-1])} {_UNIONS[_arms(union)]}, not {_short(first['input'])}"
+        text = f'; write it as text: "{first["input"]}"' if isinstance(first["input"], float) else ""
+        return f"{_place(first['loc'][:-1])} {_UNIONS[_arms(union)]}, not {_short(first['input'])}{text}"
     return f"{place} {_KINDS.get(kind, first['msg'])}, not {_short(first['input'])}"
 
 

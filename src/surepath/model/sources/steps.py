@@ -9,19 +9,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import product
-from math import fsum, prod
+from math import fsum, isfinite, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import check_sigma, one_of, per_arc, suggest
-from surepath._numbers import is_whole
+from surepath._numbers import is_real
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError, SettingError
 from surepath.model.costs import step_costs
 from surepath.model.mdp import MDP
-from surepath.model.plans import WHOLE, whole_label
+from surepath.model.plans import WHOLE, number_name, whole_label
 from surepath.model.sources.dense import reward_limits
 
 Depends = str | Mapping[str, str | Sequence[str]]
@@ -54,7 +54,8 @@ def from_steps(
     """Build an MDP whose plans choose one option for each step.
 
     Args:
-        steps: The options of each step, in the order the steps are taken.
+        steps: The options of each step, in the order the steps are taken: texts, or numbers, which are named
+            by their text ("0.2").
         depends: Which earlier choices the score of a step depends on, besides its own option: "previous" (the step
             before), "none", or {step: [earlier steps]}, where steps that are not named depend on none.
         direction: "maximize" or "minimize".
@@ -130,9 +131,11 @@ def _named(steps: Any) -> dict[str, tuple[str, ...]]:
         if isinstance(options, (str, bytes)) or not isinstance(options, Sequence) or not len(options):
             raise ProblemError(f"step {name!r} needs a list of at least one option, not {options!r}")
         for option in options:
-            if not is_whole(option) and (not isinstance(option, str) or not option):
-                raise ProblemError(f"an option of step {name!r} must be text or a whole number, not {option!r}")
-        texts = tuple(str(option) for option in options)
+            if not is_real(option) and (not isinstance(option, str) or not option):
+                raise ProblemError(f"an option of step {name!r} must be text or a number, not {option!r}")
+            if is_real(option) and not isfinite(option):
+                raise ProblemError(f"an option of step {name!r} must be finite, not {option!r}")
+        texts = tuple(number_name(option) for option in options)
         twice = next((text for i, text in enumerate(texts) if text in texts[:i]), None)
         if twice is not None:
             raise ProblemError(f"step {name!r} has the option {twice!r} twice")
