@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from surepath import Study
+from surepath._numbers import rounded_up
 from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study import running
 from surepath.study.optimize import yields
