@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from surepath import Study
+from surepath._numbers import rounded_up
 from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study import running
 from surepath.study.optimize import yields
@@ -423,7 +424,10 @@ def test_the_progress_line(capsys: pytest.CaptureFixture[str]) -> None:
     study.optimize(scores, progress=True)
     said = capsys.readouterr().err
     assert "1 running: nothing proven yet" in said
-    assert f"{len(study)} trials, 0 running: proven gap {study.certified_gap:.3g}, wanted 0.3, done (model=" in said
+    assert (
+        f"{len(study)} trials, 0 running: proven gap {rounded_up(study.certified_gap)}, wanted 0.3, done (model="
+        in said
+    )
     assert "more trials" not in said
 
 
