@@ -69,9 +69,10 @@ def assumptions(content: Mapping[str, Any]) -> list[str]:
     counts, options = content["trials"]["states"], content["study"]["options"]
     left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
     worst = options.get("on_failure") == WORST
+    within = "" if content["format"] == 1 else " or between the scores of one trial"
     said = [
         "Playing an option again in the same state draws a fresh score with the same mean, whatever happened before: "
-        "no drift, no dependence between trials, no effect of earlier choices but through the state.",
+        f"no drift, no dependence between trials{within}, no effect of earlier choices but through the state.",
         _noise(content["settings"]),
         "Every score that was seen was told, as it was seen. Which result comes in first does not matter: trials count "
         "in the order in which they were asked for.",
