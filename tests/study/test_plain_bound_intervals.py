@@ -24,10 +24,12 @@ def test_the_largest_sum_is_that_of_exact_integration() -> None:
         assert processes.log_process(ours * (1 - 1e-6), v).max() < budget
 
 
+@pytest.mark.parametrize("weight", [0.0, 2.0])
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("kind", [EPRL, BPIUCRL])
-def test_it_confirms_what_the_learners_prove_and_hardly_more(kind: type, direction: str) -> None:
+def test_it_confirms_what_the_learners_prove_and_hardly_more(kind: type, direction: str, weight: float) -> None:
     mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1]}, reward_range=(-1, 2), direction=direction)
+    mdp = mdp.with_costs(np.linspace(0.0, 0.5, mdp.n_arcs), weight)
     learner = kind(mdp, epsilon=0.4, delta=0.1)
     plain, why = checker_of(mdp, learner.settings(), np.ones(mdp.n_arcs, dtype=bool))
     assert isinstance(plain, LearnedIntervals), why
@@ -38,8 +40,8 @@ def test_it_confirms_what_the_learners_prove_and_hardly_more(kind: type, directi
         earlier = Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy(), scores)
         rewards = means[path] + 0.2 * (rng.random(2) - 0.5)
         learner.tell(path, rewards)
-        for arc, reward in zip(path.tolist(), rewards.tolist()):
-            scores.add(arc, mdp.sign * reward)
+        for arc, gain in zip(path.tolist(), mdp.gains_of(path, rewards).tolist()):
+            scores.add(arc, gain)
         seen = Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy(), scores)
         lost = before & ~learner.active
         if lost.any():

@@ -42,12 +42,12 @@ class LearnedIntervals(PlainIntervals):
     def widths(self, seen: Sums, n: FloatArray) -> FloatArray:
         """Return the width of every arc after n visits."""
         assert seen.scores is not None
-        assert self.mdp.reward_range is not None
+        assert self.mdp.gain_range is not None
         width, budget = super().widths(seen, n), float(np.log(2 * self.processes / self.delta))
         for arc in np.flatnonzero(self.learns & (seen.visits > 0)).tolist():
-            low, high = (end[arc] for end in self.mdp.reward_range)
+            low, high = (end[arc] for end in self.mdp.gain_range)
             gains = seen.scores.first(arc, int(seen.visits[arc]))
-            v = squares((self.mdp.sign * gains - low) / (high - low))  # the same for 1 - x
+            v = squares(np.clip((gains - low) / (high - low), 0.0, 1.0))  # the same for 1 - x
             most = largest_sum(budget, v * (1 + 1e-15 * n[arc]) + 1e-15 * n[arc])
             width[arc] = min(width[arc], high - low, (high - low) * most / n[arc])
         return width

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate
+from surepath.errors import SettingError
 from surepath.kernels.arrays import graph_of
 from surepath.kernels.flow.design import design_flow
 from surepath.learners.challenger import state as at
@@ -146,11 +147,27 @@ def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
     for _ in range(15):
         mdp = some_mdp(rng)
         instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
-        learner = Challenger(mdp, 1.5, 0.1, 1.0, repeat=0.05, patience=0.05)
+        learner = Challenger(mdp, 1.5, 0.1, 1.0, patience=0.05)
         result = simulate(learner, instance, 20, seed=3, budget=100_000, workers=1)
         assert (result.tau <= most_trials(mdp, learner.bound["entries"][-1], 0.1, sampled=1.05)).all()
         runs += len(result)
     assert runs >= 200
+
+
+def test_entries_of_the_excursion_prior_stand_alone() -> None:
+    learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, prior="excursion")
+    assert {entry["prior"] for entry in learner.bound["entries"]} == {"excursion"}
+    assert sum(entry["weight"] for entry in learner.bound["entries"]) == pytest.approx(1.0)
+    assert learner.pairs.planned == np.inf
+    again = Challenger(learner.mdp, **{k: v for k, v in learner.settings().items() if k != "name"})
+    assert again.bound == learner.bound
+
+
+def test_the_number_of_trials_is_for_the_flow_of_the_design() -> None:
+    mdp = flat(3, 2).mdp
+    entry = Challenger(mdp, 0.5, 0.1, 1.0).bound["entries"][-1]
+    with pytest.raises(SettingError, match="optimal design only"):
+        most_trials(mdp, {**entry, "flow": "even"}, 0.1)
 
 
 def test_excluded_options_are_never_played_by_the_guard() -> None:

@@ -71,6 +71,26 @@ def test_widths_are_never_below_the_exact_ones(kind: str) -> None:
     assert np.median(excess) < 0.05  # and not far above
 
 
+@pytest.mark.parametrize(("middle", "spread", "count"), [(0.94798, 0.001495, 18_345), (0.95283, 0.00352, 8_548)])
+def test_widths_are_not_below_the_exact_ones_after_thousands_of_calm_rewards(
+    middle: float, spread: float, count: int
+) -> None:
+    """M at the right end of a cell is then larger than what log M counts for."""
+    betting = at.betting_of(CS)
+    rewards = np.where(np.arange(count) % 2 == 0, middle - spread, middle + spread)
+    bets, widths = at.new_bets(1), at.new_bet_widths(1, len(CS))
+    play(betting, bets, rewards)
+    slopes, found, mean = np.exp(np.linspace(np.log(3e-5), np.log(3e-3), 60)), np.zeros(60), float(rewards.mean())
+    fill(betting, bets, widths, 0, 0, mean)
+    widths_at(betting, widths, 0, 0, slopes, found)
+    parts = np.bincount(np.arange(count) % 2)
+    for r in np.linspace(mean, mean + 0.01, 800).tolist():
+        cell = int(np.searchsorted(betting.edge, r, side="right")) - 1
+        logs = np.log1p(betting.tilt[:, cell, None] * (r - rewards[:2])) @ parts
+        log_m = np.logaddexp.reduce(np.append(np.log(betting.prior[0, :, cell]) + logs, np.log(at.UNBET)))
+        assert (found >= (r - mean) - slopes * log_m - 1e-9).all(), r
+
+
 def test_every_factor_is_positive_and_expects_one() -> None:
     """For every cell, tilt and mean in the cell, 0 and 1 included, under the law of largest spread."""
     betting = at.betting_of(CS)

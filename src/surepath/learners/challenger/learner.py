@@ -126,7 +126,7 @@ class Challenger(Learner):
         chosen = default_bound(
             mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior, self.noise, self._unknown
         )
-        self.bound: dict[str, Any] = chosen if bound is None else checked_bound(bound, self.widths)
+        self.bound: dict[str, Any] = checked_bound(chosen if bound is None else bound, self.widths)
         for entry in self.bound["entries"]:
             if entry["kind"] in ("bernstein", "betting") and entry["kind"] != self.noise:
                 raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')

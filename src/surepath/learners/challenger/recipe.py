@@ -95,7 +95,8 @@ def default_bound(
         for one in priors
     ]
     declared = noise == "sigma" and not unknown and bool((sigma > 0).any())
-    if epsilon > 0 and kind != "interval" and mdp.log_paths > 0 and declared:
+    whole_plans = "excursion" not in priors  # entries of the excursion prior stand alone
+    if epsilon > 0 and kind != "interval" and mdp.log_paths > 0 and declared and whole_plans:
         for entry in entries:
             entry["weight"] *= 1 - TIES_WEIGHT
         entries.append(ties_entry(mdp, sigma, epsilon, delta, TIES_WEIGHT, STEADINESS))

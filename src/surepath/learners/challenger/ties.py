@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from surepath._types import FloatArray
+from surepath.errors import SettingError
 from surepath.kernels.arrays import graph_of
 from surepath.kernels.flow.design import design_flow
 from surepath.model.mdp import MDP
@@ -108,6 +109,8 @@ def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 
         delta: Allowed probability of a wrong answer.
         sampled: By which factor the trials grow between two full checks.
     """
+    if entry["flow"] != "design":
+        raise SettingError("the number of trials is bounded for the flow of the optimal design only")
     horizon, arcs, steady, planned = mdp.horizon, mdp.n_arcs, entry["steadiness"], entry["trials"]
     need = pair_need(mdp, delta, entry["weight"], steady)
     least = float(planned_shares(mdp, np.ones(arcs), entry["flow"]).min())

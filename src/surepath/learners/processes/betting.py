@@ -40,7 +40,7 @@ UNBET = 0.01  # p0
 MOST_PRODUCT, LEAST_PRODUCT = 1e200, 1e-200
 LEAST_K, K_STEP, SLOPES = 1e-6, 0.1, 200  # the grid of slopes, logarithmic, for a range of 1
 LOG_SAFETY = 1e-9  # what rounding can do to log M, relative and absolute
-LARGEST_LOG = 300.0  # log M counts for no more: smaller is safe
+LARGEST_LOG = 300.0  # log M counts for no more where smaller is safe
 LEFT, RIGHT = range(2)
 
 
@@ -191,7 +191,8 @@ def tabulate(
             continue  # its lines fall by LARGEST_LOG, and start below one that falls no faster
         left, right = betting.edge[i], betting.edge[i + 1]
         start, half = capped_log(mass[0, i], -1.0), capped_log(mass[1, i], -1.0)
-        end, least = capped_log(mass[2, i], 1.0), capped_log(mass[0, i], 1.0)
+        end, least = np.log(mass[2, i]), capped_log(mass[0, i], 1.0)
+        end += LOG_SAFETY * (1.0 + abs(end))  # never too small: a flatter chord would meet f0 too soon
         half = max(start, half)  # f increases
         count = add_line(line, count, right - x, min(max(half, 2.0 * half - least), LARGEST_LOG))
         count = add_line(line, count, 0.5 * (left + right) - x, half)
