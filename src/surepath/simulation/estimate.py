@@ -101,7 +101,7 @@ def estimate(
         spread: Least and largest mean of an arc; by default the declared range of its rewards, else 0 to 1.
         ties: Share of the options of each state that are as good as its best one.
         scatter: Standard deviation of scores in a declared range without sigma, whose noise the learners then learn as
-            in a study; by default a fifth of the range. The worst case, half the range and Gaussian, is played too.
+            in real trials; by default a fifth of the range. The worst case, half the range and Gaussian, is played too.
         instance: A world of the problem's own, used in place of drawn ones unless spread or ties is given.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).

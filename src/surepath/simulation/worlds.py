@@ -121,7 +121,7 @@ class Within(Law):
 
 
 def _scatter(mdp: MDP, scatter: float | None, undeclared: bool) -> FloatArray | None:
-    """List the standard deviation of arcs whose noise a study would learn, NaN elsewhere; None where there are none."""
+    """List the standard deviation of arcs whose noise would be learned, NaN elsewhere; None where there are none."""
     if not undeclared or choose_noise(mdp, None, False) == "sigma":
         if scatter is not None:
             raise SettingError(

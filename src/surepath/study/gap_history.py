@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from surepath.errors import RewardError
+from surepath.learners.proven import range_gap
 from surepath.learners.registry import build
 from surepath.study.fold import EXCLUDE, PAGE, worst_reward
 from surepath.study.states import EXPIRED, FAILED, PARTIAL, WORST
@@ -118,6 +119,13 @@ class Past:
             self.learner.fail(path)
 
     def _gap(self) -> float:
+        """Return the gap proven by now; infinite while the declared ranges alone say as much."""
+        gap, learner = self._certified(), self.learner
+        if learner.stopped or not np.isfinite(gap) or gap < range_gap(self.study.mdp, learner.recommend()):
+            return gap
+        return float("inf")
+
+    def _certified(self) -> float:
         if self.in_blocks:
             self._add_up()
             known = self.study.mdp.is_known

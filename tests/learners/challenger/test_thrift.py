@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Challenger, Gaussian, Instance
 from surepath.learners import tasks
 from surepath.learners.challenger.sampling import OTHER_ARCS
-from surepath.learners.challenger.thrift import LEAST, prices_differ
+from surepath.learners.challenger.thrift import LEAST_PRICE, prices_differ
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 
@@ -35,7 +35,7 @@ def test_no_path_is_better_by_the_tangent_and_none_dearer_for_nothing(data: Any)
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
     marks = OTHER_ARCS + rng.random(mdp.n_arcs) * (rng.random(mdp.n_arcs) < 0.7)
     learner = Challenger(mdp.with_costs(cost), 0.1, 0.1, 1.0, sampling="thrifty")
-    price = cost + LEAST * cost.mean()
+    price = cost + LEAST_PRICE * cost.mean()
     path = chosen(learner, marks)
     worth, paid = marks[path].sum(), price[path].sum()
     heaviest = max(all_paths(mdp), key=lambda one: marks[list(one)].sum())

@@ -31,7 +31,7 @@ RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 NO_ROW, PASSED = -1, -2
 
 # What `check` does with the rows.
-ROUTINE, THOROUGH, MEASURE = range(3)
+ROUTINE, THOROUGH, FIND_LEAST = range(3)
 
 # What `judge` does with a row: eliminate by single excursions; eliminate, and mark what is cleared; or drop what is.
 ELIMINATE, MARK, TAKE_OUT = range(3)
@@ -242,7 +242,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     ROUTINE, between trials, also eliminates, and saves passes where they could hardly matter: every fourth row judges
     single excursions for good, every second row all remaining paths; then the rows of the planning scale take out what
     they can, again and again; all rows follow only when at most a quarter of all arcs is left. THOROUGH sweeps all rows
-    until none takes out anything more. MEASURE sweeps them once, and the second answer is the least largest z of a row.
+    until none takes out anything more. FIND_LEAST sweeps them once; the second answer is the least largest z of a row.
     """
     for e in range(len(seen.alive)):
         work.live[e] = seen.alive[e]
@@ -280,5 +280,5 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
                 work.live[e] = seen.alive[e] and not work.cleared[e]
         what = min(what + 1, TAKE_OUT)
         count = left(work)
-        if how == MEASURE:
+        if how == FIND_LEAST:
             return best, lowest

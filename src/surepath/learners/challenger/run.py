@@ -15,7 +15,7 @@ from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import refresh, set_incumbent, take_in
-from surepath.learners.challenger.check import MEASURE, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
+from surepath.learners.challenger.check import FIND_LEAST, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
     BY_DIAMETER,
@@ -125,7 +125,7 @@ def act(
     memo, playing, telling = seen.memo, task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
     aim, how, low, high = epsilon, ROUTINE if playing else THOROUGH, 0.0, np.inf
     if task == tasks.CERTIFY:
-        aim, how = -np.inf, MEASURE
+        aim, how = -np.inf, FIND_LEAST
     while task != tasks.RUN or memo[at.EPISODES] < pause:
         covering = playing and cover(pairs, seen, work)
         row, rule = 0, KEEP
@@ -142,7 +142,7 @@ def act(
                 if task == tasks.CHECK:
                     return 1.0 if row == PASSED else 0.0
                 if task == tasks.CERTIFY:
-                    if how == MEASURE:
+                    if how == FIND_LEAST:
                         how, aim, high = THOROUGH, 0.0, (max(least, 0.0) + work.slack[0]) * (1.0 + 2.0 * SHARE)
                         continue
                     if row == PASSED:

@@ -28,8 +28,10 @@ from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
-ROUNDS = 30  # of the search, which needs about five
-LEAST = 0.01  # of the mean cost: what an arc counts for at least, so that what is free does not crowd out the rest
+SEARCH_ROUNDS = 30  # of the search, which needs about five
+LEAST_PRICE = (
+    0.01  # of the mean cost: what an arc counts for at least, so that free arcs do not crowd out the rest
+)
 
 
 def prices_differ(mdp: MDP) -> bool:
@@ -44,7 +46,7 @@ def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
     """Price of each arc for the sampling, float [N]; empty where it is not asked for."""
     if not thrifty or mdp.cost is None:
         return np.zeros(0)
-    return np.asarray(mdp.cost + LEAST * float(mdp.cost.mean()))
+    return np.asarray(mdp.cost + LEAST_PRICE * float(mdp.cost.mean()))
 
 
 @inner_kernel
@@ -52,7 +54,7 @@ def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: W
     """Put the path to play into work.path: the heaviest by its marks, or one that has much of them for its price."""
     heaviest(graph, seen.alive, work.mark, work.ahead, work.path)
     best = 0.0  # the largest ratio so far, squared
-    for _ in range(ROUNDS if thrifty == 1 and len(pairs.price) > 0 else 0):
+    for _ in range(SEARCH_ROUNDS if thrifty == 1 and len(pairs.price) > 0 else 0):
         worth, price = 0.0, 0.0
         for h in range(len(work.path)):
             worth += work.mark[work.path[h]]
