@@ -29,9 +29,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
 SEARCH_ROUNDS = 30  # of the search, which needs about five
-LEAST_PRICE = (
-    0.01  # of the mean cost: what an arc counts for at least, so that free arcs do not crowd out the rest
-)
+LEAST_PRICE = 0.01  # of the mean cost: what an arc counts for at least, so that free arcs do not crowd out the rest
 
 
 def prices_differ(mdp: MDP) -> bool:
