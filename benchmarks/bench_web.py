@@ -1,6 +1,6 @@
 """Asks and tells per second over HTTP, and how long the slowest of a hundred takes: 8 clients on one server.
 
-`python -m benchmarks.bench_web [--seconds 60] [--clients 8]`; ten seconds by default. The server is a process of its
+`python -m benchmarks.bench_web [--seconds 60] [--clients 8]`; a minute by default. The server is a process of its
 own (`surepath serve`) on a SQLite file that is synced at every write; the clients are threads that ask for one trial,
 tell its scores, and go on. A pipeline of 8 steps with 4 options each, Challenger, an epsilon that is never reached. The
 page reads at the same time, as one that is open would: the stream of changes.
@@ -66,7 +66,7 @@ def watch(address: str, token: str, events: list[int]) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the clients and print the rates."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--clients", type=int, default=8)
     wanted = parser.parse_args(arguments if arguments is not None else [])
     with tempfile.TemporaryDirectory() as name:
