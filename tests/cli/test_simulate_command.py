@@ -42,6 +42,12 @@ def test_the_table_names_settings_and_missing_guarantees() -> None:
     assert "empirical widths have no guarantee" in text
 
 
+def test_the_table_leaves_out_the_numbers_of_the_bound() -> None:
+    text = run(NAME, "--epsilon", "3", "--runs", "2")
+    assert "sampling=guarded" in text
+    assert "entries" not in text
+
+
 def test_bad_settings_are_named() -> None:
     with pytest.raises(SettingError, match="--set takes name=value, such as sampling=max-diameter, not 'sampling'"):
         run(NAME, "--set", "sampling")

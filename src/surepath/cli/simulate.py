@@ -130,7 +130,7 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
             ", ".join(f"{name} {count}" for name, count in line["reasons"].items()),
         )
     console.print(table)
-    plain = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list)}
+    plain = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list | dict)}
     told = ", ".join(f"{k}={v}" for k, v in plain.items())
     console.print(f"settings: {shown(told)}", highlight=False, markup=False)
     if learner.get("widths") in ("empirical", "uncapped"):
