@@ -49,6 +49,8 @@ def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tu
     if name == "Challenger":
         return _challenger(mdp, settings)
     if name in ("EPRL", "BPIUCRL", "Uniform"):
+        if not 0 < float(settings["prior"]) < np.inf:
+            return None, f"{UNCHECKED}: the prior of the widths must be above 0"
         if settings.get("widths") == "bernstein" and settings.get("preset", "theory") == "theory":
             return LearnedIntervals(mdp, settings, feasible), ""
         if settings.get("widths") not in WIDTHS or settings.get("preset", "theory") != "theory":

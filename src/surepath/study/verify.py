@@ -111,6 +111,8 @@ def verify(
         ArithmeticError,
         AttributeError,
         AssertionError,
+        MemoryError,
+        RecursionError,
     ) as error:
         words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
         verdict.differences.append(f"the certificate cannot be read as a whole: {words}")
