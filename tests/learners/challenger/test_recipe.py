@@ -123,6 +123,16 @@ def test_numbers_that_make_no_bound_are_refused(place: str, value: Any, message:
     assert message in str(caught.value)
 
 
+def test_an_interval_of_an_arc_has_one_precision() -> None:
+    """Two would be two events, each with all of delta."""
+    mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
+    bound = copy.deepcopy(Challenger(mdp, 0.2, 0.1, 1.0, widths="per-arc").bound)
+    Challenger(mdp, 0.2, 0.1, 1.0, widths="per-arc", bound=bound)
+    bound["incumbent"]["factor"] = 9.0
+    with pytest.raises(SettingError, match="intervals of single arcs know no sides"):
+        Challenger(mdp, 0.2, 0.1, 1.0, widths="per-arc", bound=bound)
+
+
 def test_a_bound_is_a_dict() -> None:
     with pytest.raises(SettingError, match="bound must be a dict with entries, rival"):
         Challenger(MDP.from_arrays([[[0, 0]]]), 0.2, 0.1, 1.0, bound=[1])  # type: ignore[arg-type]

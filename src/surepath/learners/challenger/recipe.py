@@ -130,6 +130,8 @@ def checked_bound(given: Any, widths: str) -> dict[str, Any]:
         numbers = _with_keys(side, bound[side], ("factor", "power"))
         power = real(f"power of the {side}", numbers["power"])
         bound[side] = {"factor": _above(f"factor of the {side}", numbers["factor"]), "power": power}
+    if widths == "per-arc" and bound["rival"] != bound["incumbent"]:  # an arc has one interval, and delta is for one
+        raise SettingError("intervals of single arcs know no sides: rival and incumbent must have the same numbers")
     bound["least"], bound["most"] = _above("least c", bound["least"]), _above("most c", bound["most"])
     if bound["least"] > bound["most"]:
         raise SettingError(f"the least c must not exceed the most; got {bound['least']:g} and {bound['most']:g}")
