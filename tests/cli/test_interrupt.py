@@ -71,3 +71,29 @@ def test_a_step_that_never_looks_up_is_ended() -> None:
     assert process.returncode == 130
     assert said.strip() == "so long"
     assert time.monotonic() - begun < 30
+
+
+CALLED_BACK = """
+import ctypes, os, signal, time
+from surepath.cli._interrupt import watch
+watch(grace=60)
+seen = []
+def callback():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)
+    seen.append("the callback came to its end")
+callback = type(callback)(callback.__code__, {**globals(), "__name__": "llvmlite.binding.pretended"})
+try:
+    ctypes.CFUNCTYPE(None)(callback)()  # what is raised in there goes nowhere
+    time.sleep(30)
+except KeyboardInterrupt:
+    print(*seen)
+"""
+
+
+def test_an_interrupt_waits_until_the_compiler_has_come_back() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CALLED_BACK], capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("the callback came to its end\n", "")
