@@ -49,5 +49,5 @@ def test_workers_are_killed_200_times(url: str, tmp_path: Path) -> None:
     assert study.best_plan["first"] == "b"
     assert study.best_plan["third"] == "c"
     counts = states_of(url)
-    assert counts["expired"] > 10, counts  # kills did hit workers between ask and tell
+    assert counts["expired"] > 3, counts  # kills did hit workers between ask and tell
     study.close()
