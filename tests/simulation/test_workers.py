@@ -37,7 +37,7 @@ def test_every_worker_takes_the_next_run() -> None:
 
     def some(first: int, count: int) -> None:
         if first == 0:
-            assert rest.wait(20)
+            assert rest.wait(60)
         played.extend(range(first, first + count))
         if len(played) == 30:
             rest.set()
@@ -83,7 +83,7 @@ def test_an_error_calls_off_the_other_runs() -> None:
     with pytest.raises(ValueError, match="run 1"):
         play_all(some, 1000, 2, lambda done: None)
     assert ended == ["halted"]
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
 
 
 def test_looking_up_outside_a_worker_does_nothing() -> None:

@@ -393,7 +393,7 @@ def test_an_interrupt_in_the_middle_of_a_fold_is_mended(monkeypatch: pytest.Monk
 
 def test_an_error_in_one_thread_lets_the_others_finish() -> None:
     study = new_study(epsilon=NEVER)
-    both, turn = threading.Barrier(2, timeout=60), itertools.count()
+    both, turn = threading.Barrier(2, timeout=30), itertools.count()
     threads: dict[int, threading.Thread] = {}
 
     def one_is_wrong(plan: dict[Any, Any]) -> list[float]:
@@ -406,7 +406,7 @@ def test_an_error_in_one_thread_lets_the_others_finish() -> None:
         return scores(plan)
 
     with pytest.raises(RewardError, match="nan"):
-        study.optimize(one_is_wrong, n_jobs=2)
+        study.optimize(one_is_wrong, n_jobs=2, n_trials=4)
     assert states(study) == {"complete": 1, "failed": 1}
 
 

@@ -33,8 +33,9 @@ def test_a_notebook_shows_one_drawing_that_is_replaced(monkeypatch: pytest.Monke
     study = new_study("memory")
 
     def work() -> None:
+        end = time.monotonic() + 30
         while not study.done:
-            drawn, end = len(shown), time.monotonic() + 60
+            drawn = len(shown)
             while len(shown) == drawn and time.monotonic() < end:  # each trial is drawn before the next one
                 time.sleep(0.001)
             trial = study.ask()
