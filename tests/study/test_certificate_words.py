@@ -31,7 +31,7 @@ def noise_in(content: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("noise", ["betting", "bernstein"])
 def test_a_sigma_that_counts_beside_a_range_is_an_assumption(noise: str) -> None:
-    """Coins with a sigma of 0.01 declared too: two trials of them would prove the best by that sigma, not by a range."""
+    """Coins with a sigma of 0.01 declared too: two trials of them prove the best by that sigma, not by a range."""
     study, content = certificate_of(MDP.from_steps(STEPS, sigma=0.01, reward_range=(0, 1)), noise=noise)
     assert re.search(r"noise of a score of 4 options is sub-Gaussian .* \(0\.01\)", noise_in(content))
     assert verify(content, storage=study.storage).answer == "yes"

@@ -134,7 +134,7 @@ def test_statements_write_the_gap_briefly_and_never_too_small() -> None:
     assert float(said) >= content["certified_gap"]
     earlier = {**content, "format": 1}
     assert repr(content["certified_gap"]) in statement(earlier)
-    earlier["assumptions"] = assumptions(earlier)
+    earlier["assumptions"] = assumptions(earlier, study.mdp)
     assert verify(mended(earlier)).answer == "yes"  # as it was written by earlier versions
     content["statement"] = content["statement"].replace(said, "0.1")
     assert verify({**content, "sha256": content_hash(content)}).answer == "no"
