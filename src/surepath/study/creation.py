@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from surepath._checks import one_of
 from surepath._numbers import shortened
 from surepath._version import __version__
@@ -109,8 +111,8 @@ def new_record(
     if parse_json_problem(text).mdp.content_hash != found.mdp.content_hash:
         raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")
     options = Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE))
-    if options.on_failure == WORST and found.mdp.reward_range is None:
-        raise SettingError('on_failure="worst" needs a declared range of scores, to know what the worst is')
+    if options.on_failure == WORST:
+        _check_worst(found.mdp)
     return StudyRecord(
         name=check_name(name if name is not None else found.name or "study"),
         problem=text,
@@ -120,6 +122,19 @@ def new_record(
         created=time.time(),
         version=__version__,
     )
+
+
+def _check_worst(mdp: MDP) -> None:
+    """Refuse problems in which some option to learn has no worst score: its failures could not be told."""
+    if mdp.reward_range is None:
+        raise SettingError('on_failure="worst" needs a declared range of scores, to know what the worst is')
+    worst = mdp.reward_range[0 if mdp.sign > 0 else 1]
+    lacking = np.flatnonzero(~np.isfinite(worst) & ~mdp.is_known)
+    if lacking.size:
+        raise SettingError(
+            f'on_failure="worst" needs a declared range of every score, to know what the worst is; '
+            f"{mdp.describe_arc(int(lacking[0]))} has none"
+        )
 
 
 def check_name(name: Any) -> str:

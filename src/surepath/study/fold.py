@@ -237,7 +237,9 @@ class Fold:
 
 
 def worst_reward(mdp: MDP, arc: int) -> float:
-    """Return the worst reward that an arc with a declared range can have."""
+    """Return the worst reward that an arc with a declared range can have; the known one, where it is known."""
+    if mdp.known is not None and mdp.is_known[arc]:
+        return float(mdp.known[arc])
     assert mdp.reward_range is not None
     low, high = mdp.reward_range
     return float(low[arc] if mdp.sign > 0 else high[arc])

@@ -58,7 +58,10 @@ class PlainLog:
         if row.state in (PARTIAL, FAILED) and self.on_failure == WORST and len(rewards) < len(row.path):
             assert self.mdp.reward_range is not None
             low, high = self.mdp.reward_range
-            rewards.append(float((low if self.mdp.sign > 0 else high)[row.path[len(rewards)]]))
+            worst, arc = low if self.mdp.sign > 0 else high, row.path[len(rewards)]
+            rewards.append(
+                float(worst[arc] if self.mdp.known is None or not self.mdp.is_known[arc] else self.mdp.known[arc])
+            )
         if self._can_be_held(row.path, rewards):
             if self.watch is not None and rewards:
                 arcs = np.array(row.path, dtype=np.int64)
