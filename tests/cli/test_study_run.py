@@ -58,6 +58,7 @@ def test_until_proven_then_nothing_more(here: Path) -> None:
     assert done.stderr == ""  # no terminal, no progress line
     assert study.done
     assert len({row.worker for row in rows(study)}) == 1
+    assert run(here).stdout.startswith("0 trials run now, as the study was done already; best plan: chunk=512")
     again = run(here, "--json")
     assert json.loads(again.stdout)["recorded"] == 0
     assert json.loads(again.stdout)["best_plan"] == {"chunk": "512", "model": "large"}

@@ -109,6 +109,9 @@ def test_a_gap_that_the_ranges_alone_allow_is_no_proof() -> None:
     assert study.certified_gap == study.status().certified_gap == np.inf
     assert "nothing proven yet" in text(study.status())
     assert "nothing is proven yet" in study.explain()
+    certificate = study.certificate()
+    assert certificate.certified_gap == np.inf
+    assert verify(certificate, storage=study.storage, name=study.name).holds
     wide = Study.create(mdp, storage="memory", epsilon=5.0, delta=0.1)
     play_out = 0
     while not wide.done and play_out < 50:

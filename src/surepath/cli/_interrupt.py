@@ -4,7 +4,7 @@ Python looks at signals between its own steps, and one call of a kernel or of th
 its own hears of the signal at once; if the command has not come to its end a little later, the thread ends the process.
 Nothing is lost by that: files are written whole or not at all.
 
-LLVM calls Python functions while it compiles. An error that a signal raises there is lost, or the process crashes; so an
+LLVM calls Python functions while it compiles. An error that a signal raises there is lost, or the process crashes: an
 interrupt waits until LLVM has come back.
 """
 

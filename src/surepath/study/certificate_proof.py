@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from surepath._types import BoolArray, IntArray
+from surepath.learners.proven import proven_gap
 from surepath.model.paths import on_open_paths
 from surepath.study.fold import Fold
 from surepath.study.plain_bound_entries import Sums
@@ -71,7 +72,7 @@ def claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
     feasible = on_open_paths(mdp, ~learner.excluded)
     checker, why = checker_of(mdp, fold.settings, feasible)
     scores = scores_of(fold, rows(fold.prefix), actions) if checker is not None and checker.needs_scores else None
-    chosen = now = _claim(fold, learner._evidence(), learner._recommend(), learner._gap(), scores)
+    chosen = now = _claim(fold, learner._evidence(), learner._recommend(), proven_gap(learner), scores)
     if fold.proof is not None:
         proof = fold.proof
         then = _claim(fold, proof["evidence"], np.asarray(proof["path"]), float(proof["gap"]), scores)

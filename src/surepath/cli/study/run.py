@@ -97,6 +97,7 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
     paid = "" if now.spent is None else f", {money(now.spent)} spent in all"
     lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}\n" if runner.failed else "; "
     so_far = "" if now.done else " so far"
+    paid += ", as the study was done already" if now.done and not runner.recorded else ""
     typer.echo(f"{many(runner.recorded, 'trial')} run now{paid}{lost}best plan{so_far}: {plan_in_words(now.best_plan)}")
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
