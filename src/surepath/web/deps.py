@@ -71,7 +71,8 @@ async def opened(
     """Open the study that is meant."""
     assert who in (READ, WRITE)
     shelf: Shelf = request.app.state.shelf
-    return shelf.kept(study) or await run_in_threadpool(shelf.get, study)
+    found: Opened = shelf.kept(study) or await run_in_threadpool(shelf.get, study)
+    return found
 
 
 Reader = Annotated[str, Depends(role)]
