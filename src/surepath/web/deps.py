@@ -71,8 +71,8 @@ async def opened(
     """Open the study that is meant."""
     assert who in (READ, WRITE)
     shelf: Shelf = request.app.state.shelf
-    found: Opened = shelf.kept(study) or await run_in_threadpool(shelf.get, study)
-    return found
+    found = shelf.kept(study)
+    return found if found is not None else await run_in_threadpool(shelf.get, study)
 
 
 Reader = Annotated[str, Depends(role)]
