@@ -33,14 +33,15 @@ export class Trials {
   refresh() { return this.before.length === 1 ? this.load() : null; }
 
   async load() {
-    const before = this.before.at(-1);
+    const before = this.before.at(-1), turn = this.turn = (this.turn ?? 0) + 1;
     let page;
     try {
       page = await get("trials", { study: this.name, before, limit: LIMIT, state: this.state.value, text: this.text.value.trim() });
     } catch (error) {
-      this.note.textContent = error.message;
+      if (turn === this.turn) this.note.textContent = error.message;
       return;
     }
+    if (turn !== this.turn) return; // another page or filter was asked for meanwhile
     this.next = page.next;
     this.newer.disabled = this.before.length === 1;
     this.older.disabled = page.next === null;
