@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers, Reality
-from surepath.kernels.jit import folded_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
@@ -71,7 +71,7 @@ def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[fl
     return bar, max(0.0, spare) / (4.0 * state.path.shape[1]), spent, stale
 
 
-@inner_kernel
+@hot_kernel
 def sprint(
     graph: Layers,
     rules: Rules,
