@@ -37,17 +37,20 @@ _random_path = uniform_actions.random_path
 
 @folded_kernel
 def choose(graph: Layers, rules: Rules, state: State, full: int | None) -> None:
-    """Write the path to play into the row PATH: the rule says which one is due, shared kernels find it."""
-    if rules.sampling == MAX_DIAMETER:
+    """Write the path to play into the row PATH: the rule says which one is due, shared kernels find it.
+
+    With `full` None the rule is one of the first two.
+    """
+    if rules.sampling == MAX_COVERAGE:
+        turn = _max_coverage(rules, state.tally)
+    elif full is None or rules.sampling == COVERAGE:
+        turn = _coverage(rules, state.tally)
+    elif rules.sampling == MAX_DIAMETER:
         turn = _max_diameter(rules, state.tally)
     elif rules.sampling == OPTIMISTIC:
         turn = _optimistic(rules, state.tally)
-    elif rules.sampling == MAX_COVERAGE:
-        turn = _max_coverage(rules, state.tally)
     elif rules.sampling == STATIC_MAX_COVERAGE:
         turn = _static(rules, state.tally)
-    elif rules.sampling == COVERAGE:
-        turn = _coverage(rules, state.tally)
     else:
         turn = _uniform(rules, state.tally)
     if turn in (COVER_STARTED, COVER_ACTIVE):
