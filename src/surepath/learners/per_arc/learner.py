@@ -154,9 +154,9 @@ class RuleLearner(Learner):
             width = np.minimum(self.sigma * table[np.minimum(self._visits, len(table) - 1)], rules.cap)
         for arc in np.flatnonzero(self._visits >= len(table)).tolist():
             width[arc] = min(self.sigma[arc] * new_table(rules, 1, int(self._visits[arc]))[0], rules.cap)
-        if rules.learns:
+        if (most := self._state.most) is not None:
             row, n = self._state.arc, np.maximum(1, self._visits)
-            bound = row[at.SPAN] * np.minimum(1.0, most_sums(self._state.most, n, row[at.SQUARES]) / n)
+            bound = row[at.SPAN] * np.minimum(1.0, most_sums(most, n, row[at.SQUARES]) / n)
             width = np.where(row[at.SPAN] > 0, np.minimum(width, bound), width)
         width[(self._visits == 0) & ~known] = rules.cap
         width[known] = 0.0
