@@ -2,8 +2,10 @@
 // compares the compiled Python kernels with. Same order of operations, same tests, same rewards drawn beforehand, so
 // that both stop after the same episode. It handles what the kernels handle in these two learners: a sigma for each arc,
 // widths from a table and beyond it, a largest width, known arcs, ties, periods and the counts of unvisited arcs. Left
-// out are the value-based rule, the other schedules and the rows that tell which values are fresh.
-// Reads the problem from a binary file; prints tau and nanoseconds of CPU an episode.
+// out are the other schedules and the rows that tell which values are fresh. A third learner is BPI-UCRL as the authors
+// ran it (preset experiment), many short runs one after the other: value-based eliminations and the stop are judged every
+// S * A episodes, by passes each time.
+// Reads the problem from a binary file; prints tau and nanoseconds of CPU an episode (of short runs: both in the mean).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -50,13 +52,13 @@ struct Run {
     vector<double> sums, width, upper, top, lower, top_seen, lower_seen, best, reach, floor, spread, fallen, risen;
     vector<char> active, passable, started;
     double room = 0, used = 0, slack = -1, lifted = 0, floor_seen = INF, guard = 0;
-    int64_t crowded = 0, infinite, unseen, unseen_active, t = 0, at = 0, period, low;
+    int64_t crowded = 0, infinite, unseen, unseen_active, t = 0, at, period, low;
 
-    explicit Run(const Problem& q)
-        : p(q), visits(q.arcs), degree(q.nodes), sums(q.arcs), width(q.arcs, BIG),
-          upper(q.arcs, BIG), top(q.arcs, BIG), lower(q.arcs, -INF), top_seen(q.arcs), lower_seen(q.arcs),
+    explicit Run(const Problem& q, int64_t first_noise = 0)
+        : p(q), visits(q.arcs), degree(q.nodes), sums(q.arcs), width(q.arcs, std::min(BIG, q.cap)),
+          upper(q.arcs, std::min(BIG, q.cap)), top(q.arcs, std::min(BIG, q.cap)), lower(q.arcs, -q.cap), top_seen(q.arcs), lower_seen(q.arcs),
           best(q.nodes + 1), reach(q.nodes + 1), floor(q.nodes + 1), spread(q.nodes + 1), fallen(q.horizon),
-          risen(q.horizon), active(q.arcs, 1), passable(q.arcs, 1), started(q.arcs, 1), infinite(0) {
+          risen(q.horizon), active(q.arcs, 1), passable(q.arcs, 1), started(q.arcs, 1), infinite(0), at(first_noise) {
         for (int64_t e = 0; e < p.arcs; ++e) {
             if (p.known[e])
                 width[e] = 0, upper[e] = top[e] = lower[e] = p.gain[e];
@@ -204,6 +206,39 @@ struct Run {
         }
         return t;
     }
+
+    // Values over all policies with the statistics so far: which active arcs are below the lower value of their state.
+    bool mark(vector<char>& marked) {
+        backward(p, top, reach);  // a row that this learner has no other use for
+        backward(p, lower, floor);
+        bool any = false;
+        for (int64_t i = 0; i < p.nodes; ++i)
+            for (uint32_t e = p.first[i]; e < p.first[i + 1]; ++e)
+                any |= marked[e] = active[e] && top[e] + reach[p.target[e]] < floor[i];
+        return any;
+    }
+
+    int64_t bpi_experiment(double epsilon, int64_t limit, int64_t every) {
+        vector<char> marked(p.arcs, 0);
+        while (t < limit) {
+            const bool due = (t + 1) % every == 0;
+            const bool any = due && mark(marked);
+            if (unseen > 0) backward(p, width, spread);
+            if (unseen > 0) episode(width, spread);
+            else episode(upper, best);
+            if (any && unseen_active == 0) {
+                for (int64_t i = 0; i < p.nodes; ++i)
+                    for (uint32_t e = p.first[i]; e < p.first[i + 1]; ++e)
+                        if (marked[e] && degree[i] > 1) active[e] = 0, --degree[i];  // the last action stays
+                refresh();
+            }
+            backward(p, upper, best);
+            if (!due) continue;
+            backward(p, lower, floor);
+            if (best[0] - floor[0] <= epsilon) break;
+        }
+        return t;
+    }
 };
 
 template <class T> static void read(FILE* f, vector<T>& v, int64_t n) {
@@ -212,7 +247,7 @@ template <class T> static void read(FILE* f, vector<T>& v, int64_t n) {
 }
 
 int main(int argc, char** argv) {
-    if (argc != 6) return 2;
+    if (argc != 6 && argc != 8) return 2;
     FILE* f = std::fopen(argv[1], "rb");
     if (!f) return 2;
     const bool bpi = !std::strcmp(argv[2], "bpi");
@@ -229,6 +264,19 @@ int main(int argc, char** argv) {
     read(f, p.mean, p.arcs), read(f, p.noise, head[3]), read(f, p.table, head[4]);
     read(f, p.sigma, p.arcs), read(f, p.gain, p.arcs), read(f, p.known, p.arcs);
     std::fclose(f);
+    if (argc == 8) {  // short runs: episodes between eliminations, and noises that a run may use
+        const int64_t every = std::atoll(argv[6]), stride = std::atoll(argv[7]), runs = head[3] / stride;
+        double least = INF, tau = 0;
+        for (int64_t r = 0; r < repeats; ++r) {
+            int64_t total = 0;
+            const std::clock_t begun = std::clock();
+            for (int64_t i = 0; i < runs; ++i) total += Run(p, i * stride).bpi_experiment(epsilon, limit, every);
+            least = std::min(least, 1e9 * double(std::clock() - begun) / CLOCKS_PER_SEC / double(total));
+            tau = double(total) / double(runs);
+        }
+        std::printf("%.6f %.3f\n", tau, least);
+        return 0;
+    }
     double least = INF;
     int64_t tau = 0;
     for (int64_t r = 0; r < repeats; ++r) {

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
+Wide = tuple[Words, Words]  # numbers of 128 bits: their upper and lower halves
 
 _POOL = 4
 _MASK = (1 << 64) - 1
@@ -78,16 +79,32 @@ def states_of(children: Children) -> Words | None:
         data = pool[i % _POOL] ^ np.uint32(constant)
         constant = constant * 0x58F38DED & 0xFFFFFFFF
         halves.append(_folded(data * np.uint32(constant)).astype(np.uint64))
-    four = [(halves[i] | (halves[i + 1] << np.uint64(32))).tolist() for i in range(0, 8, 2)]
-    states = np.empty((count, 4), dtype=np.uint64)
-    for i, (a, b, c, d) in enumerate(zip(*four)):
-        increment = (((c << 64 | d) << 1) | 1) & (_MASK << 64 | _MASK)
-        state = ((increment + (a << 64 | b)) * _MULTIPLIER + increment) & (_MASK << 64 | _MASK)
-        states[i] = state & _MASK, state >> 64, increment & _MASK, increment >> 64
+    a, b, c, d = (halves[i] | (halves[i + 1] << np.uint64(32)) for i in range(0, 8, 2))
+    # Of PCG64: increment = 2 (c, d) + 1 and state = ((a, b) + increment) * multiplier + increment, modulo 2^128.
+    increment = c << np.uint64(1) | d >> np.uint64(63), d << np.uint64(1) | np.uint64(1)
+    state = _sum(_product(_sum((a, b), increment), _MULTIPLIER), increment)
+    states = np.stack((state[1], state[0], increment[1], increment[0]), axis=1)
     said = children.generator(0).bit_generator.state["state"]
     mine = [int(word) for word in states[0]]
     same = said["state"] == mine[0] | mine[1] << 64 and said["inc"] == mine[2] | mine[3] << 64
     return states if same else None
+
+
+def _sum(x: Wide, y: Wide) -> Wide:
+    """Add numbers of 128 bits."""
+    low = x[1] + y[1]
+    return x[0] + y[0] + (low < x[1]), low
+
+
+def _product(x: Wide, factor: int) -> Wide:
+    """Multiply numbers of 128 bits by one; the lower halves by parts of 32 bits, as a product must not exceed 64."""
+    half, part = np.uint64(32), np.uint64(0xFFFFFFFF)
+    top, bottom = np.uint64(factor >> 64), np.uint64(factor & _MASK)
+    u, v, y, z = x[1] >> half, x[1] & part, bottom >> half, bottom & part
+    middle = u * z + (v * z >> half)
+    cross = v * y + (middle & part)
+    high = u * y + (middle >> half) + (cross >> half)
+    return high + x[0] * bottom + x[1] * top, x[1] * bottom
 
 
 def _folded(value: NDArray[np.uint32]) -> NDArray[np.uint32]:

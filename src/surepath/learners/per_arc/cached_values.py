@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
+from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, optional_kernel
 from surepath.kernels.widths import base_width
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.masked_sweeps import backward_masked
@@ -31,17 +32,25 @@ def visited_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> flo
 @hot_kernel
 def arc_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> float:
     """Compute the width of arc e after n >= 1 visits; where its noise is learned, the least of three that hold."""
-    width = visited_width(rules, state, e, n)
-    if rules.learns == 1 and state.arc[at.SPAN, e] > 0.0:
-        span = state.arc[at.SPAN, e]
-        width = min(width, span * min(1.0, most_sum(state.most, n, state.arc[at.SQUARES, e]) / n))
+    return float(learned_width(state.most, state.arc, e, n, visited_width(rules, state, e, n)))
+
+
+@optional_kernel
+def learned_width(most: FloatArray | None, arc: FloatArray, e: int | np.uint64, n: int, width: float) -> float:
+    """Narrow the width of arc e after n >= 1 visits by what its rewards say about their noise."""
+    if most is None:
+        return width
+    span = arc[at.SPAN, e]
+    if span > 0.0:
+        width = min(width, span * min(1.0, most_sum(most, n, arc[at.SQUARES, e]) / n))
     return width
 
 
-@inner_kernel
-def learn_noise(state: State, e: int | np.uint64, n: int, gain: float) -> None:
+@optional_kernel
+def learn_noise(most: FloatArray | None, arc: FloatArray, e: int | np.uint64, n: int, gain: float) -> None:
     """Add to V the square of the n-th gain of arc e less what the gains before it, already summed, say it will be."""
-    arc = state.arc
+    if most is None:
+        return
     least, span, mean = arc[at.LEAST, e], arc[at.SPAN, e], 0.0
     if span > 0.0:
         if n > 1:

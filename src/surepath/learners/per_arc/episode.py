@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._types import BoolArray, IntArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import arc_width, learn_noise
 from surepath.learners.per_arc.elimination.slack import note
@@ -14,7 +15,7 @@ from surepath.learners.per_arc.sampling.cover_paths import follow_cover
 from surepath.learners.per_arc.state import Rules, State
 
 
-@hot_kernel
+@folded_kernel
 def take_in(graph: Layers, rules: Rules, state: State) -> None:
     """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1).
 
@@ -30,10 +31,9 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
         gain = state.stage[at.GAIN, h]
         if n == 1:
             if not flag[at.CLOSED, e]:
-                first_visit(state, e)
+                first_visit(tally, flag, number, e)
             find_origin(graph, rules, state, h, e, gain)
-        if rules.learns == 1:
-            learn_noise(state, e, n, gain)
+        learn_noise(state.most, arc, e, n, gain)
         total = arc[at.SUMS, e] + (gain - arc[at.ORIGIN, e])
         arc[at.SUMS, e] = total
         width = arc_width(rules, state, e, n)
@@ -57,22 +57,20 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
 
 
 @inner_kernel
-def first_visit(state: State, e: np.uint64) -> None:
+def first_visit(tally: IntArray, flag: BoolArray, number: IntArray, e: np.uint64) -> None:
     """Count an arc that is visited for the first time: its width is finite from now on."""
-    tally = state.tally
     tally[at.UNSEEN] -= 1
-    if state.flag[at.ACTIVE, e]:
+    if flag[at.ACTIVE, e]:
         tally[at.UNSEEN_ACTIVE] -= 1
-    if state.number[at.INFINITE, e] > 0:
-        state.number[at.INFINITE, e] = 0
-        if state.flag[at.PASSABLE, e]:
+    if number[at.INFINITE, e] > 0:
+        number[at.INFINITE, e] = 0
+        if flag[at.PASSABLE, e]:
             tally[at.PASSABLE_INFINITE] -= 1
 
 
 @inner_kernel
-def roll_period(state: State) -> None:
+def roll_period(tally: IntArray, visits: IntArray, flag: BoolArray) -> None:
     """Start the next period when every active arc has reached k visits: k_t = 1 + min of n^{t-1} over active arcs."""
-    tally, visits, flag = state.tally, state.number[at.VISITS], state.flag
     least, low = -1, 0
     for e in range(len(visits)):
         if flag[at.ACTIVE, e] and not flag[at.KNOWN, e]:

@@ -33,15 +33,16 @@ from surepath.learners.own_rules import (
 )
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.aside import attend
-from surepath.learners.per_arc.run import play
+from surepath.learners.per_arc.run import is_lean, play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.per_arc.width_tables import new_table, table_of
-from surepath.learners.processes.intervals import interval_table, most_sums, no_table
+from surepath.learners.processes.intervals import interval_table, most_sums
 from surepath.learners.processes.ranges import learned_arcs, ranges_of
 from surepath.learners.record import GAP, GO_ON, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
+from surepath.model.rewards import BETA
 
 # About this much work (arcs times episodes) is done between two tests for cancellation.
 _CHUNK = 50_000_000
@@ -105,8 +106,12 @@ class RuleLearner(Learner):
     def _new_state(self) -> State:
         mdp = self.mdp
         ranges = ranges_of(mdp, "bernstein" if self.rules.learns else "sigma")
-        most = interval_table(log(2.0 * self.rules.arcs / self.delta)) if self.rules.learns else no_table()
+        most = interval_table(log(2.0 * self.rules.arcs / self.delta)) if self.rules.learns else None
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, ranges, self._table, most)
+
+    def _full(self, betas: bool = False) -> int | None:
+        """Tell `play` whether all of it is needed; it is compiled for each of the two answers when that is given."""
+        return None if is_lean(self.rules, betas) else 1
 
     @property
     def _player(self) -> Callable[..., float]:
@@ -119,7 +124,7 @@ class RuleLearner(Learner):
     def _serve(self, task: int, state: State | None = None) -> float:
         state = self._state if state is None else state
         args = (self.layers, self.rules, state, _NO_REALITY, _IDLE, task, 0, self._epsilons, self._no_record)
-        return self._player(*args)
+        return self._player(*args, self._full())
 
     # The contract ----------------------------------------------------------------------------------------------
 
@@ -149,9 +154,9 @@ class RuleLearner(Learner):
             width = np.minimum(self.sigma * table[np.minimum(self._visits, len(table) - 1)], rules.cap)
         for arc in np.flatnonzero(self._visits >= len(table)).tolist():
             width[arc] = min(self.sigma[arc] * new_table(rules, 1, int(self._visits[arc]))[0], rules.cap)
-        if rules.learns:
+        if (most := self._state.most) is not None:
             row, n = self._state.arc, np.maximum(1, self._visits)
-            bound = row[at.SPAN] * np.minimum(1.0, most_sums(self._state.most, n, row[at.SQUARES]) / n)
+            bound = row[at.SPAN] * np.minimum(1.0, most_sums(most, n, row[at.SQUARES]) / n)
             width = np.where(row[at.SPAN] > 0, np.minimum(width, bound), width)
         width[(self._visits == 0) & ~known] = rules.cap
         width[known] = 0.0
@@ -181,14 +186,14 @@ class RuleLearner(Learner):
             self._imagined = copies(self._state._replace(table=self._table_for(self.episodes + 1)))
             for path in self._under_way:
                 self._imagined.path[at.PATH] = path
-                attend(self.layers, self.rules, self._imagined, tasks.PRETEND)
+                attend(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
         self._serve(tasks.ASK, self._imagined)
         return cast(IntArray, self._imagined.path[at.PATH])
 
     def _set_under_way(self, path: IntArray, change: int) -> None:
         if change > 0 and self._imagined is not None:
             self._imagined.path[at.PATH] = path
-            attend(self.layers, self.rules, self._imagined, tasks.PRETEND)
+            attend(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
         else:
             self._imagined = None
 
@@ -243,7 +248,7 @@ class RuleLearner(Learner):
     def _excluded_changed(self) -> None:
         self._imagined = None
         self._state.flag[at.CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
-        attend(self.layers, self.rules, self._state, tasks.REVIVE)
+        attend(self.layers, self.rules, self._state, tasks.REVIVE, self._full())
         reason = int(self._serve(tasks.TEST))
         self._stop(reason if self.compiled else self._own_rules(reason))
 
@@ -283,7 +288,7 @@ class RuleLearner(Learner):
         self.rules = self.rules._replace(seed=int(evidence["seed"]))
         self._epsilons[0] = self.epsilon
         self._state = state._replace(table=self._table_for(self.episodes + 1))
-        attend(self.layers, self.rules, self._state, tasks.WAKE)
+        attend(self.layers, self.rules, self._state, tasks.WAKE, self._full())
         self._connect()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -309,13 +314,13 @@ class RuleLearner(Learner):
         falling = np.ascontiguousarray(epsilons[order])
         graph, state, player = self.layers, self._new_state(), self._player
         record = RunRecord.empty(runs * size, self.mdp.horizon)
-        step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
+        step, full = max(_LEAST, _CHUNK // self.mdp.n_arcs), self._full(bool((reality.kind == BETA).any()))
         limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table is filled
         while True:
             state = state._replace(table=self._table_for(limit))
             state.tally[at.WORK] = step
             task = tasks.FINISH if limit == budget else tasks.RUN
-            player(graph, rules, state, reality, source, task, limit, falling, record)
+            player(graph, rules, state, reality, source, task, limit, falling, record, full)
             if state.tally[at.RUN] == runs:
                 break
             raise_if_cancelled()

@@ -6,7 +6,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel
 
 
 @hot_kernel
@@ -37,7 +37,7 @@ def backward_masked(graph: Layers, weight: FloatArray, value: FloatArray) -> Non
         stop = start
 
 
-@hot_kernel
+@folded_kernel
 def walk_masked(
     graph: Layers, weight: FloatArray, value: FloatArray, visits: IntArray, least_played: int, path: IntArray
 ) -> None:

@@ -16,7 +16,7 @@ from surepath.kernels.jit import inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.rounding import safe_best, safe_lower
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
-from surepath.learners.per_arc.walks import HIGHEST, SAFEST, walk
+from surepath.learners.per_arc.walks import HIGHEST, SAFEST, walk_counting
 
 RECOMMENDATION = ("optimistic", "cautious")
 RECOMMEND_OPTIMISTIC, RECOMMEND_CAUTIOUS = range(2)
@@ -33,7 +33,7 @@ def certified_gap(graph: Layers, rules: Rules, state: State) -> float:
     """
     single = rules.single == 1 and state.tally[at.CROWDED] == 0
     optimistic = rules.recommendation == RECOMMEND_OPTIMISTIC or (single and rules.keep_last == 0)
-    walk(graph, rules, state, np.int64(HIGHEST if optimistic else SAFEST), np.int64(at.ADVICE))
+    walk_counting(graph, rules, state, np.int64(HIGHEST if optimistic else SAFEST), np.int64(at.ADVICE))
     if optimistic and single:
         return 0.0
     best = state.node[at.SCRATCH]

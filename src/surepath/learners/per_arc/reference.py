@@ -81,7 +81,7 @@ def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
     forget_measures(state)
 
 
-@inner_kernel
+@folded_kernel
 def find_origin(graph: Layers, rules: Rules, state: State, h: int, e: np.uint64, gain: float) -> None:
     """Set the origin of arc e of stage h, visited for the first time, by this gain."""
     arc = state.arc

@@ -16,16 +16,15 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import folded_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.kernels.origins import UNIT
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.state import BIG, HALF_BIG, State
 
 
-@folded_kernel
-def slop(state: State, e: int | np.uint64) -> float:
+@hot_kernel
+def slop(arc: FloatArray, horizon: int, e: int | np.uint64) -> float:
     """Bound what rounding can have moved the bounds of arc e, with its share in the sum over a path."""
-    arc, horizon = state.arc, state.path.shape[1]
     size = abs(arc[at.TOP, e]) + abs(arc[at.LOWER, e]) + abs(arc[at.BASE, e])
     return float(UNIT * ((2.0 * horizon + 8.0) * size + abs(arc[at.ORIGIN, e]) + 2.0 * abs(arc[at.SUMS, e])))
 
@@ -35,14 +34,14 @@ def safe_upper(state: State, e: int | np.uint64, bound: float) -> float:
     """Raise an upper bound of arc e (UPPER or TOP) to hold in spite of rounding; -inf stays, none stays BIG."""
     if bound == -np.inf:
         return -np.inf
-    return bound + slop(state, e) if bound < HALF_BIG else BIG
+    return bound + slop(state.arc, state.path.shape[1], e) if bound < HALF_BIG else BIG
 
 
 @folded_kernel
 def safe_lower(state: State, e: int | np.uint64) -> float:
     """Lower the lower bound of arc e so that it holds in spite of rounding; -inf where there is none."""
     bound = state.arc[at.LOWER, e]
-    return bound - slop(state, e) if bound > -HALF_BIG else -np.inf
+    return bound - slop(state.arc, state.path.shape[1], e) if bound > -HALF_BIG else -np.inf
 
 
 @inner_kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers, Reality
-from surepath.kernels.jit import bare_kernel, folded_kernel
+from surepath.kernels.jit import folded_kernel, pruned_kernel
 from surepath.kernels.streams import Source
 from surepath.learners import tasks
 from surepath.learners.per_arc import sampling
@@ -16,10 +16,10 @@ from surepath.learners.per_arc.elimination import eliminate, is_due, mark
 from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
 from surepath.learners.per_arc.layout import set_up
 from surepath.learners.per_arc.recommendation import certified_gap
-from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
+from surepath.learners.per_arc.sampling import COVERAGE, MAX_COVERAGE, STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.sprint import may_sprint, sprint
 from surepath.learners.per_arc.state import PERIODS_AFTER_DROP, Rules, State
-from surepath.learners.per_arc.stopping import is_close, is_exact, is_within
+from surepath.learners.per_arc.stopping import DIAMETER, is_close, is_exact, is_within
 from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.model.rewards import GAUSSIAN
 
@@ -29,8 +29,20 @@ _choose = sampling.choose
 NEEDS_COVER = -2.0
 
 
+def is_lean(rules: Rules, betas: bool) -> bool:
+    """Tell whether rules are those of Algorithm 1, which need a part of `play` only: `full` is then None.
+
+    They never sprint, eliminate by value or by a rule written in Python, follow a minimum cover, play random paths or
+    stop by the optimal value. Left out as well are `betas`, beta laws of rewards, but not where noise is learned: there
+    many worlds have them.
+    """
+    sampling = rules.sampling in (MAX_COVERAGE, COVERAGE)
+    others = rules.by_value == 0 and rules.stopping == DIAMETER and rules.periods != PERIODS_AFTER_DROP
+    return sampling and others and rules.learns == 0 and not betas
+
+
 @folded_kernel
-def draw_rewards(state: State, reality: Reality, rng: np.random.Generator) -> None:
+def draw_rewards(state: State, reality: Reality, rng: np.random.Generator, full: int | None) -> None:
     """Draw a reward for each arc of the row PATH into the row GAIN."""
     tally = state.tally
     for h in range(state.path.shape[1]):
@@ -42,7 +54,7 @@ def draw_rewards(state: State, reality: Reality, rng: np.random.Generator) -> No
             tally[at.LEFT_AHEAD] -= 1
             state.stage[at.GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
         else:
-            state.stage[at.GAIN, h] = draw_slowly(reality, e, rng)
+            state.stage[at.GAIN, h] = draw_slowly(reality, e, rng, full)
 
 
 @folded_kernel
@@ -58,7 +70,7 @@ def settle(state: State, record: RunRecord, epsilons: int, reason: np.int64, gap
     state.tally[at.SETTLED] += 1
 
 
-@bare_kernel
+@pruned_kernel
 def play(
     graph: Layers,
     rules: Rules,
@@ -69,6 +81,7 @@ def play(
     limit: int,
     epsilons: FloatArray,
     record: RunRecord,
+    full: int | None,
 ) -> float:
     """Play whole runs, or one step of one: the one entry point from Python.
 
@@ -78,6 +91,8 @@ def play(
     every epsilon (in decreasing order) is settled or `limit` episodes are played, and may be called again to go on;
     FINISH is RUN with what is not settled at the limit recorded as censored. Both go on to the next run as long as
     `source` has the state of its stream and WORK is left.
+
+    With `full` None, where `is_lean` says so, what is not needed is not compiled.
 
     One kernel for all of them, because each entry point takes seconds to compile and because so the steps
     cannot differ from the run. Every larger kernel is called from one place here: the compiler copies it into each.
@@ -107,36 +122,36 @@ def play(
             return 0.0
         if not over and task != tasks.TEST and task != tasks.ADVISE:
             due, marked = False, dropping
-            if running and may_sprint(rules, state):
-                if not sprint(graph, rules, state, reality, source.rng, limit, epsilons[tally[at.SETTLED]]):
+            if full is not None and running and may_sprint(rules, state):
+                if not sprint(graph, rules, state, reality, source.rng, limit, epsilons[tally[at.SETTLED]], full):
                     continue
                 due = is_due(rules, state)
             elif not dropping:
                 if task != tasks.TELL:
-                    if rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
+                    if full is not None and rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
                         return NEEDS_COVER
-                    _choose(graph, rules, state)
+                    _choose(graph, rules, state, full)
                 if task == tasks.ASK:
                     return 0.0
                 if running:
-                    draw_rewards(state, reality, source.rng)
+                    draw_rewards(state, reality, source.rng, full)
                 tally[at.EPISODES] += 1
                 due = is_due(rules, state)
-                marked = due and mark(graph, rules, state)  # with the quantities of the previous episode
+                marked = due and mark(graph, rules, state, full)  # with the quantities of the previous episode
                 take_in(graph, rules, state)
             if due or dropping:  # line 7 of Algorithm 1
-                eliminate(graph, rules, state, np.bool_(marked), np.bool_(not dropping))
-            if rules.sampling == STATIC_MAX_COVERAGE and not dropping:
+                eliminate(graph, rules, state, np.bool_(marked), np.bool_(not dropping), full)
+            if full is not None and rules.sampling == STATIC_MAX_COVERAGE and not dropping:
                 spend_cover(graph, state)
             if tally[at.LOW] == 0 and (dropping or rules.periods != PERIODS_AFTER_DROP):
-                roll_period(state)
+                roll_period(tally, state.number[at.VISITS], state.flag)
             if dropping:
                 return 0.0
             tally[at.CHECKED] = 1 if due or rules.at_eliminations == 0 else 0
         while tally[at.SETTLED] < len(epsilons):  # line 9: GAP, SINGLE (one action at most in every state) or GO_ON
             epsilon, reason = epsilons[tally[at.SETTLED]], BUDGET if over else GO_ON
             asked = over or task == tasks.ADVISE
-            close = not asked and is_close(graph, rules, state, epsilon)
+            close = not asked and is_close(graph, rules, state, epsilon, full)
             single = rules.single == 1 and tally[at.CROWDED] == 0 and tally[at.CHECKED] == 1
             if asked or close or single:
                 gap = certified_gap(graph, rules, state)

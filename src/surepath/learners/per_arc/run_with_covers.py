@@ -14,7 +14,7 @@ from surepath.learners.record import RunRecord
 
 @kernel
 def play_covered(
-    full: Graph,
+    network: Graph,
     graph: Layers,
     rules: Rules,
     state: State,
@@ -24,10 +24,11 @@ def play_covered(
     limit: int,
     epsilons: FloatArray,
     record: RunRecord,
+    full: int,
 ) -> float:
     """Do what `play` does, with a new cover as often as it asks for one."""
-    answer = play(graph, rules, state, reality, source, task, limit, epsilons, record)
+    answer = play(graph, rules, state, reality, source, task, limit, epsilons, record, full)
     while answer == NEEDS_COVER:
-        renew_cover(full, state)
-        answer = play(graph, rules, state, reality, source, task, limit, epsilons, record)
+        renew_cover(network, state)
+        answer = play(graph, rules, state, reality, source, task, limit, epsilons, record, full)
     return answer

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers, Reality
-from surepath.kernels.jit import folded_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
@@ -71,7 +71,7 @@ def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[fl
     return bar, max(0.0, spare) / (4.0 * state.path.shape[1]), spent, stale
 
 
-@inner_kernel
+@hot_kernel
 def sprint(
     graph: Layers,
     rules: Rules,
@@ -80,6 +80,7 @@ def sprint(
     rng: np.random.Generator,
     limit: int,
     epsilon: float,
+    full: int,
 ) -> bool:
     """Play quick episodes up to `limit`; return whether the rules must judge after the last one.
 
@@ -134,7 +135,7 @@ def sprint(
                 gain = reality.sign * (reality.a[chosen] + reality.b[chosen] * ahead[np.uint64(drawn)])
                 drawn += 1
             else:
-                gain = draw_slowly(reality, chosen, rng)
+                gain = draw_slowly(reality, chosen, rng, full)
             if apart[chosen]:
                 if known[chosen]:
                     continue

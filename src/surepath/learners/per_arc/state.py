@@ -140,7 +140,7 @@ class State(NamedTuple):
     real: FloatArray  # [N_REAL]
     ahead: FloatArray  # standard normal numbers drawn ahead
     table: FloatArray  # base width by number of visits
-    most: FloatArray  # [3, points] where noise is learned: how large a sum of deviations can be, by V
+    most: FloatArray | None  # [3, points] where noise is learned: how large a sum of deviations can be, by V
 
 
 def new_state(
@@ -151,7 +151,7 @@ def new_state(
     known_gain: FloatArray,
     ranges: Ranges,
     table: FloatArray,
-    most: FloatArray,
+    most: FloatArray | None,
 ) -> State:
     """Allocate the state of a learner that has seen nothing; `set_up` fills in what follows from the graph."""
     n, nodes = len(graph.target), len(graph.first) - 1

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import hot_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import return_gap, value_gap
 from surepath.learners.per_arc.elimination.remove import refresh_passable
@@ -19,6 +19,7 @@ SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
 EVERY_EPISODE, EVERY_SA, END_OF_PERIOD, GEOMETRIC = range(4)
 
 _mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.eliminate
+_value_passes = value_gap.share_passes
 
 
 @inner_kernel
@@ -51,16 +52,19 @@ def is_due(rules: Rules, state: State) -> bool:
     return bool(due)
 
 
-@hot_kernel
-def mark(graph: Layers, rules: Rules, state: State) -> bool:
+@folded_kernel
+def mark(graph: Layers, rules: Rules, state: State, full: int | None) -> bool:
     """Apply the value rule to the statistics before this episode; return whether it marks anything."""
-    if rules.by_value == 0 or is_clear(state.stage, state.real):
-        return False
-    return _mark(graph, state)
+    marked = False
+    if full is not None and rules.by_value == 1 and not is_clear(state.stage, state.real):
+        marked = _mark(graph, state)
+    return marked
 
 
-@hot_kernel
-def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_) -> None:
+@folded_kernel
+def eliminate(
+    graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_, full: int | None
+) -> None:
     """Take out what is marked, and what the return rule rules out; both judge the active policies of before.
 
     Without `judging`, for a rule written in Python, the marked arcs alone are taken out, at once.
@@ -70,11 +74,13 @@ def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_
     gone = 0
     for by_return in range(2):
         if by_return == 0:
-            if marked:
+            if full is not None and marked:
                 gone += _by_value(graph, rules, state)
             if rules.sequential == 0:
                 continue  # both rules first, then what follows from them
         elif judging and rules.by_return == 1 and not is_idle(state.real, state.real[at.RETURN_SLACK]):
+            if full is not None and rules.by_value == 1:
+                _value_passes(graph, state)
             gone += _by_return(graph, rules, state)
         if gone > 0:
             refresh_passable(graph, rules, state)

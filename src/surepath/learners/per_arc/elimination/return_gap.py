@@ -21,7 +21,6 @@ from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import best_values, floor_values
 from surepath.learners.per_arc.elimination.remove import remove
 from surepath.learners.per_arc.elimination.slack import measure
-from surepath.learners.per_arc.elimination.value_gap import survey
 from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
 from surepath.learners.per_arc.state import Rules, State
 
@@ -59,12 +58,6 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
 @inner_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     """Take out what the rule rules out; return how many arcs."""
-    if rules.by_value == 1:
-        survey(graph, state)  # the value rule will ask for the same before the next episode
-        if state.tally[at.N_ACTIVE] == len(graph.target) and state.tally[at.FRESH_BEST] == 0:
-            for i in range(len(graph.first)):
-                state.node[at.BEST, i] = state.node[at.HIGHEST, i]  # all policies are active
-            state.tally[at.FRESH_BEST] = 1
     floor_values(graph, state)
     best_values(graph, state)
     upper, active, reach, best = state.arc[at.UPPER], state.flag[at.ACTIVE], state.node[at.REACH], state.node[at.BEST]

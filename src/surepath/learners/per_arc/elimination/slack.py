@@ -71,14 +71,13 @@ def measure(state: State) -> bool:
         tally[at.EAGER] = t + 16
         return False
     tally[at.MEASURED] = t
-    start_over(state)
+    start_over(state.arc, state.stage, state.real)
     return True
 
 
 @inner_kernel
-def start_over(state: State) -> None:
+def start_over(arc: FloatArray, stage: FloatArray, real: FloatArray) -> None:
     """Measure from the bounds as they are now; what the rules have left of their slack is carried over."""
-    arc, stage, real = state.arc, state.stage, state.real
     real[at.RETURN_SLACK] -= real[at.USED]
     real[at.VALUE_SLACK] = real[at.VALUE_SLACK] - real[at.USED] if real[at.USED] < HALF_BIG else -np.inf
     real[at.FLOOR_SEEN] += real[at.LIFTED]

@@ -82,6 +82,16 @@ def survey(graph: Layers, state: State) -> None:
 
 
 @inner_kernel
+def share_passes(graph: Layers, state: State) -> None:
+    """Make the passes that this rule needs before the next episode ahead of the return rule, which needs them too."""
+    survey(graph, state)
+    if state.tally[at.N_ACTIVE] == len(graph.target) and state.tally[at.FRESH_BEST] == 0:
+        for i in range(len(graph.first)):
+            state.node[at.BEST, i] = state.node[at.HIGHEST, i]  # all policies are active
+        state.tally[at.FRESH_BEST] = 1
+
+
+@inner_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     """Take out what was marked; return how many arcs."""
     gone = 0

@@ -36,25 +36,28 @@ _random_path = uniform_actions.random_path
 
 
 @folded_kernel
-def choose(graph: Layers, rules: Rules, state: State) -> None:
-    """Write the path to play into the row PATH: the rule says which one is due, shared kernels find it."""
-    if rules.sampling == MAX_DIAMETER:
+def choose(graph: Layers, rules: Rules, state: State, full: int | None) -> None:
+    """Write the path to play into the row PATH: the rule says which one is due, shared kernels find it.
+
+    With `full` None the rule is one of the first two.
+    """
+    if rules.sampling == MAX_COVERAGE:
+        turn = _max_coverage(rules, state.tally)
+    elif full is None or rules.sampling == COVERAGE:
+        turn = _coverage(rules, state.tally)
+    elif rules.sampling == MAX_DIAMETER:
         turn = _max_diameter(rules, state.tally)
     elif rules.sampling == OPTIMISTIC:
         turn = _optimistic(rules, state.tally)
-    elif rules.sampling == MAX_COVERAGE:
-        turn = _max_coverage(rules, state.tally)
     elif rules.sampling == STATIC_MAX_COVERAGE:
         turn = _static(rules, state.tally)
-    elif rules.sampling == COVERAGE:
-        turn = _coverage(rules, state.tally)
     else:
         turn = _uniform(rules, state.tally)
     if turn in (COVER_STARTED, COVER_ACTIVE):
         cover(graph, state, np.int64(at.ACTIVE if turn == COVER_ACTIVE else at.STARTED))
-    elif turn == NEXT_OF_COVER:
+    elif full is not None and turn == NEXT_OF_COVER:
         follow_cover(graph, state, np.bool_(False))
-    elif turn == RANDOM_PATH:
+    elif full is not None and turn == RANDOM_PATH:
         _random_path(graph, rules, state)
     else:
-        walk(graph, rules, state, np.int64(HIGHEST if turn == HIGHEST_PATH else WIDEST), np.int64(at.PATH))
+        walk(graph, rules, state, np.int64(HIGHEST if turn == HIGHEST_PATH else WIDEST))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import folded_kernel, inner_kernel
+from surepath.kernels.jit import folded_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import best_values, refresh_values
-from surepath.learners.per_arc.masked_sweeps import walk_masked
+from surepath.learners.per_arc.cached_values import refresh_values
 from surepath.learners.per_arc.state import Rules, State
 from surepath.learners.per_arc.stopping import diameter, optimal_gap
+from surepath.learners.per_arc.walks import HIGHEST, walk_counting
 
 STOPPING = ("diameter", "optimal-gap")
 DIAMETER, OPTIMAL_GAP = range(2)
@@ -25,32 +25,32 @@ def is_within(rules: Rules, size: float, epsilon: float) -> bool:
 
 
 @folded_kernel
-def is_close(graph: Layers, rules: Rules, state: State, epsilon: float) -> bool:
+def is_close(graph: Layers, rules: Rules, state: State, epsilon: float, full: int | None) -> bool:
     """Test the stopping rule on bounds as they come out: line 9 of Algorithm 1 after an episode, first half.
 
     False while a passable arc has infinite width: it lies on some active policy's path.
     """
     if state.tally[at.CHECKED] == 0 or state.tally[at.PASSABLE_INFINITE] > 0:
         return False
-    fresh, weight, value = at.FRESH_BEST, at.UPPER, at.BEST
-    if rules.stopping == DIAMETER:
-        fresh, weight, value = at.FRESH_SPREAD, at.WIDTH, at.SPREAD
+    fresh, weight, value = at.FRESH_SPREAD, at.WIDTH, at.SPREAD
+    if rules.stopping == OPTIMAL_GAP:
+        fresh, weight, value = at.FRESH_BEST, at.UPPER, at.BEST
     refresh_values(graph, state, np.int64(fresh), np.int64(weight), np.int64(value))
-    size = _diameter(state) if rules.stopping == DIAMETER else _optimal(graph, state, epsilon)
+    size = _diameter(state)
+    if full is not None and rules.stopping == OPTIMAL_GAP:
+        size = _optimal(graph, state, epsilon)
     return is_within(rules, size, epsilon)
 
 
-@inner_kernel
+@folded_kernel
 def is_exact(graph: Layers, rules: Rules, state: State) -> bool:
     """Tell whether all that is left to tell apart is rounding, with epsilon 0; writes over the row PATH.
 
     That is so when the active policy of largest upper value has no width (known rewards, sigma 0): no further trial
     can say more of it. Asked only when no passable arc has infinite width.
     """
-    best_values(graph, state)
-    path, visits = state.path[at.PATH], state.number[at.VISITS]
-    walk_masked(graph, state.arc[at.UPPER], state.node[at.BEST], visits, rules.least_played, path)
+    walk_counting(graph, rules, state, np.int64(HIGHEST), np.int64(at.PATH))
     exact = True
-    for h in range(len(path)):
-        exact &= state.arc[at.WIDTH, np.uint64(path[h])] == 0.0
+    for h in range(state.path.shape[1]):
+        exact &= state.arc[at.WIDTH, np.uint64(state.path[at.PATH, h])] == 0.0
     return exact

@@ -1,0 +1,63 @@
+"""The part of a run that is compiled for the rules of Algorithm 1 plays like the whole of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Bounded, Gaussian, Instance, simulate
+from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc.run import is_lean
+from surepath.learners.registry import build
+
+GRAPH = MDP.from_arrays(np.random.default_rng(1).integers(2, size=(3, 2, 2)))
+MEANS = np.random.default_rng(2).uniform(0.05, 0.95, GRAPH.n_arcs)
+LEAN: list[dict[str, Any]] = [
+    {},
+    {"elimination": "none"},
+    {"sampling": "coverage", "schedule": "end-of-period"},
+    {"widths": "mixture", "schedule": "geometric", "recommendation": "cautious"},
+]
+
+
+def learner(spec: dict[str, Any]) -> RuleLearner:
+    found = build({"name": "EPRL", "epsilon": 1.0, "delta": 0.1, "sigma": 0.5, **spec}, GRAPH)
+    assert isinstance(found, RuleLearner)
+    return found
+
+
+@pytest.mark.parametrize("spec", LEAN)
+def test_lean_rules_play_the_same_in_both_parts(spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    eprl, instance = learner(spec), Instance(GRAPH, Gaussian(MEANS, 0.5))
+    assert eprl._full() is None
+    lean = simulate(eprl, instance, runs=5, seed=0, epsilons=[1.0, 2.0], workers=1, budget=3000)
+    monkeypatch.setattr(RuleLearner, "_full", lambda self, betas=False: 1)
+    full = simulate(eprl, instance, runs=5, seed=0, epsilons=[1.0, 2.0], workers=1, budget=3000)
+    assert lean.to_dict() == full.to_dict()
+    assert np.array_equal(lean.path, full.path)
+    assert len(set(lean.tau.tolist())) > 1 or spec.get("elimination") == "none"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"sampling": "max-diameter"},
+        {"sampling": "static-max-coverage"},
+        {"elimination": "value"},
+        {"elimination": "both"},
+        {"name": "BPIUCRL"},
+        {"name": "Uniform"},
+    ],
+)
+def test_rules_that_need_more_are_not_lean(spec: dict[str, Any]) -> None:
+    assert not is_lean(learner(spec).rules, betas=False)
+
+
+def test_beta_laws_are_drawn_also_for_lean_rules() -> None:
+    eprl, instance = learner({}), Instance(GRAPH, Bounded(0.0, 1.0, MEANS))
+    assert eprl._full(betas=True) == 1
+    found = simulate(eprl, instance, runs=20, seed=0, workers=1)
+    assert found.correct.all()
+    assert np.isfinite(found.gap).all()
