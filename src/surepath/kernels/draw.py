@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Reality
-from surepath.kernels.jit import folded_kernel, hot_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel, optional_kernel
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
 
@@ -19,6 +19,14 @@ def normal(rng: np.random.Generator) -> float:
 def within(x: float, low: float, high: float) -> float:
     """Clip x to a range that rounding may have left."""
     return float(min(max(x, low), high))
+
+
+@optional_kernel
+def beta_share(beta: int | None, rng: np.random.Generator, a: float, b: float) -> float:
+    """Draw from a beta law on [0, 1]; no number where no law is one."""
+    if beta is None:
+        return np.nan
+    return float(rng.beta(a, b))
 
 
 @hot_kernel
@@ -39,7 +47,7 @@ def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> floa
         elif reality.b[e] <= 0.0:
             x = reality.high[e]
         else:
-            share = rng.beta(reality.a[e], reality.b[e])
+            share = beta_share(reality.beta, rng, reality.a[e], reality.b[e])
             x = within(reality.low[e] + (reality.high[e] - reality.low[e]) * share, reality.low[e], reality.high[e])
     elif kind == TABLE:
         low, high = reality.table_first[e], reality.table_first[e + 1]
