@@ -285,10 +285,10 @@ def passes(graph: Graph, work: Scratch, single: Whole) -> None:
 
 @folded_kernel
 def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Whole) -> float:
-    """Weights and both passes for one row of the grid; returns the constant that turns weights into G.
+    """Turn the widths of a row in work.weight into weights; returns the constant that turns weights into G.
 
-    Only live arcs and the incumbent's own count. The largest G through arc e, of a path or with `single` of one
-    excursion, is then behind[source] + weight[e] + ahead[target] + constant.
+    Only live arcs and the incumbent's own count. After `passes` the largest G through arc e, of a path or with `single`
+    of one excursion, is behind[source] + weight[e] + ahead[target] + constant.
 
     A path under the excursion prior pays the sum of what its excursions pay, each the constant of its own. One
     excursion under the detour prior belongs to a pair of paths that share all else, but which nodes they share is not
@@ -300,7 +300,6 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
     j, k, unit = int(work.grid[row, 0]), work.grid[row, 1], work.unit[0]
     prior, toll_k = pairs.prior[j], unit * k
     constant, stay, leave_by, each = toll_k * (pairs.cost[j] + pairs.toll[j]), 0.0, 1.0, 0.0
-    fill_widths(pairs, work, row)
     quiet = k < 0.0
     walk = not quiet and prior in (DETOUR, EXCURSION)
     if quiet:
@@ -331,7 +330,6 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
             else:
                 weight[e] = -np.inf
         weight[own] = stay if degree > 1 else 0.0
-    passes(graph, work, single)
     return constant
 
 
@@ -344,7 +342,10 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: 
     alive, live = seen.alive, work.live
     for e in range(len(alive)):
         live[e] = alive[e]
-    return float(challenge(graph, pairs, work, np.int64(0), np.int64(single)))
+    fill_widths(pairs, work, np.int64(0))
+    constant = challenge(graph, pairs, work, np.int64(0), np.int64(single))
+    passes(graph, work, np.int64(single))
+    return float(constant)
 
 
 @folded_kernel

@@ -23,7 +23,7 @@ import numpy as np
 from surepath._types import BoolArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
-from surepath.learners.challenger.bound import challenge
+from surepath.learners.challenger.bound import challenge, fill_widths, passes
 from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
 from surepath.learners.processes.learned import BERNSTEIN
 
@@ -150,7 +150,9 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole,
     weight, mean, incumbent, on, live, path = work.weight, work.mean, work.incumbent, work.on, work.live, work.path
     wall, slack = -work.grid[row, 1], work.slack[0] + SHARE * abs(epsilon)
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
+    fill_widths(pairs, work, row)
     constant = challenge(graph, pairs, work, row, single)
+    passes(graph, work, single)
     top, where = -np.inf, -1
     value = 0.0
     for h in range(len(incumbent)):

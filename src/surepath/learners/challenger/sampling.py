@@ -25,7 +25,7 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, folded_kernel, inner_kernel
+from surepath.kernels.jit import Whole, folded_kernel
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
@@ -64,7 +64,7 @@ def cover(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
     return missing
 
 
-@inner_kernel
+@folded_kernel
 def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int, epsilon: float) -> bool:
     """Mark what separates the strongest challengers at three slopes around a noisy row; True when nothing is left.
 
