@@ -25,7 +25,7 @@ from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge, fill_widths, passes
 from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
-from surepath.learners.processes.learned import BERNSTEIN
+from surepath.learners.processes.learned import BERNSTEIN, convex_from
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -134,26 +134,23 @@ def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
 
 
 @inner_kernel
-def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole) -> float:
-    """Judge one row: eliminate, mark or drop; returns the largest z, -inf if none is left.
+def judge(
+    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole
+) -> tuple[float, int, bool]:
+    """Judge one row: eliminate, mark or drop; returns the largest z (-inf if none is left) and how many arcs left.
 
-    work.path[0] is set to the arc where the largest z is reached, or -1.
+    The third answer is whether none left and no z is below that of the row judged before. work.path[0] is set to the
+    arc where the largest z is reached, or -1.
     """
-    first, target, alive, cleared, behind, ahead = (
-        graph.first,
-        graph.target,
-        seen.alive,
-        work.cleared,
-        work.behind,
-        work.ahead,
-    )
-    weight, mean, incumbent, on, live, path = work.weight, work.mean, work.incumbent, work.on, work.live, work.path
+    first, target, alive, behind, ahead = graph.first, graph.target, seen.alive, work.behind, work.ahead
+    weight, mean, incumbent, path, through = work.weight, work.mean, work.incumbent, work.path, work.through
+    on, live, cleared = work.on, work.live, work.cleared
     wall, slack = -work.grid[row, 1], work.slack[0] + SHARE * abs(epsilon)
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
     fill_widths(pairs, work, row)
     constant = challenge(graph, pairs, work, row, single)
     passes(graph, work, single)
-    top, where = -np.inf, -1
+    top, where, gone, rises = -np.inf, -1, 0, True
     value = 0.0
     for h in range(len(incumbent)):
         value += abs(mean[incumbent[h]])
@@ -171,17 +168,21 @@ def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole,
                 z = here + weight[e] + beyond
                 if not z <= (0.5 * wall if wall > 0.0 else np.inf):
                     z = np.inf  # through a wall; or no number, which proves nothing
+            rises = rises and z >= through[e]
+            through[e] = z
             if z > top:
                 top, where = z, e
             if z < -rounding and what != TAKE_OUT:
                 alive[e] = False
                 live[e] = False
+                gone += 1
             elif z <= limit and what != ELIMINATE:
                 cleared[e] = True
                 if what == TAKE_OUT:
                     live[e] = False
+                    gone += 1
     path[0] = where
-    return top
+    return top, gone, rises and gone == 0
 
 
 @hot_kernel
@@ -258,13 +259,20 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     single excursions for good, every second row all remaining paths; then the rows of the planning scale take out what
     they can, again and again; all rows follow only when at most a quarter of all arcs is left. THOROUGH sweeps all rows
     until none takes out anything more. FIND_LEAST sweeps them once; the second answer is the least largest z of a row.
+
+    Passes that can tell nothing new are left out. A row says the same again while no arc has left. And G of every pair
+    is convex in the slope, so every z is: when from one slope of an entry to the next none has fallen, and no arc left,
+    none will fall at the slopes that follow. (Widths by Bernstein are convex beyond the slopes where the range bounds
+    them.)
     """
     alive, live, on, cleared, grid = seen.alive, work.live, work.on, work.cleared, work.grid
-    scale, kind = pairs.scale, pairs.kind
+    scale, kind, judged = pairs.scale, pairs.kind, work.judged
     for e in range(len(alive)):
         live[e] = alive[e]
         cleared[e] = False
-    rows = fill_grid(pairs, seen, work)
+    rows, convex = fill_grid(pairs, seen, work), convex_from(pairs.learned, work.course, alive)
+    for row in range(rows):
+        judged[row, 1] = -1.0
     what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE
     wide, count, before = how != ROUTINE, left(live, on, cleared), -1
     own, other, best, lowest = 0.0, 0.0, NO_ROW, np.inf
@@ -280,18 +288,24 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
                 own, other = planning_scale(pairs, seen), beside_scale(pairs, seen)
                 best = first_row(pairs, work, rows, own)
             before = count
-        least = np.inf
+        least, size, last, over = np.inf, count, -1, -1
         for row in range(rows):
             entry = int(grid[row, 0])
             planned = (scale[entry] == own or scale[entry] == other) and grid[row, 1] > 0.0
             due = wide or planned
             if what != TAKE_OUT:
                 due = row % 4 == 0 if what == ELIMINATE else row % 2 == 0 or kind[entry] == SHIFTED
-            if due:  # the one place that judges: the compiler copies it into each
-                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(what))
-                lowest = min(lowest, top)
-                if planned and top < least:
-                    best, least = row, top
+            if due and entry != over:
+                if what == ELIMINATE or judged[row, 1] != size:  # the one place that judges: it is copied into each
+                    top, gone, rises = judge(graph, pairs, seen, work, row, epsilon, np.int64(what))
+                    size -= gone
+                    judged[row, 0], judged[row, 1] = top, size if gone == 0 and what != ELIMINATE else -1
+                    if rises and entry == last:
+                        over = entry
+                    last = entry if grid[row, 1] > (convex if kind[entry] == BERNSTEIN else 0.0) else -1
+                lowest = min(lowest, judged[row, 0])
+                if planned and judged[row, 0] < least:
+                    best, least = row, judged[row, 0]
         if what == MARK:
             for e in range(len(alive)):
                 live[e] = alive[e] and not cleared[e]
