@@ -11,7 +11,7 @@ from typing import Any
 
 import benchmarks.__main__ as command
 import pytest
-from benchmarks import page, record
+from benchmarks import keep, page, record
 
 
 def bench(monkeypatch: pytest.MonkeyPatch, name: str, do: Any) -> None:
@@ -91,3 +91,35 @@ def test_a_figure_outside_of_a_run_is_not_kept_and_an_unknown_name_is_refused() 
     assert record._current == []
     with pytest.raises(SystemExit, match="no benchmark is called 'gapss'"):
         command.main(["gapss"])
+
+
+def test_the_page_of_the_documentation_is_what_was_kept() -> None:
+    run = json.loads(keep.KEPT.read_text(encoding="utf-8"))
+    assert keep.DOCUMENT.read_text(encoding="utf-8") == keep.render(run)
+    assert {part["name"] for part in run["parts"]} == set(command.names())
+
+
+@pytest.mark.parametrize("claim", keep.CLAIMS, ids=lambda claim: f"{claim.part}, {claim.figure}")
+def test_the_readme_says_what_was_measured(claim: keep.Claim) -> None:
+    readme = (keep.ROOT / "README.md").read_text(encoding="utf-8")
+    assert claim.words in readme
+    assert claim.number in claim.words
+    _, figure = keep.value_of(json.loads(keep.KEPT.read_text(encoding="utf-8")), claim)
+    assert claim.agrees(figure["value"]), figure
+
+
+def test_a_claim_may_be_rounded_and_no_more() -> None:
+    claim = keep.Claim("about 1,512 trials", "1,512", "trials", "trials")
+    assert claim.agrees(1511.6)
+    assert not claim.agrees(1512.6)
+    assert keep.Claim("1.5 times", "1.5", "trials", "ratio").agrees(1.46)
+    assert keep.Claim("0.05 ms", "0.05", "episode", "time", slack=0.1, scale=1e-3).agrees(54.0)
+    assert not keep.Claim("0.05 ms", "0.05", "episode", "time", slack=0.1, scale=1e-3).agrees(60.0)
+
+
+def test_figures_of_different_machines_are_not_mixed() -> None:
+    other = kept(2.0, "other")
+    other["machine"]["cores"] = 64
+    with pytest.raises(SystemExit, match="different machines"):
+        keep.newest_parts([kept(1.0), other])
+    assert [part["name"] for part in keep.newest_parts([kept(1.0), kept(2.0, "other")])["parts"]] == ["other", "toy"]

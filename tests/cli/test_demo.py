@@ -118,7 +118,9 @@ def test_the_figures_shipped_are_those_computed() -> None:
     for figure in (made, kept):
         assert list(figure) == ["eprl", "whole_plans", "limit", "limit_of_the_best"]
     for name, figure in kept.items():
-        assert figure.pop("trials") == pytest.approx(made[name].pop("trials"), rel=1e-9), name
+        # The solver of the last one stops within a hundredth; where in it depends on the processor's logarithms.
+        share = 0.01 if name == "limit_of_the_best" else 1e-9
+        assert figure.pop("trials") == pytest.approx(made[name].pop("trials"), rel=share), name
         assert figure == made[name]
 
 

@@ -47,10 +47,10 @@ def test_workers_use_it_until_it_is_interrupted(tmp_path: Path) -> None:
         while not study.done:
             trial = study.ask()
             study.tell(trial, score(trial.plan))
-        page = urllib.request.urlopen(printed["address"], timeout=10).read().decode()
+        page = urllib.request.urlopen(printed["address"], timeout=60).read().decode()
         assert "/static/app.js" in page
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "Traceback" not in said
     assert Study.load(database(tmp_path)).done

@@ -12,7 +12,7 @@ import pytest
 
 from surepath import MDP, Gaussian, Instance, families, simulate
 from surepath.learners.cancellation import Cancelled, raise_if_cancelled
-from surepath.simulation.workers import play_all
+from surepath.simulation.workers import REPORT_EVERY, play_all
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -37,7 +37,7 @@ def test_every_worker_takes_the_next_run() -> None:
 
     def some(first: int, count: int) -> None:
         if first == 0:
-            assert rest.wait(20)
+            assert rest.wait(60)
         played.extend(range(first, first + count))
         if len(played) == 30:
             rest.set()
@@ -59,9 +59,10 @@ def test_long_runs_are_taken_one_by_one() -> None:
 
 def test_progress_is_told_about_five_times_a_second() -> None:
     told: list[int] = []
+    begun = time.monotonic()
     play_all(lambda first, count: time.sleep(0.01 * count), 140, 2, told.append)
     assert told[-1] == 140
-    assert 3 <= len(told) <= 10
+    assert 2 <= len(told) <= 3 + (time.monotonic() - begun) / REPORT_EVERY
 
 
 def test_an_error_calls_off_the_other_runs() -> None:
@@ -82,7 +83,7 @@ def test_an_error_calls_off_the_other_runs() -> None:
     with pytest.raises(ValueError, match="run 1"):
         play_all(some, 1000, 2, lambda done: None)
     assert ended == ["halted"]
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
 
 
 def test_looking_up_outside_a_worker_does_nothing() -> None:

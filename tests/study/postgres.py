@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -37,6 +39,18 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG: no server outlives a killed test run
 
 
+def free_port() -> int:
+    """Find a port that nobody takes by chance before it is bound, or while a server restarts.
+
+    Linux gives ports from 32768 on to outgoing connections and to servers that ask for any port: this one lies below.
+    """
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 100):
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no free port was found")
+
+
 class Server:
     """A server that this process owns.
 
@@ -52,9 +66,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="surepath-postgres-"))
         if self._user is not None:
             os.chown(self.folder, pwd.getpwnam(self._user).pw_uid, -1)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"postgresql://surepath@127.0.0.1:{self.port}/postgres"
         make: list[str | Path] = [
             found / "initdb",

@@ -21,6 +21,7 @@ from surepath.study.verify import verify
 from tests.cli.shell import shell
 from tests.study.forgery import at, changed, leaves, mended, put, says_no
 from tests.study.pipelines import new_study, play
+from tests.study.worlds import new_study as small_study
 
 
 @lru_cache(maxsize=1)
@@ -192,6 +193,26 @@ def test_entries_of_an_unknown_kind_are_never_proven() -> None:
         assert verdict.differences == ["no proof: this version cannot check entries of kind divining"]
 
 
+@pytest.mark.parametrize(
+    ("learner", "place", "value", "words"),
+    [
+        ("challenger", ("bound", "ratio"), 1.0 + 1e-12, "the ratio of slopes between 1.001 and 100"),  # fills the memory
+        ("eprl", ("prior",), -3.0, "the prior of the widths must be above 0"),
+    ],
+)
+def test_numbers_that_make_no_bound_are_never_proven(
+    learner: str, place: tuple[str, ...], value: float, words: str
+) -> None:
+    study = small_study(epsilon=1.0, learner=learner)
+    while not study.done:
+        study.tell(study.ask(), [0.5, 0.5])
+    content = study.certificate().to_dict()
+    put(content["settings"], place, value)
+    verdict = verify(mended(content))
+    assert verdict.answer == "no"
+    assert words in verdict.differences[0]
+
+
 def exported(study: Study, folder: Path) -> tuple[Path, Path]:
     """Write the log as a table and as lines of JSON."""
     files = folder / "log.csv", folder / "log.jsonl"
@@ -218,7 +239,15 @@ def test_an_exported_log_serves_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("log.csv", "number,state\n1,complete\n"), ("log.jsonl", "{"), ("x.csv", None)]
+    ("name", "text"),
+    [
+        ("log.csv", "number,state\n1,complete\n"),
+        ("wide.csv", "number,state\n1," + "x" * 200_000),
+        ("log.jsonl", "{"),
+        ("deep.jsonl", "[" * 100_000),
+        ("x.csv", None),
+    ],
+    ids=["columns", "wide", "json", "deep", "missing"],
 )
 def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, name: str, text: str | None) -> None:
     file = tmp_path / name

@@ -14,13 +14,6 @@ from surepath.errors import SettingError
 from tests.web.site import new_study, score
 
 
-def work(study: Any) -> None:
-    while not study.done:
-        trial = study.ask()
-        study.tell(trial, score(trial.plan))
-        time.sleep(0.005)
-
-
 def test_a_notebook_shows_one_drawing_that_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
 
@@ -38,9 +31,19 @@ def test_a_notebook_shows_one_drawing_that_is_replaced(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "IPython", shell)
     monkeypatch.setitem(sys.modules, "IPython.display", inner)
     study = new_study("memory")
-    worker = threading.Thread(target=work, args=(study,))
+
+    def work() -> None:
+        end = time.monotonic() + 30
+        while not study.done:
+            drawn = len(shown)
+            while len(shown) == drawn and time.monotonic() < end:  # each trial is drawn before the next one
+                time.sleep(0.001)
+            trial = study.ask()
+            study.tell(trial, score(trial.plan))
+
+    worker = threading.Thread(target=work)
     worker.start()
-    study.watch(every=0.02)
+    study.watch(every=0.001)
     worker.join()
     assert len(shown) >= 3
     assert "not proven yet" in shown[0]

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from surepath.study.storage.sql_log import SqlWriting
 
 FORK = multiprocessing.get_context("fork")
 SCORES = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.1, "equal to c": 0.5}
+TAKES = 0.005  # seconds; a trial takes a moment, else hardly any kill would hit one
 STEPS = {"first": ["a", "b"], "second": ["c", "d"], "third": ["a", "c"]}
 ENDLESS = {**STEPS, "second": ["c", "equal to c"]}  # two best plans: with a small epsilon it takes for ever,
 SURE = 1e-9  # unless one of the two is ruled out by chance, which happens in up to delta of the runs
@@ -59,6 +61,7 @@ def work(place: str | Study, notes: str, trials: int | None = None) -> None:
                 return
             os.write(file, (json.dumps(["asked", trial.number]) + "\n").encode())
             rewards = rewards_of(trial)
+            time.sleep(TAKES)
             study.tell(trial, rewards)
             os.write(file, (json.dumps(["told", trial.number, rewards]) + "\n").encode())
             count += 1

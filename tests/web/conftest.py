@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ ARGUMENTS = (
     "--no-first-run",
 )
 AXE = "axe-core@4.10.3"
+PATIENCE = 60.0  # seconds; a busy machine takes its time
+PAST_IS_READ = "!document.body.textContent.includes('Reading the past')"  # in the background, for large studies
 NASTY = '<img src=x onerror="alert(1)"> & 🦉'
 
 
@@ -73,12 +76,20 @@ def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
+def until(page: Any, expression: str) -> None:
+    """Wait until an expression holds; the browser's own way to wait evaluates text, which the page forbids."""
+    end = time.monotonic() + PATIENCE
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(50)
+
+
 class Window:
     """A page of the browser, with what its console said."""
 
     def __init__(self, browser: Any, **options: Any) -> None:
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        self.context.set_default_timeout(20_000)
+        self.context.set_default_timeout(1000 * PATIENCE)
         self.page = self.context.new_page()
         self.said: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
@@ -90,7 +101,8 @@ class Window:
         wanted = {name: value for name, value in (("token", token), ("study", study)) if value is not None}
         self.page.goto(f"{site.url}/#{urlencode(wanted)}")
         if study is not None:
-            self.page.wait_for_selector("#live .dot", timeout=20_000)
+            self.page.wait_for_selector("#live .dot")
+            until(self.page, PAST_IS_READ)
         return self.page
 
 
@@ -110,7 +122,10 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str | None:
     if npm is None:
         return None
     command = [npm, "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder), AXE]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:  # a network that swallows what is sent would hold up the suite for many minutes
+        return None
     file: Path = folder / "node_modules" / "axe-core" / "axe.min.js"
     if done.returncode or not file.exists():
         return None

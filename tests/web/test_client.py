@@ -27,6 +27,7 @@ from surepath.errors import (
 from surepath.study.telling import Result
 from surepath.web import client
 from surepath.web.client import RemoteStudy
+from tests.study.postgres import free_port
 from tests.web.site import READ, WRITE, Site, database, new_study, score, served
 
 
@@ -252,9 +253,9 @@ def test_a_worker_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
     place = database(tmp_path)
     new_study(place)
     told: list[int] = []
-    with served(place) as site:
-        study = surepath.connect(site.url, WRITE, patience=20)
-        port = site.port
+    port = free_port()
+    with served(place, port) as site:
+        study = surepath.connect(site.url, WRITE, patience=60)
 
         def work() -> None:
             while not study.done:
@@ -267,7 +268,7 @@ def test_a_worker_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
         while not told:
             time.sleep(0.01)
     with served(place, port):
-        worker.join(30)
+        worker.join(60)
     assert not worker.is_alive()
     local = Study.load(place)
     assert local.done

@@ -14,7 +14,8 @@ import pytest
 
 from surepath import Study
 from tests.cli.shell import SOURCE
-from tests.web.conftest import NASTY, Window
+from tests.study.postgres import free_port
+from tests.web.conftest import NASTY, PAST_IS_READ, Window, until
 from tests.web.site import READ, Site, database, new_study, served
 
 LIVE = """
@@ -26,14 +27,6 @@ while not study.done:
     trial = study.ask(worker="elsewhere")
     study.tell(trial, score(trial.plan))
 """
-
-
-def until(page: Any, expression: str, seconds: float = 20.0) -> None:
-    """Wait until an expression holds; the browser's own way to wait evaluates text, which the page forbids."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(expression):
-        assert time.monotonic() < end, expression
-        page.wait_for_timeout(50)
 
 
 def text(page: Any, selector: str) -> str:
@@ -179,6 +172,7 @@ def test_a_wrong_token_is_refused_and_the_right_one_opens(site: Site, window: Wi
     page.fill("#token", "wrong")
     page.click("button.main")
     until(page, "document.querySelector('#token-wrong').textContent === 'That token was refused.'")
+    page.wait_for_timeout(50 if window.said else 2_000)  # what the console says may come a little later
     refused, window.said = window.said, []
     assert len(refused) == 1
     assert "401" in refused[0]  # the browser itself reports a refused request
@@ -305,7 +299,7 @@ def test_a_long_study_opens_at_once(long_site: Site, window: Window) -> None:
     page = window.open(long_site)
     page.wait_for_selector("#live .dot")
     assert "30,000" in text(page, "dl.facts")
-    until(page, "document.querySelector('.gap + .tip') && !document.body.textContent.includes('Reading the past')")
+    until(page, f"document.querySelector('.gap + .tip') && {PAST_IS_READ}")
     line = page.get_attribute(".gap path.line", "d")
     assert 200 < line.count("L") < 600
     assert "29,976 to 30,000 of 30,000" in text(page, ".pages")
@@ -314,15 +308,15 @@ def test_a_long_study_opens_at_once(long_site: Site, window: Window) -> None:
 def test_it_joins_again_when_the_server_restarts(tmp_path: Path, window: Window) -> None:
     place = database(tmp_path)
     study = new_study(place)
-    with served(place) as first:
+    port = free_port()
+    with served(place, port) as first:
         page = window.open(first)
         page.wait_for_selector("#live .dot")
-        port = first.port
     page.wait_for_selector("#live .dot.away")
     trial = study.ask()
     study.tell(trial, [0.1, 0.2, 0.3])
     with served(place, port):
-        page.wait_for_selector("#live .dot:not(.away)", timeout=20_000)
+        page.wait_for_selector("#live .dot:not(.away)")
         until(page, "document.querySelector('.sentence').textContent.includes('after 1 trial')")
         until(page, "document.querySelectorAll('.graph path.untried').length === 14 - 3")
         page.goto("about:blank")

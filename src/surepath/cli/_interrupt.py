@@ -3,6 +3,9 @@
 Python looks at signals between its own steps, and one call of a kernel or of the compiler is one step. So a thread of
 its own hears of the signal at once; if the command has not come to its end a little later, the thread ends the process.
 Nothing is lost by that: files are written whole or not at all.
+
+LLVM calls Python functions while it compiles. An error that a signal raises there is lost, or the process crashes; so an
+interrupt waits until LLVM has come back.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from types import FrameType
 
 INTERRUPTED = 130
 GRACE = 1.5  # seconds that a command has to end by itself
+AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
 
 
 _last_words = ["interrupted; what was finished is kept"]
@@ -48,6 +53,19 @@ def watch(grace: float = GRACE) -> None:
     ear.setblocking(False)
     signal.set_wakeup_fd(ear.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=_listen, args=(heard, ear, grace), daemon=True, name="surepath-interrupt").start()
+    if hasattr(signal, "setitimer"):
+        for number in (signal.SIGINT, signal.SIGALRM):
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, as Python does, but in no function that LLVM has called: try again a little later."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith("llvmlite."):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def _listen(heard: socket.socket, ear: socket.socket, grace: float) -> None:

@@ -192,7 +192,7 @@ def make(study: Study) -> Certificate:
         "version": __version__,
         "created": _moment(datetime.now(UTC).timestamp()),
     }
-    content["statement"], content["assumptions"] = statement(content), assumptions(content)
+    content["statement"], content["assumptions"] = statement(content), assumptions(content, mdp)
     content["sha256"] = content_hash(content)
     return Certificate(content)
 

@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from surepath._numbers import rounded_up
+from surepath._types import FloatArray
 from surepath.learners.watch.findings import contradiction
+from surepath.model.mdp import MDP
 from surepath.study.states import WORST
 
-FORMAT = 2  # 1 wrote gaps with all their digits, and said nothing of warnings in the statement
+# 1 wrote gaps with all their digits, and said nothing of warnings in the statement; 2 said nothing of a sigma that
+# counts beside a range, and nothing of options that are declared to have no noise
+FORMAT = 3
 DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
 
 ADVICE = {
@@ -64,8 +70,8 @@ def statement(content: Mapping[str, Any]) -> str:
     )
 
 
-def assumptions(content: Mapping[str, Any]) -> list[str]:
-    """List what must hold and no certificate can show."""
+def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
+    """List what must hold and no certificate can show; the problem of the certificate comes with it."""
     counts, options = content["trials"]["states"], content["study"]["options"]
     left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
     worst = options.get("on_failure") == WORST
@@ -73,7 +79,7 @@ def assumptions(content: Mapping[str, Any]) -> list[str]:
     said = [
         "Playing an option again in the same state draws a fresh score with the same mean, whatever happened before: "
         f"no drift, no dependence between trials{within}, no effect of earlier choices but through the state.",
-        _noise(content["settings"]),
+        _noise(content["settings"]) if content["format"] < 3 else _noise_of(content["settings"], mdp),
         "Every score that was seen was told, as it was seen. Which result comes in first does not matter: trials count "
         "in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
@@ -95,6 +101,55 @@ def assumptions(content: Mapping[str, Any]) -> list[str]:
     if any(action["kind"] == "exclude" for action in content["actions"]):
         said.append("Excluded options are infeasible as a fact of the world, not a verdict on their scores.")
     return said
+
+
+def bare_sigmas(settings: Mapping[str, Any], mdp: MDP) -> FloatArray:
+    """Return the sigmas that count and do not follow from a range: half of it holds for every score within it."""
+    sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
+    half = np.full(mdp.n_arcs, np.inf)
+    if mdp.reward_range is not None:
+        half = (mdp.reward_range[1] - mdp.reward_range[0]) / 2
+    return np.asarray(sigma[~mdp.is_known & (sigma < half)])
+
+
+def unsaid_sigma(content: Mapping[str, Any], mdp: MDP) -> str | None:
+    """Say what the words of an earlier format leave out: a sigma that counts although noise is said to be learned."""
+    settings = content["settings"]
+    if content["format"] >= 3 or settings.get("sigma") == "unknown" or not _learns(settings):
+        return None
+    bare = bare_sigmas(settings, mdp)
+    return f"what the assumptions leave out: {_declared(bare)}" if len(bare) else None
+
+
+def _learns(settings: Mapping[str, Any]) -> bool:
+    return bool(settings.get("noise", "sigma") != "sigma" or settings.get("widths") == "bernstein")
+
+
+def _declared(bare: FloatArray) -> str:
+    """Say what is assumed of the noise of options by their sigma alone."""
+    noisy, quiet = np.unique(bare[bare > 0]).tolist(), int((bare == 0).sum())
+    size = number(noisy[0]) if len(noisy) == 1 else f"{number(noisy[0])} to {number(noisy[-1])}" if noisy else ""
+    said = []
+    if noisy:
+        said.append(
+            f"given everything before it, the noise of a score of {int((bare > 0).sum())} options is sub-Gaussian with "
+            f"the sigma that was declared for it ({size})"
+        )
+    if quiet:
+        said.append(f"{quiet} options are declared to have no noise at all")
+    return "; ".join(said) + "."
+
+
+def _noise_of(settings: Mapping[str, Any], mdp: MDP) -> str:
+    if settings.get("sigma") == "unknown":
+        return _noise(settings)
+    bare = bare_sigmas(settings, mdp)
+    if not _learns(settings):
+        quiet = bool((bare == 0).any() and (bare > 0).any())
+        return _noise(settings) + (f" Besides: {_declared(bare[bare == 0])}" if quiet else "")
+    if not len(bare):
+        return "Every score lies within the declared range of its option, and nothing else is assumed of its noise."
+    return f"Every score lies within the declared range of its option, if there is one. Besides: {_declared(bare)}"
 
 
 def _noise(settings: Mapping[str, Any]) -> str:

@@ -79,8 +79,8 @@ def invalid_numbers(bound: Mapping[str, Any]) -> list[str]:
     positive += [bound[side]["factor"] for side in (RIVAL, OWN)] + [bound["least"], bound["most"]]
     if not all(0 < float(number) < np.inf for number in positive):
         wrong.append("weights, scales, factors and limits of c must be above 0")
-    if not (0 < float(bound["rho"]) < 1 and 1 < float(bound["ratio"]) < np.inf):
-        wrong.append("rho must lie between 0 and 1, and the ratio of slopes above 1")
+    if not (0 < float(bound["rho"]) < 1 and 1.001 <= float(bound["ratio"]) <= 100):
+        wrong.append("rho must lie between 0 and 1, and the ratio of slopes between 1.001 and 100")
     if any((entry["kind"] == "interval") != (entry["prior"] == "none") for entry in entries):
         wrong.append("entries of kind interval, and only those, have no prior over plans")
     if any(entry["kind"] == "interval" for entry in entries) and bound[RIVAL] != bound[OWN]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 from surepath._types import BoolArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.study.plain_bound import PlainBound
@@ -41,10 +43,14 @@ class Checker(Protocol):
 
 def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tuple[Checker | None, str]:
     """Return the plain implementation for these settings, and why it cannot check all of the bound, or none of it."""
-    name = settings.get("name")
+    name, sigma = settings.get("name"), settings.get("sigma")
+    if sigma != "unknown" and not (np.isfinite(sizes := np.asarray(sigma, dtype=np.float64)) & (sizes >= 0)).all():
+        return None, f"{UNCHECKED}: every sigma must be a number of at least 0"
     if name == "Challenger":
         return _challenger(mdp, settings)
     if name in ("EPRL", "BPIUCRL", "Uniform"):
+        if not 0 < float(settings["prior"]) < np.inf:
+            return None, f"{UNCHECKED}: the prior of the widths must be above 0"
         if settings.get("widths") == "bernstein" and settings.get("preset", "theory") == "theory":
             return LearnedIntervals(mdp, settings, feasible), ""
         if settings.get("widths") not in WIDTHS or settings.get("preset", "theory") != "theory":

@@ -16,6 +16,7 @@ from typing import Any
 from surepath.errors import CertificateError, SurepathError
 from surepath.learners.watch.findings import DOUBT, contradiction
 from surepath.study.certificate import Certificate, checked_kind, content_hash, read
+from surepath.study.certificate_words import unsaid_sigma
 from surepath.study.verify_file import Facts, check_facts, facts_of
 from surepath.study.verify_log import Log, read_log_file, read_storage
 from surepath.study.verify_proof import check_proof
@@ -110,6 +111,8 @@ def verify(
         ArithmeticError,
         AttributeError,
         AssertionError,
+        MemoryError,
+        RecursionError,
     ) as error:
         words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
         verdict.differences.append(f"the certificate cannot be read as a whole: {words}")
@@ -142,6 +145,8 @@ def _check(content: dict[str, Any], file: str, verdict: Verdict, told: Log | Non
             verdict.notes.append(f"the log was read: {facts.prefix} trials give these sums, counts and this hash")
     if not wrong:
         verdict.answer = YES
+        unsaid = unsaid_sigma(content, facts.mdp)
+        verdict.notes += [] if unsaid is None else [unsaid]
         check_proof(content, facts, told, verdict)
         if verdict.answer == YES and not wrong and found and content["certified_gap"] is not None:
             verdict.answer = DOUBT

@@ -128,7 +128,7 @@ def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> N
     if not wrong:
         if content["statement"] != statement(content):
             wrong.append("the statement is not what the numbers say")
-        if content["assumptions"] != assumptions(content):
+        if content["assumptions"] != assumptions(content, mdp):
             wrong.append("the assumptions are not those of these settings and counts")
         if any(found["advice"] != ADVICE.get(found["kind"]) for found in content["warnings"]):
             wrong.append("the warnings are not in the words of this format")

@@ -68,13 +68,13 @@ def read_log_file(path: str | Path, mdp: MDP) -> Log:
         text = read_text(file, LARGEST)
     except ProblemError as error:
         raise CertificateError(str(error)) from None
-    if file.suffix.lower() == ".csv":
-        lines: list[dict[str, Any]] = [dict(line) for line in csv.DictReader(io.StringIO(text))]
-    else:
-        try:
+    try:
+        if file.suffix.lower() == ".csv":
+            lines: list[dict[str, Any]] = [dict(line) for line in csv.DictReader(io.StringIO(text))]
+        else:
             lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError as error:
-            raise CertificateError(f"{file} is neither a .csv file nor a list of JSON objects: {error}") from None
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise CertificateError(f"{file} is neither a .csv file nor a list of JSON objects: {error}") from None
     trials = []
     for place, line in enumerate(lines, start=2 if file.suffix.lower() == ".csv" else 1):
         try:

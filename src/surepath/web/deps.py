@@ -1,4 +1,7 @@
-"""What every route needs: the shelf, the study that is meant, and the caller's right to read or write."""
+"""What every route needs: the shelf, the study that is meant, and the caller's right to read or write.
+
+What does not wait is a coroutine: a plain function would go to a thread and back for every request.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Path, Query, Request
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 
 from surepath.study.creation import LONGEST_NAME
 from surepath.web.access import READ, WRITE, Access
@@ -37,7 +41,7 @@ ANSWERS: dict[int | str, dict[str, object]] = {
 }
 
 
-def role(request: Request, _: Annotated[object, Depends(bearer)]) -> str:
+async def role(request: Request, _: Annotated[object, Depends(bearer)]) -> str:
     """Return the caller's role, or refuse; a refused login is counted and logged."""
     access: Access = request.app.state.access
     header = request.headers.get("authorization")
@@ -50,14 +54,14 @@ def role(request: Request, _: Annotated[object, Depends(bearer)]) -> str:
     return found
 
 
-def may_write(who: Annotated[str, Depends(role)]) -> str:
+async def may_write(who: Annotated[str, Depends(role)]) -> str:
     """Refuse callers who may only read."""
     if who != WRITE:
         raise HTTPException(403, "this token may only read; writing needs the write token")
     return who
 
 
-def opened(
+async def opened(
     request: Request,
     who: Annotated[str, Depends(role)],
     study: Annotated[
@@ -67,7 +71,7 @@ def opened(
     """Open the study that is meant."""
     assert who in (READ, WRITE)
     shelf: Shelf = request.app.state.shelf
-    return shelf.get(study)
+    return shelf.kept(study) or await run_in_threadpool(shelf.get, study)
 
 
 Reader = Annotated[str, Depends(role)]

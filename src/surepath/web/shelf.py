@@ -73,6 +73,16 @@ class Shelf:
             self._open.move_to_end(name)
             return self._open[name]
 
+    def kept(self, name: str | None) -> Opened | None:
+        """Return a study that is open already, without waiting for one that is being opened."""
+        found = None
+        if name is not None and self._lock.acquire(blocking=False):
+            found = self._open.get(name)
+            if found is not None:
+                self._open.move_to_end(name)
+            self._lock.release()
+        return found
+
     def _load(self, name: str) -> Opened:
         try:
             study = Study.load(self.storage, name)

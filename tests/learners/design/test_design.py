@@ -120,6 +120,21 @@ def test_only_the_list_counts() -> None:
         learner.tighten(0.1)
 
 
+def test_trials_that_fail_because_of_what_they_scored_do_not_bias_it() -> None:
+    """Whether a step is played may depend on the scores before it: low ones of the worse option mostly break off."""
+    mdp, rng, wrong = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int)), np.random.default_rng(4), 0
+    for _ in range(40):
+        learner = Design(mdp, 0.5, 0.1, 0.5)
+        while not learner.stopped:
+            path = learner.ask()
+            first, second = float(rng.random() < (0.3, 0.81)[path[0]]), float(rng.random() < 0.5)
+            breaks = path[0] == 0 and first == 0.0 and rng.random() < 0.95
+            learner.tell(path, [first] if breaks else [first, second])
+        assert (learner._used == learner._planned).all()
+        wrong += int(learner.recommend()[0] == 0)
+    assert binomtest(wrong, 40, 0.1, alternative="greater").pvalue > 1e-3
+
+
 def test_workers_share_the_list_and_options_may_leave() -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
     learner = Design(mdp, 0.5, 0.1, 0.5)

@@ -196,7 +196,7 @@ class TestContract:
             with storage.writing("one") as log:
                 log.add_trials([trial(1)])
                 entered.set()
-                leave.wait(10)
+                leave.wait(60)
                 order.append("first")
 
         def second() -> None:
@@ -206,7 +206,7 @@ class TestContract:
 
         threads = [threading.Thread(target=first), threading.Thread(target=second)]
         threads[0].start()
-        assert entered.wait(10)
+        assert entered.wait(60)
         threads[1].start()
         with opening().reading("one") as log:  # neither waits nor sees what is not committed
             assert log.last_number() == 0
@@ -214,7 +214,7 @@ class TestContract:
             assert order == []
         leave.set()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
         assert order == ["first", "second"]
         with storage.reading("one") as log:
             assert [row.number for row in log.trials(1, 9)] == [1, 2]

@@ -59,7 +59,7 @@ def run(
     words = last_words("interrupted; running trials were given back, all that was told is kept")
     allow(15.0)
     last_act(performer.kill)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler that ends us is heard as Ctrl-C is
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # a scheduler that ends us is heard as Ctrl-C is
     try:
         runner.run(workers)
     except KeyboardInterrupt:

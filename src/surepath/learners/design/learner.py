@@ -56,8 +56,10 @@ class Design(Learner):
 
     Nothing adapts to what is seen, so it needs no anytime bound and no union over times: where all plans are about
     equal it is hard to beat, and where gaps are clear it wastes most of its trials. The answer is within epsilon of the
-    best with probability at least 1 - delta. Only plays of the list count, each as often as planned; other trials, and
-    trials that failed, are kept in `visits` and not used. It cannot be tightened: that would be a second look.
+    best with probability at least 1 - delta. Only plays of the list count, each as often as planned; other trials are
+    kept in `visits` and not used. A play that fails is made again, and what its first steps told counts: each arc is
+    judged by the first of its rewards, as many as planned. (To leave out the rewards of failed trials would be a choice
+    by their size where trials fail because of them.) It cannot be tightened: that would be a second look.
 
     Args:
         mdp: The layered graph to search.
@@ -89,6 +91,8 @@ class Design(Learner):
     def _start(self) -> None:
         """Begin the schedule, with nothing used yet."""
         self._due: IntArray = self.schedule.plays.copy()
+        self._planned: IntArray = np.zeros(self.mdp.n_arcs, dtype=np.int64)
+        np.add.at(self._planned, self.schedule.paths, self.schedule.plays[:, None])
         self._used: IntArray = np.zeros(self.mdp.n_arcs, dtype=np.int64)
         self._used_sums: FloatArray = np.zeros(self.mdp.n_arcs)
         self._cursor = 0  # the list is played round by round, so that drift would hit all paths alike
@@ -132,12 +136,15 @@ class Design(Learner):
         self._visits[played] += 1
         self._sums[arcs] += news - self._origin[arcs]
         at = self._place.get(path.tobytes())
-        if at is None or self._due[at] == 0 or len(gains) < len(path):
+        if at is None or self._due[at] == 0:
+            return
+        wanted = self._used[arcs] < self._planned[arcs]
+        self._used[played] += self._used[played] < self._planned[played]
+        self._used_sums[arcs[wanted]] += (news - self._origin[arcs])[wanted]
+        if len(gains) < len(path):
             return
         self._due[at] -= 1
         self._cursor = at + 1
-        self._used[played] += 1
-        self._used_sums[arcs] += news - self._origin[arcs]
         if not self._due.any():
             self.stopped, self.stop_reason = True, STOP_REASONS[GAP]
 
