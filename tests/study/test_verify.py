@@ -196,7 +196,12 @@ def test_entries_of_an_unknown_kind_are_never_proven() -> None:
 @pytest.mark.parametrize(
     ("learner", "place", "value", "words"),
     [
-        ("challenger", ("bound", "ratio"), 1.0 + 1e-12, "the ratio of slopes between 1.001 and 100"),  # fills the memory
+        (
+            "challenger",
+            ("bound", "ratio"),
+            1.0 + 1e-12,
+            "the ratio of slopes between 1.001 and 100",
+        ),  # fills the memory
         ("eprl", ("prior",), -3.0, "the prior of the widths must be above 0"),
     ],
 )

@@ -58,24 +58,10 @@ from surepath.learners.processes.learned import (
 @inner_kernel
 def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     """Recompute what depends on the visits of arc e."""
-    n, s, known, learned, kind, precision = (
-        seen.visits[e],
-        pairs.sigma[e],
-        pairs.is_known[e],
-        pairs.learned,
-        pairs.kind,
-        pairs.c,
-    )
-    origin, total, means, top, a, log_a, extra = (
-        seen.origin[e],
-        seen.sums[e],
-        work.mean,
-        work.top,
-        work.a,
-        work.log_a,
-        work.extra,
-    )
-    if known or n == 0:
+    n, s, origin, total = seen.visits[e], pairs.sigma[e], seen.origin[e], seen.sums[e]
+    kind, precision, learned = pairs.kind, pairs.c, pairs.learned
+    means, top, a, log_a, extra = work.mean, work.top, work.a, work.log_a, work.extra
+    if pairs.is_known[e] or n == 0:
         return
     mean = origin + total / n
     means[e] = mean
