@@ -102,6 +102,8 @@ def test_with_a_mended_hash_the_log_still_finds_out_every_number(data: st.DataOb
         return  # a larger gap is proven as well; a smaller one has a test of its own
     if place[:2] == ("proof", "moments") and place[3] in ("path", "ruled_out"):
         return  # another path, or fewer options, may be proven as well
+    if place == ("format",):
+        put(content, place, 1)  # the second has the same words as the third where a sigma is declared
     if place[:2] == ("proof", "moments") and place[3] == "trials":
         put(content, place, 1)  # the sums are the same before and after a trial that was cancelled
     assert says_no(mended(content), storage=study.storage), place
@@ -196,12 +198,7 @@ def test_entries_of_an_unknown_kind_are_never_proven() -> None:
 @pytest.mark.parametrize(
     ("learner", "place", "value", "words"),
     [
-        (
-            "challenger",
-            ("bound", "ratio"),
-            1.0 + 1e-12,
-            "the ratio of slopes between 1.001 and 100",
-        ),  # fills the memory
+        ("challenger", ("bound", "ratio"), 1.0 + 1e-12, "the ratio of slopes between 1.001 and 100"),
         ("eprl", ("prior",), -3.0, "the prior of the widths must be above 0"),
     ],
 )

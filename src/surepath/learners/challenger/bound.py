@@ -316,7 +316,7 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
             else:
                 weight[e] = -np.inf
         weight[own] = stay if degree > 1 else 0.0
-    return constant
+    return float(constant)
 
 
 @bare_kernel
