@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from surepath._types import FloatArray, IntArray
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.model.rewards import GAUSSIAN, KNOWN, UNIFORM
+from surepath.model.rewards import BETA, GAUSSIAN, KNOWN, UNIFORM
 
 
 class Graph(NamedTuple):
@@ -46,6 +46,7 @@ class Reality(NamedTuple):
     table: FloatArray
     sign: float
     plain: int  # 1: all laws are Gaussian or known, so normal numbers can be drawn ahead
+    beta: int | None  # None where no law is a beta law: then the code that draws from one is not compiled
 
 
 def own(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], dtype: type) -> np.ndarray:
@@ -71,7 +72,7 @@ def layers_of(mdp: MDP) -> Layers:
 def no_reality() -> Reality:
     """Make laws that are never drawn from, for steps whose rewards come from outside."""
     ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0)
+    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0, None)
 
 
 def reality_of(instance: Instance) -> Reality:
@@ -87,6 +88,7 @@ def reality_of(instance: Instance) -> Reality:
         own(law.table, np.float64),
         instance.mdp.sign,
         int(np.isin(law.kind, (GAUSSIAN, KNOWN)).all()),
+        1 if (law.kind == BETA).any() else None,
     )
     if instance.mdp.charge is not None:
         _move(reality, -instance.mdp.sign * instance.mdp.charge)

@@ -23,7 +23,7 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, hot_kernel, inner_kernel, optional_kernel
+from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel, optional_kernel
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate
 from surepath.learners.challenger.state import (
@@ -58,24 +58,25 @@ from surepath.learners.processes.learned import (
 @inner_kernel
 def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     """Recompute what depends on the visits of arc e."""
-    n = seen.visits[e]
+    n, s, origin, total = seen.visits[e], pairs.sigma[e], seen.origin[e], seen.sums[e]
+    kind, precision, learned = pairs.kind, pairs.c, pairs.learned
+    means, top, a, log_a, extra = work.mean, work.top, work.a, work.log_a, work.extra
     if pairs.is_known[e] or n == 0:
         return
-    mean = seen.origin[e] + seen.sums[e] / n
-    work.mean[e] = mean
-    work.top[e] = mean
-    s = pairs.sigma[e]
+    mean = origin + total / n
+    means[e] = mean
+    top[e] = mean
     if s > 0.0:
-        work.top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(seen.origin[e]) + 0.5 * abs(seen.sums[e]))
-        refresh_learned(pairs.learned, work.course, pairs, seen, work, e)
+        top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(origin) + 0.5 * abs(total))
+        refresh_learned(learned, work.course, pairs, seen, work, e)
         for side in range(2):
-            for j in range(pairs.c.shape[1]):
-                if pairs.kind[j] >= BERNSTEIN and is_learned(pairs.learned, e):
+            for j in range(len(kind)):
+                if kind[j] >= BERNSTEIN and is_learned(learned, e):
                     continue
-                c = pairs.c[side, j, e]
-                work.a[side, j, e] = s / n if pairs.kind[j] == SHIFTED else s * np.sqrt(n + c) / n
-                work.log_a[side, j, e] = np.log(work.a[side, j, e])
-                work.extra[side, j, e] = 0.5 * np.log1p(n / c)
+                c = precision[side, j, e]
+                a[side, j, e] = s / n if kind[j] == SHIFTED else s * np.sqrt(n + c) / n
+                log_a[side, j, e] = np.log(a[side, j, e])
+                extra[side, j, e] = 0.5 * np.log1p(n / c)
 
 
 @optional_kernel
@@ -112,50 +113,63 @@ def refresh_learned(
 
 
 @optional_kernel
-def note_square(size: Size | None, seen: Evidence, e: int, gain: float) -> None:
-    """Add the square of this gain's distance from the mean so far, where sigma is unknown."""
+def note_square(size: Size | None, memo: FloatArray, n: int, off: float) -> None:
+    """Add the square of a gain's distance from the mean of the n gains before it, where sigma is unknown."""
     if size is None:
         return
-    if seen.visits[e] > 0:
-        off = gain - (seen.origin[e] + seen.sums[e] / seen.visits[e])
-        seen.memo[at.RSS] += off * off
-        seen.memo[at.SQUARES] += 1.0
+    if n > 0:
+        memo[at.RSS] += off * off
+        memo[at.SQUARES] += 1.0
 
 
 @folded_kernel
 def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
-    note_square(pairs.size, seen, e, gain)
-    if is_learned(pairs.learned, e):
-        n = seen.visits[e]
-        mean = seen.origin[e] + seen.sums[e] / n if n > 0 else 0.0
-        learn(pairs.learned, seen.squares, seen.product, n, mean, e, gain)
-    if seen.visits[e] == 0:
-        seen.origin[e] = gain
-    seen.visits[e] += 1
-    seen.sums[e] += gain - seen.origin[e]
+    visits, origin, sums, squares, product = seen.visits, seen.origin, seen.sums, seen.squares, seen.product
+    memo, learned, size, n = seen.memo, pairs.learned, pairs.size, visits[e]
+    mean = origin[e] + sums[e] / n if n > 0 else 0.0
+    note_square(size, memo, n, gain - mean)
+    if is_learned(learned, e):
+        learn(learned, squares, product, n, mean, e, gain)
+    if n == 0:
+        origin[e] = gain
+    visits[e] = n + 1
+    sums[e] += gain - origin[e]
 
 
-@hot_kernel
-def width(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: float, e: int | np.uint64) -> float:
-    """w_e for grid entry j and slope k; 0 on arcs without noise. The arc must be known or visited."""
-    a = work.a[side, j, e]
-    if a == 0.0:
-        return 0.0
-    if k < 0.0:
-        return -k
-    if pairs.kind[j] >= BERNSTEIN and is_learned(pairs.learned, e):
-        return learned_width(pairs.learned, work.course, pairs.kind[j], side, j, k, log_k, e)
-    if pairs.kind[j] == HALF_NORMAL or pairs.kind[j] >= BERNSTEIN:
-        return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))
-    if pairs.kind[j] == NORMAL:
-        return float(0.5 * a * a / k + k * work.extra[side, j, e])
-    if pairs.kind[j] == SHIFTED:
-        off = pairs.tilt[j, e] - a / k
-        return float(
-            0.5 * pairs.sigma[e] * a / k + k * (0.5 * pairs.c[side, j, e] * off * off + work.extra[side, j, e])
-        )
-    return float(a * np.sqrt(2.0 * (work.extra[side, j, e] + pairs.cost[j])))
+@folded_kernel
+def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
+    """Put w_e of every live arc and of the incumbent's own into work.weight, for one row of the grid.
+
+    It is 0 on arcs without noise. Arcs must be known or visited.
+    """
+    j, k = int(work.grid[row, 0]), work.grid[row, 1]
+    kind, cost, table, learned, course = pairs.kind[j], pairs.cost[j], pairs.conjugate, pairs.learned, work.course
+    sigma, c, tilt = pairs.sigma, pairs.c, pairs.tilt
+    all_a, log_a, extra, weight, live, on = work.a, work.log_a, work.extra, work.weight, work.live, work.on
+    quiet = k < 0.0
+    log_k = 0.0 if quiet else np.log(k)
+    for e in range(np.uint64(len(live))):
+        if not live[e] and not on[e]:
+            continue
+        side = np.int64(OWN if on[e] else RIVAL)
+        a = all_a[side, j, e]
+        if a == 0.0:
+            w = 0.0
+        elif quiet:
+            w = -k
+        elif kind >= BERNSTEIN and is_learned(learned, e):
+            w = learned_width(learned, course, kind, side, j, k, log_k, e)
+        elif kind == HALF_NORMAL or kind >= BERNSTEIN:
+            w = k * (conjugate(table, a / k, log_a[side, j, e] - log_k) + extra[side, j, e])
+        elif kind == NORMAL:
+            w = 0.5 * a * a / k + k * extra[side, j, e]
+        elif kind == SHIFTED:
+            off = tilt[j, e] - a / k
+            w = 0.5 * sigma[e] * a / k + k * (0.5 * c[side, j, e] * off * off + extra[side, j, e])
+        else:
+            w = a * np.sqrt(2.0 * (extra[side, j, e] + cost))
+        weight[e] = w
 
 
 @inner_kernel
@@ -184,7 +198,7 @@ def heaviest(graph: Graph, alive: BoolArray, weight: FloatArray, ahead: FloatArr
         node = target[chosen]
 
 
-@inner_kernel
+@folded_kernel
 def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """Set the incumbent: the empirically best path over the arcs that are left.
 
@@ -193,9 +207,10 @@ def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> 
     difference of means plus widths. Where G is to be at most epsilon the widths add up to no more than epsilon and the
     differences, so the differences set the scale.
     """
-    work.unit[0] = largest_sigma(pairs.size, seen.memo[at.RSS], seen.memo[at.SQUARES])
-    incumbent, weight, mean, on = work.incumbent, work.weight, work.mean, work.on
+    memo, unit, slack = seen.memo, work.unit, work.slack
+    incumbent, weight, mean, on, ahead = work.incumbent, work.weight, work.mean, work.on, work.ahead
     alive, first, stage_node = seen.alive, graph.first, graph.stage_node
+    unit[0] = largest_sigma(pairs.size, memo[at.RSS], memo[at.SQUARES])
     horizon, total = len(incumbent), 0.0
     for h in range(horizon):
         on[incumbent[h]] = False
@@ -207,10 +222,10 @@ def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> 
         for e in range(start, stop):
             weight[e] = mean[e] - high
         total += high - low
-    heaviest(graph, seen.alive, weight, work.ahead, incumbent)
+    heaviest(graph, alive, weight, ahead, incumbent)
     for h in range(horizon):
         on[incumbent[h]] = True
-    work.slack[0] = 2.0 * ROUNDING * (horizon + 4) * total
+    slack[0] = 2.0 * ROUNDING * (horizon + 4) * total
 
 
 @folded_kernel
@@ -220,7 +235,8 @@ def passes(graph: Graph, work: Scratch, single: Whole) -> None:
     With `single` the incumbent's nodes end an excursion and start the next: what was before or comes after is left out.
     """
     first, target, weight, ahead, behind = graph.first, graph.target, work.weight, work.ahead, work.behind
-    stage_node, one, stages = graph.stage_node, np.uint64(1), len(work.incumbent)
+    source, incumbent, leaving, meeting = graph.source, work.incumbent, work.leaving, work.meeting
+    stage_node, one, stages = graph.stage_node, np.uint64(1), len(incumbent)
     sink = np.uint64(len(first) - 1)
     ahead[sink] = 0.0
     i, stop = sink, np.uint64(first[sink])
@@ -238,12 +254,12 @@ def passes(graph: Graph, work: Scratch, single: Whole) -> None:
             ahead[i] = best
             stop = start
         if single == 1:
-            ahead[graph.source[work.incumbent[h]]] = work.meeting[h]
+            ahead[source[incumbent[h]]] = meeting[h]
     behind[0] = 0.0
     start = np.uint64(0)
     for h in range(stages):
         if single == 1:
-            behind[graph.source[work.incumbent[h]]] = work.leaving[h]
+            behind[source[incumbent[h]]] = leaving[h]
         for node in range(np.uint64(stage_node[h]), np.uint64(stage_node[h + 1])):
             here, stop = behind[node], np.uint64(first[np.uint64(node) + one])
             for e in range(start, stop):
@@ -254,31 +270,32 @@ def passes(graph: Graph, work: Scratch, single: Whole) -> None:
 
 
 @folded_kernel
-def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, single: Whole) -> float:
-    """Weights and both passes for one row of the grid; returns the constant that turns weights into G.
+def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Whole) -> float:
+    """Turn the widths of a row in work.weight into weights; returns the constant that turns weights into G.
 
-    Only live arcs and the incumbent's own count. The largest G through arc e, of a path or with `single` of one
-    excursion, is then behind[source] + weight[e] + ahead[target] + constant.
+    Only live arcs and the incumbent's own count. After `passes` the largest G through arc e, of a path or with `single`
+    of one excursion, is behind[source] + weight[e] + ahead[target] + constant.
 
     A path under the excursion prior pays the sum of what its excursions pay, each the constant of its own. One
     excursion under the detour prior belongs to a pair of paths that share all else, but which nodes they share is not
     known: it pays for as many choices as there can be.
     """
     first, source, stage_node, incumbent = graph.first, graph.source, graph.stage_node, work.incumbent
-    weight, top, live = work.weight, work.top, work.live
-    j, k = int(work.grid[row, 0]), work.grid[row, 1]
+    weight, mean, top, live, leaving, meeting = work.weight, work.mean, work.top, work.live, work.leaving, work.meeting
+    before, after, rho = pairs.choices_before, pairs.choices_after, pairs.rho
+    j, k, unit = int(work.grid[row, 0]), work.grid[row, 1], work.unit[0]
+    prior, toll_k = pairs.prior[j], unit * k
+    constant, stay, leave_by, each = toll_k * (pairs.cost[j] + pairs.toll[j]), 0.0, 1.0, 0.0
     quiet = k < 0.0
-    log_k = 0.0 if quiet else np.log(k)
-    unit = 1.0 if quiet else work.unit[0]
-    toll_k = unit * k
-    walk = not quiet and (pairs.prior[j] == DETOUR or pairs.prior[j] == EXCURSION)
-    constant, stay, leave_by, each = 0.0, 0.0, 1.0, 0.0
-    if pairs.prior[j] != NO_PRIOR and not quiet:
-        constant = toll_k * (pairs.cost[j] + pairs.toll[j])
-        if pairs.prior[j] == DETOUR:
-            stay, leave_by = -toll_k * np.log1p(-pairs.rho), pairs.rho
-        elif pairs.prior[j] == EXCURSION and single == 0:
-            constant, each = 0.0, constant
+    walk = not quiet and prior in (DETOUR, EXCURSION)
+    if quiet:
+        constant, unit = 0.0, 1.0
+    elif prior == NO_PRIOR:
+        constant = 0.0
+    elif prior == DETOUR:
+        stay, leave_by = -toll_k * np.log1p(-rho), rho
+    elif prior == EXCURSION and single == 0:
+        constant, each = 0.0, constant
     for h in range(len(incumbent)):
         own = incumbent[h]
         home = source[own]
@@ -287,20 +304,19 @@ def challenge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Wh
         if walk and degree > 1:
             leave = each + toll_k * np.log((degree - 1) / leave_by)
             elsewhere = toll_k * np.log(degree)
-        work.leaving[h] = stay * pairs.choices_before[home]
-        work.meeting[h] = stay * pairs.choices_after[home]
-        margin = unit * width(pairs, work, np.int64(OWN), j, k, log_k, np.uint64(own))
-        low = work.mean[own] - (top[own] - work.mean[own])
+        leaving[h] = stay * before[home]
+        meeting[h] = stay * after[home]
+        margin = unit * weight[own]
+        low = mean[own] - (top[own] - mean[own])
         for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
             if live[e]:
                 toll = leave if source[e] == home else elsewhere
-                x = (top[e] - low) + (margin + unit * width(pairs, work, np.int64(RIVAL), j, k, log_k, e)) + toll
+                x = (top[e] - low) + (margin + unit * weight[e]) + toll
                 weight[e] = x if x == x else np.inf  # what is no number proves nothing
             else:
                 weight[e] = -np.inf
         weight[own] = stay if degree > 1 else 0.0
-    passes(graph, work, single)
-    return constant
+    return float(constant)
 
 
 @bare_kernel
@@ -309,12 +325,16 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: 
 
     An entry point of its own, compiled only where somebody looks at a row.
     """
-    for e in range(len(seen.alive)):
-        work.live[e] = seen.alive[e]
-    return float(challenge(graph, pairs, seen, work, np.int64(0), np.int64(single)))
+    alive, live = seen.alive, work.live
+    for e in range(len(alive)):
+        live[e] = alive[e]
+    fill_widths(pairs, work, np.int64(0))
+    constant = challenge(graph, pairs, work, np.int64(0), np.int64(single))
+    passes(graph, work, np.int64(single))
+    return float(constant)
 
 
-@inner_kernel
+@folded_kernel
 def trace(graph: Graph, work: Scratch, through: int, single: Whole) -> None:
     """After `challenge`: the path of largest G through one arc, into work.path.
 

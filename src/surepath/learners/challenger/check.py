@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._types import BoolArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
-from surepath.learners.challenger.bound import challenge
+from surepath.learners.challenger.bound import challenge, fill_widths, passes
 from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
-from surepath.learners.processes.learned import BERNSTEIN
+from surepath.learners.processes.learned import BERNSTEIN, convex_from
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -48,21 +49,22 @@ def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int)
     From the least such part of an arc, where every pair is sure to be covered, to the mean one and somewhat beyond.
     Twice the planned slope is the most that can prove epsilon, so while visits are few there is no row at all.
     """
+    alive, counts, cs, a, grid = seen.alive, seen.visits, pairs.c, work.a, work.grid
+    slope, steadiness, ratio = pairs.plan[j, 0], pairs.plan[j, 1], pairs.ratio
     visits, precision, least = 0.0, 0.0, np.inf
-    for e in range(len(seen.visits)):
-        if seen.alive[e] and work.a[RIVAL, j, e] > 0.0:
-            n, c = seen.visits[e], pairs.c[RIVAL, j, e]
+    for e in range(len(alive)):
+        if alive[e] and a[RIVAL, j, e] > 0.0:
+            n, c = counts[e], cs[RIVAL, j, e]
             visits += n
             precision += c
             least = min(least, n / c)
     mean = visits / precision
-    slope, steadiness, ratio = pairs.plan[j, 0], pairs.plan[j, 1], pairs.ratio
     k = min(2.0, 1.0 / (steadiness * least)) * slope
     low = slope / (steadiness * mean * ratio**REACH)
     for _ in range(MOST_ROWS):
         if k < low:
             break
-        work.grid[rows, 0], work.grid[rows, 1] = j, k
+        grid[rows, 0], grid[rows, 1] = j, k
         rows += 1
         k /= ratio
     return rows
@@ -77,13 +79,14 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     very different sizes leave wide gaps in the middle, and the grid stays short.
     """
     alive, grid, cells = seen.alive, work.grid, work.cells
-    a, log_a, extras = work.a, work.log_a, work.extra
-    rows, horizon, step = 0, len(work.incumbent), np.log(pairs.ratio)
-    for j in range(pairs.c.shape[1]):
+    mean, a, log_a, extras = work.mean, work.a, work.log_a, work.extra
+    kind, cost, log_paths, ratio = pairs.kind, pairs.cost, pairs.log_paths, pairs.ratio
+    rows, horizon, step = 0, len(work.incumbent), np.log(ratio)
+    for j in range(len(kind)):
         low, high, extra, quiet, size = np.inf, -np.inf, 0.0, False, 0.0
         for e in range(len(alive)):
             if alive[e]:
-                size = max(size, abs(work.mean[e]))
+                size = max(size, abs(mean[e]))
                 if a[RIVAL, j, e] > 0.0:
                     low, high = min(low, log_a[RIVAL, j, e]), max(high, log_a[RIVAL, j, e])
                     extra = max(extra, extras[RIVAL, j, e])
@@ -94,16 +97,16 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
             rows += 1
         if high == -np.inf:
             break
-        if pairs.kind[j] == SHIFTED:
+        if kind[j] == SHIFTED:
             rows = shifted_rows(pairs, seen, work, j, rows)
             continue
-        if pairs.kind[j] == INTERVAL:
+        if kind[j] == INTERVAL:
             grid[rows, 0], grid[rows, 1] = j, 1.0
             rows += 1
             continue
         extra += high - low  # what h* adds, at most, for an arc whose a is far below the slope
-        below = 0.5 * np.log(2.0 * (pairs.cost[j] + pairs.log_paths + 2 * horizon * extra))  # log D
-        above = 0.5 * np.log(horizon / pairs.cost[j])  # log U
+        below = 0.5 * np.log(2.0 * (cost[j] + log_paths + 2 * horizon * extra))  # log D
+        above = 0.5 * np.log(horizon / cost[j])  # log U
         for i in range(len(cells)):
             cells[i] = False
         for e in range(len(alive)):
@@ -120,7 +123,7 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
             if g - last <= reach or g == 0:
                 grid[rows, 0], grid[rows, 1] = j, k
                 rows += 1
-            k *= pairs.ratio
+            k *= ratio
     return rows
 
 
@@ -131,53 +134,63 @@ def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
 
 
 @inner_kernel
-def judge(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole) -> float:
-    """Judge one row: eliminate, mark or drop; returns the largest z, -inf if none is left.
+def judge(
+    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole
+) -> tuple[float, int, bool]:
+    """Judge one row: eliminate, mark or drop; returns the largest z (-inf if none is left) and how many arcs left.
 
-    work.path[0] is set to the arc where the largest z is reached, or -1.
+    The third answer is whether none left and no z is below that of the row judged before. work.path[0] is set to the
+    arc where the largest z is reached, or -1.
     """
-    first, target = graph.first, graph.target
+    first, target, alive, behind, ahead = graph.first, graph.target, seen.alive, work.behind, work.ahead
+    weight, mean, incumbent, path, through = work.weight, work.mean, work.incumbent, work.path, work.through
+    on, live, cleared = work.on, work.live, work.cleared
+    wall, slack = -work.grid[row, 1], work.slack[0] + SHARE * abs(epsilon)
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
-    constant = challenge(graph, pairs, seen, work, row, single)
-    top, where = -np.inf, -1
+    fill_widths(pairs, work, row)
+    constant = challenge(graph, pairs, work, row, single)
+    passes(graph, work, single)
+    top, where, gone, rises = -np.inf, -1, 0, True
     value = 0.0
-    for h in range(len(work.incumbent)):
-        value += abs(work.mean[work.incumbent[h]])
-    slack = work.slack[0] + SHARE * abs(epsilon)
+    for h in range(len(incumbent)):
+        value += abs(mean[incumbent[h]])
     rounding = RETURNS_ROUNDING * value + slack
-    wall = -work.grid[row, 1]
     # A bound of a noisy row must pass in spite of rounding, which may have made it smaller. Ties of quiet paths, whose
     # rewards are exact, count as ties in spite of rounding.
     limit = epsilon + slack if wall > 0.0 else epsilon - slack
     for i in range(len(first) - 1):
-        here = work.behind[i] + constant
+        here = behind[i] + constant
         for e in range(first[i], first[i + 1]):
-            if work.on[e] or not work.live[e]:
+            if on[e] or not live[e]:
                 continue
-            z = -np.inf
-            if here > -np.inf and work.ahead[target[e]] > -np.inf:
-                z = here + work.weight[e] + work.ahead[target[e]]
+            z, beyond = -np.inf, ahead[target[e]]
+            if here > -np.inf and beyond > -np.inf:
+                z = here + weight[e] + beyond
                 if not z <= (0.5 * wall if wall > 0.0 else np.inf):
                     z = np.inf  # through a wall; or no number, which proves nothing
+            rises = rises and z >= through[e]
+            through[e] = z
             if z > top:
                 top, where = z, e
             if z < -rounding and what != TAKE_OUT:
-                seen.alive[e] = False
-                work.live[e] = False
+                alive[e] = False
+                live[e] = False
+                gone += 1
             elif z <= limit and what != ELIMINATE:
-                work.cleared[e] = True
+                cleared[e] = True
                 if what == TAKE_OUT:
-                    work.live[e] = False
-    work.path[0] = where
-    return top
+                    live[e] = False
+                    gone += 1
+    path[0] = where
+    return top, gone, rises and gone == 0
 
 
 @hot_kernel
-def left(work: Scratch) -> int:
+def left(live: BoolArray, on: BoolArray, cleared: BoolArray) -> int:
     """Return how many arcs off the incumbent are not yet cleared."""
     count = 0
-    for e in range(len(work.live)):
-        if work.live[e] and not work.on[e] and not work.cleared[e]:
+    for e in range(len(live)):
+        if live[e] and not on[e] and not cleared[e]:
             count += 1
     return count
 
@@ -185,17 +198,18 @@ def left(work: Scratch) -> int:
 @folded_kernel
 def beside_scale(pairs: Pairs, seen: Evidence) -> float:
     """Return the scale, below 0, of the entry with a sigma to plan with beside entries that learn the noise; or 0."""
+    scale, known, alive, visits = pairs.scale, pairs.is_known, seen.alive, seen.visits
     total, count, chosen = 0.0, 0, np.inf
-    for e in range(len(seen.visits)):
-        if seen.alive[e] and not pairs.is_known[e]:
-            total += seen.visits[e]
+    for e in range(len(visits)):
+        if alive[e] and not known[e]:
+            total += visits[e]
             count += 1
-    for j in range(len(pairs.scale)):
-        if pairs.scale[j] < 0.0:
-            chosen = min(chosen, -pairs.scale[j])
-    for j in range(len(pairs.scale)):
-        if -pairs.scale[j] * count <= 8.0 * total and chosen < np.inf:
-            chosen = max(chosen, -pairs.scale[j])
+    for j in range(len(scale)):
+        if scale[j] < 0.0:
+            chosen = min(chosen, -scale[j])
+    for j in range(len(scale)):
+        if -scale[j] * count <= 8.0 * total and chosen < np.inf:
+            chosen = max(chosen, -scale[j])
     return -chosen if chosen < np.inf else 0.0
 
 
@@ -206,28 +220,30 @@ def planning_scale(pairs: Pairs, seen: Evidence) -> float:
     An entry of small c bounds best while visits are few; what it would have played separates the plans that are
     closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
     """
+    scale, kind, known = pairs.scale, pairs.kind, pairs.is_known
+    alive, visits, squares = seen.alive, seen.visits, seen.squares
     total, count, chosen, learning = 0.0, 0, np.inf, False
-    for j in range(len(pairs.scale)):
-        learning = learning or pairs.kind[j] >= BERNSTEIN
-    for e in range(len(seen.visits)):
-        if seen.alive[e] and not pairs.is_known[e]:
-            total += seen.squares[e] if learning else seen.visits[e]
+    for j in range(len(scale)):
+        learning = learning or kind[j] >= BERNSTEIN
+    for e in range(len(visits)):
+        if alive[e] and not known[e]:
+            total += squares[e] if learning else visits[e]
             count += 1
-    for j in range(len(pairs.scale)):
-        if pairs.scale[j] > 0.0:
-            chosen = min(chosen, pairs.scale[j])
-    for j in range(len(pairs.scale)):
-        if pairs.scale[j] * count <= 8.0 * total:
-            chosen = max(chosen, pairs.scale[j])
+    for j in range(len(scale)):
+        if scale[j] > 0.0:
+            chosen = min(chosen, scale[j])
+    for j in range(len(scale)):
+        if scale[j] * count <= 8.0 * total:
+            chosen = max(chosen, scale[j])
     return chosen
 
 
 @folded_kernel
 def first_row(pairs: Pairs, work: Scratch, rows: int, scale: float) -> int:
     """Return the first noisy row of entries of this scale, or NO_ROW."""
-    found = NO_ROW
+    scales, grid, found = pairs.scale, work.grid, NO_ROW
     for row in range(rows - 1, -1, -1):
-        if pairs.scale[int(work.grid[row, 0])] == scale and work.grid[row, 1] > 0.0:
+        if scales[int(grid[row, 0])] == scale and grid[row, 1] > 0.0:
             found = row
     return found
 
@@ -243,42 +259,57 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     single excursions for good, every second row all remaining paths; then the rows of the planning scale take out what
     they can, again and again; all rows follow only when at most a quarter of all arcs is left. THOROUGH sweeps all rows
     until none takes out anything more. FIND_LEAST sweeps them once; the second answer is the least largest z of a row.
+
+    Passes that can tell nothing new are left out. A row says the same again while no arc has left. And G of every pair
+    is convex in the slope, so every z is: when from one slope of an entry to the next none has fallen, and no arc left,
+    none will fall at the slopes that follow. (Widths by Bernstein are convex beyond the slopes where the range bounds
+    them.)
     """
-    for e in range(len(seen.alive)):
-        work.live[e] = seen.alive[e]
-        work.cleared[e] = False
-    rows = fill_grid(pairs, seen, work)
+    alive, live, on, cleared, grid = seen.alive, work.live, work.on, work.cleared, work.grid
+    scale, kind, judged = pairs.scale, pairs.kind, work.judged
+    for e in range(len(alive)):
+        live[e] = alive[e]
+        cleared[e] = False
+    rows, convex = fill_grid(pairs, seen, work), convex_from(pairs.learned, work.course, alive)
+    for row in range(rows):
+        judged[row, 1] = -1.0
     what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE
-    wide, count, before = how != ROUTINE, left(work), -1
+    wide, count, before = how != ROUTINE, left(live, on, cleared), -1
     own, other, best, lowest = 0.0, 0.0, NO_ROW, np.inf
     while True:
         if what == TAKE_OUT:
             if count == 0:
                 return PASSED, lowest
             if count == before:  # these rows take out nothing more
-                if wide or 4 * count > len(seen.alive):
+                if wide or 4 * count > len(alive):
                     return best, lowest
                 wide, before = True, -1
             if before < 0:
                 own, other = planning_scale(pairs, seen), beside_scale(pairs, seen)
                 best = first_row(pairs, work, rows, own)
             before = count
-        least = np.inf
+        least, size, last, over = np.inf, count, -1, -1
         for row in range(rows):
-            entry = int(work.grid[row, 0])
-            planned = (pairs.scale[entry] == own or pairs.scale[entry] == other) and work.grid[row, 1] > 0.0
+            entry = int(grid[row, 0])
+            planned = (scale[entry] == own or scale[entry] == other) and grid[row, 1] > 0.0
             due = wide or planned
             if what != TAKE_OUT:
-                due = row % 4 == 0 if what == ELIMINATE else row % 2 == 0 or pairs.kind[entry] == SHIFTED
-            if due:  # the one place that judges: the compiler copies it into each
-                top = judge(graph, pairs, seen, work, row, epsilon, np.int64(what))
-                lowest = min(lowest, top)
-                if planned and top < least:
-                    best, least = row, top
+                due = row % 4 == 0 if what == ELIMINATE else row % 2 == 0 or kind[entry] == SHIFTED
+            if due and entry != over:
+                if what == ELIMINATE or judged[row, 1] != size:  # the one place that judges: it is copied into each
+                    top, gone, rises = judge(graph, pairs, seen, work, row, epsilon, np.int64(what))
+                    size -= gone
+                    judged[row, 0], judged[row, 1] = top, size if gone == 0 and what != ELIMINATE else -1
+                    if rises and entry == last:
+                        over = entry
+                    last = entry if grid[row, 1] > (convex if kind[entry] == BERNSTEIN else 0.0) else -1
+                lowest = min(lowest, judged[row, 0])
+                if planned and judged[row, 0] < least:
+                    best, least = row, judged[row, 0]
         if what == MARK:
-            for e in range(len(seen.alive)):
-                work.live[e] = seen.alive[e] and not work.cleared[e]
+            for e in range(len(alive)):
+                live[e] = alive[e] and not cleared[e]
         what = min(what + 1, TAKE_OUT)
-        count = left(work)
+        count = left(live, on, cleared)
         if how == FIND_LEAST:
             return best, lowest

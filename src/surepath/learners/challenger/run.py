@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Graph, Reality
 from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, folded_kernel
@@ -45,44 +46,47 @@ CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 @folded_kernel
 def look_again(seen: Evidence, work: Scratch) -> None:
     """Prepare a quick check: the row of the last full check, and every arc that is left."""
-    work.grid[0, 0], work.grid[0, 1] = seen.memo[at.ENTRY], seen.memo[at.SLOPE]
-    for e in range(len(seen.alive)):
-        work.live[e] = seen.alive[e]
-        work.cleared[e] = False
+    memo, alive, grid, live, cleared = seen.memo, seen.alive, work.grid, work.live, work.cleared
+    grid[0, 0], grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
+    for e in range(len(alive)):
+        live[e] = alive[e]
+        cleared[e] = False
 
 
 @folded_kernel
 def remember(pairs: Pairs, seen: Evidence, work: Scratch, row: int) -> None:
     """Keep the row of a full check for the quick ones, and say when the next full one is due."""
-    memo = seen.memo
+    memo, grid = seen.memo, work.grid
     memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(pairs.patience * memo[at.EPISODES]))
     memo[at.READY] = 0.0
     if row != NO_ROW:
-        memo[at.ENTRY], memo[at.SLOPE] = work.grid[row, 0], work.grid[row, 1]
+        memo[at.ENTRY], memo[at.SLOPE] = grid[row, 0], grid[row, 1]
         memo[at.READY] = 1.0
 
 
 @folded_kernel
 def lighten(pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """Mark what work.path, which is now pending, leaves to another worker."""
-    for h in range(len(work.path)):
-        e = work.path[h]
-        n = seen.visits[e] + seen.pending[e]
-        work.mark[e] *= (n - 1.0) / n if n > 1 else 1.0
-    for e in range(len(work.mark)):  # what many plays under way will tell by themselves leaves the rest to be learned
-        if seen.alive[e] and not pairs.is_known[e]:
-            n = seen.visits[e] + seen.pending[e]
-            work.mark[e] = max(work.mark[e], OTHER_ARCS * work.variance[e] / n)
+    path, mark, variance, known = work.path, work.mark, work.variance, pairs.is_known
+    alive, visits, pending = seen.alive, seen.visits, seen.pending
+    for h in range(len(path)):
+        e = path[h]
+        n = visits[e] + pending[e]
+        mark[e] *= (n - 1.0) / n if n > 1 else 1.0
+    for e in range(len(mark)):  # what many plays under way will tell by themselves leaves the rest to be learned
+        if alive[e] and not known[e]:
+            n = visits[e] + pending[e]
+            mark[e] = max(mark[e], OTHER_ARCS * variance[e] / n)
 
 
 @folded_kernel
-def plays(pairs: Pairs, seen: Evidence, work: Scratch, repeat: float) -> int:
-    """Count the plays of work.path before planning again: `repeat` of the least visits among its weighted arcs."""
+def plays(path: IntArray, mark: FloatArray, visits: IntArray, repeat: float) -> int:
+    """Count the plays of a path before planning again: `repeat` of the least visits among its weighted arcs."""
     least = NEVER
-    for h in range(len(work.path)):
-        e = work.path[h]
-        if work.mark[e] > 0.0:
-            least = min(least, seen.visits[e])
+    for h in range(len(path)):
+        e = path[h]
+        if mark[e] > 0.0:
+            least = min(least, visits[e])
     if least == NEVER:
         return 1
     return max(1, int(repeat * least))
@@ -91,10 +95,10 @@ def plays(pairs: Pairs, seen: Evidence, work: Scratch, repeat: float) -> int:
 @folded_kernel
 def has_numbers(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
     """Tell whether a gap can be certified: every arc that is left has been visited, and sigma is bounded."""
-    missing = 0
-    for e in range(len(seen.alive)):
-        missing += 1 if seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e] else 0
-    return missing == 0 and work.unit[0] < HIDDEN
+    alive, visits, known, bounded, missing = seen.alive, seen.visits, pairs.is_known, work.unit[0] < HIDDEN, 0
+    for e in range(len(alive)):
+        missing += 1 if alive[e] and visits[e] == 0 and not known[e] else 0
+    return missing == 0 and bounded
 
 
 @bare_kernel
@@ -122,7 +126,9 @@ def act(
 
     Every larger kernel is called from one place here: the compiler copies it into each.
     """
-    memo, playing, telling = seen.memo, task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
+    memo, visits, guarded, known, slack = seen.memo, seen.visits, seen.guarded, pairs.is_known, work.slack
+    path, mark, gains, sampling, repeat = work.path, work.mark, work.gain, pairs.sampling, pairs.repeat
+    playing, telling = task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
     aim, how, low, high = epsilon, ROUTINE if playing else THOROUGH, 0.0, np.inf
     if task == tasks.CERTIFY:
         aim, how = -np.inf, FIND_LEAST
@@ -143,7 +149,7 @@ def act(
                     return 1.0 if row == PASSED else 0.0
                 if task == tasks.CERTIFY:
                     if how == FIND_LEAST:
-                        how, aim, high = THOROUGH, 0.0, (max(least, 0.0) + work.slack[0]) * (1.0 + 2.0 * SHARE)
+                        how, aim, high = THOROUGH, 0.0, (max(least, 0.0) + slack[0]) * (1.0 + 2.0 * SHARE)
                         continue
                     if row == PASSED:
                         high = aim
@@ -160,43 +166,44 @@ def act(
         if playing and not covering:
             if whose != FREE:
                 rule = BY_GUARD
-            elif (pairs.sampling == BY_SEPARATION or pairs.sampling == BY_GUARD) and row != NO_ROW:
+            elif sampling in (BY_SEPARATION, BY_GUARD) and row != NO_ROW:
                 if separate(graph, pairs, seen, work, row, epsilon):
                     return DONE
-                if not marked(work):  # every strong challenger differs in quiet arcs only: let all bounds shrink
+                if not marked(mark):  # every strong challenger differs in quiet arcs only: let all bounds shrink
                     rule = BY_DIAMETER
             else:
-                rule = BY_COVERAGE if pairs.sampling == BY_COVERAGE else BY_DIAMETER
+                rule = BY_COVERAGE if sampling == BY_COVERAGE else BY_DIAMETER
             if rule != KEEP:
-                weigh(graph, pairs, seen, work, np.int64(rule))
+                weigh(pairs, seen, work, np.int64(rule))
         if task == tasks.AGAIN:
             lighten(pairs, seen, work)
         if playing or task == tasks.AGAIN:
             along = False
             if whose == FLOW and not covering:
                 follow_flow(graph, pairs, seen, work)
-                along = is_open(seen, work)
+                along = is_open(path, seen.open)
+            thrifty = np.int64(1 if whose == FREE or covering else 0)
             if not along:
-                choose(graph, pairs, seen, work, np.int64(1 if whose == FREE or covering else 0))
+                choose(graph, pairs, seen, work, thrifty)
             if task != tasks.RUN or memo[at.EPISODES] >= limit:
                 return CUT
         count, steps = 1, limit
         if task == tasks.RUN:
-            many = 1 if whose == FLOW else plays(pairs, seen, work, pairs.repeat)
-            count, steps = min(many, limit - int(memo[at.EPISODES])), len(work.path)
+            many = 1 if whose == FLOW else plays(path, mark, visits, repeat)
+            count, steps = min(many, limit - int(memo[at.EPISODES])), len(path)
         if task != tasks.WAKE:
             for _ in range(count):
                 for h in range(steps):
-                    e = work.path[h]
-                    gain = work.gain[h] if telling else draw(reality, e, rng)
-                    if pairs.is_known[e]:
-                        seen.visits[e] += 1
+                    e = path[h]
+                    gain = gains[h] if telling else draw(reality, e, rng)
+                    if known[e]:
+                        visits[e] += 1
                     else:
                         take_in(pairs, seen, e, gain)
-        for i in range(len(seen.visits) if task == tasks.WAKE else len(work.path)):
-            e = i if task == tasks.WAKE else work.path[i]
+        for i in range(len(visits) if task == tasks.WAKE else len(path)):
+            e = i if task == tasks.WAKE else path[i]
             refresh(pairs, seen, work, e)
-            seen.guarded[e] += 1 if whose == FLOW else 0
+            guarded[e] += 1 if whose == FLOW else 0
         if task != tasks.RUN:
             return 0.0
         memo[at.EPISODES] += count

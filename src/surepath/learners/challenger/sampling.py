@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, folded_kernel, inner_kernel
+from surepath.kernels.jit import Whole, folded_kernel
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
@@ -47,130 +48,139 @@ def cover(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
     An arc that is already on its way to a worker counts by its plays, those under way included: beside it other arcs
     are worth a visit too.
     """
-    missing, busy = False, False
-    for e in range(len(seen.alive)):
-        missing = missing or (seen.alive[e] and seen.visits[e] == 0 and not pairs.is_known[e])
-        busy = busy or seen.pending[e] > 0
-    for e in range(len(seen.alive)):
-        plays = seen.visits[e] + seen.pending[e]
-        work.mark[e] = 0.0
-        if missing and seen.alive[e] and not pairs.is_known[e]:
+    alive, visits, pending, known, mark = seen.alive, seen.visits, seen.pending, pairs.is_known, work.mark
+    horizon, missing, busy = len(work.path), False, False
+    for e in range(len(alive)):
+        missing = missing or (alive[e] and visits[e] == 0 and not known[e])
+        busy = busy or pending[e] > 0
+    for e in range(len(alive)):
+        plays = visits[e] + pending[e]
+        mark[e] = 0.0
+        if missing and alive[e] and not known[e]:
             if plays == 0:
-                work.mark[e] = 1.0
+                mark[e] = 1.0
             elif busy:
-                work.mark[e] = 0.5 / (len(work.path) * plays)
+                mark[e] = 0.5 / (horizon * plays)
     return missing
 
 
-@inner_kernel
+@folded_kernel
 def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int, epsilon: float) -> bool:
     """Mark what separates the strongest challengers at three slopes around a noisy row; True when nothing is left.
 
     This is a quick check as well: what the three rows clear is cleared.
     """
-    j, k = work.grid[row, 0], work.grid[row, 1]
-    for e in range(len(work.mark)):
-        work.mark[e] = 0.0
-        seen.recent[e] = MEMORY * seen.recent[e] if seen.recent[e] > FORGOTTEN else 0.0
+    alive, visits, pending, recent, known = seen.alive, seen.visits, seen.pending, seen.recent, pairs.is_known
+    grid, mark, path, incumbent, variance = work.grid, work.mark, work.path, work.incumbent, work.variance
+    live, on, cleared, ratio = work.live, work.on, work.cleared, pairs.ratio
+    j, k = grid[row, 0], grid[row, 1]
+    single = np.int64(1 if singly(pairs, int(j), epsilon) else 0)
+    for e in range(len(mark)):
+        mark[e] = 0.0
+        recent[e] = MEMORY * recent[e] if recent[e] > FORGOTTEN else 0.0
     for step in range(3):
-        work.grid[0, 0], work.grid[0, 1] = j, k * pairs.ratio ** (1.0 - step)
+        grid[0, 0], grid[0, 1] = j, k * ratio ** (1.0 - step)
         judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(TAKE_OUT))
-        through = work.path[0]
+        through = path[0]
         if through < 0:
             break
-        if not work.live[through]:
+        if not live[through]:
             continue  # the strongest challenger of this row was cleared by it, and so were all others
-        trace(graph, work, through, np.int64(1 if singly(pairs, int(j), epsilon) else 0))
-        for h in range(len(work.path)):
-            if work.path[h] != work.incumbent[h]:
-                seen.recent[work.path[h]] += 1.0
-                seen.recent[work.incumbent[h]] += 1.0
-    work.grid[0, 0], work.grid[0, 1] = j, k
-    for e in range(len(work.mark)):
-        if seen.recent[e] > 0.0 and seen.alive[e] and not pairs.is_known[e]:
-            work.mark[e] = seen.recent[e] * work.variance[e] / (seen.visits[e] + seen.pending[e])
-    return left(work) == 0
+        trace(graph, work, through, single)
+        for h in range(len(path)):
+            if path[h] != incumbent[h]:
+                recent[path[h]] += 1.0
+                recent[incumbent[h]] += 1.0
+    grid[0, 0], grid[0, 1] = j, k
+    for e in range(len(mark)):
+        if recent[e] > 0.0 and alive[e] and not known[e]:
+            mark[e] = recent[e] * variance[e] / (visits[e] + pending[e])
+    return left(live, on, cleared) == 0
 
 
 @folded_kernel
-def is_crowded(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
+def is_crowded(graph: Graph, alive: BoolArray, cost: FloatArray, ahead: FloatArray, most: float) -> bool:
     """Tell whether some path has so many more visits than planned that the logarithms of its widths cost too much."""
-    first, target, ahead = graph.first, graph.target, work.ahead
+    first, target = graph.first, graph.target
     sink = len(first) - 1
     ahead[sink] = 0.0
     for i in range(sink - 1, -1, -1):
-        most = -np.inf
+        dearest = -np.inf
         for e in range(first[i], first[i + 1]):
-            if seen.alive[e]:
-                most = max(most, work.extra[OWN, pairs.ties, e] + ahead[target[e]])
-        ahead[i] = most
-    return bool(ahead[0] > pairs.crowd)
+            if alive[e]:
+                dearest = max(dearest, cost[e] + ahead[target[e]])
+        ahead[i] = dearest
+    return bool(ahead[0] > most)
 
 
 @folded_kernel
 def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     """Whose turn the next trial is."""
-    episodes, covered = seen.memo[at.EPISODES], seen.memo[at.EPISODES] >= len(seen.alive)
-    if pairs.sampling != BY_GUARD:
+    episodes, alive, ahead, cost = seen.memo[at.EPISODES], seen.alive, work.ahead, work.extra[OWN, pairs.ties]
+    sampling, planned, crowd, crowd_from = pairs.sampling, pairs.planned, pairs.crowd, pairs.crowd_from
+    covered = episodes >= len(alive)
+    if sampling != BY_GUARD:
         return FREE
-    if covered and episodes >= pairs.crowd_from and is_crowded(graph, pairs, seen, work):
+    if covered and episodes >= crowd_from and is_crowded(graph, alive, cost, ahead, crowd):
         return FLOW
-    if episodes < BEGIN * pairs.planned or int(episodes) % 2 == 0:
+    if episodes < BEGIN * planned or int(episodes) % 2 == 0:
         return FREE
-    return FLOW if covered and episodes >= END * pairs.planned else EVEN
-
-
-@inner_kernel
-def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
-    """At each node take the arc that lags most behind its part of the flow by the guard's own plays, into work.path."""
-    first, node = graph.first, 0
-    for h in range(len(work.path)):
-        plays, flow = 1.0, 0.0
-        for e in range(first[node], first[node + 1]):
-            plays += seen.guarded[e]
-            flow += pairs.flow[e]
-        most, chosen = -np.inf, -1
-        for e in range(first[node], first[node + 1]):
-            behind = plays * pairs.flow[e] / flow - seen.guarded[e]
-            if behind > most:
-                most, chosen = behind, e
-        work.path[h] = chosen
-        node = graph.target[chosen]
+    return FLOW if covered and episodes >= END * planned else EVEN
 
 
 @folded_kernel
-def is_open(seen: Evidence, work: Scratch) -> bool:
-    """Tell whether work.path avoids every excluded arc."""
+def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
+    """At each node take the arc that lags most behind its part of the flow by the guard's own plays, into work.path."""
+    first, target, guarded, part, path = graph.first, graph.target, seen.guarded, pairs.flow, work.path
+    node = 0
+    for h in range(len(path)):
+        plays, flow = 1.0, 0.0
+        for e in range(first[node], first[node + 1]):
+            plays += guarded[e]
+            flow += part[e]
+        most, chosen = -np.inf, -1
+        for e in range(first[node], first[node + 1]):
+            behind = plays * part[e] / flow - guarded[e]
+            if behind > most:
+                most, chosen = behind, e
+        path[h] = chosen
+        node = target[chosen]
+
+
+@folded_kernel
+def is_open(path: IntArray, allowed: BoolArray) -> bool:
+    """Tell whether a path avoids every excluded arc."""
     closed = 0
-    for h in range(len(work.path)):
-        closed += 0 if seen.open[work.path[h]] else 1
+    for h in range(len(path)):
+        closed += 0 if allowed[path[h]] else 1
     return closed == 0
 
 
 @folded_kernel
-def marked(work: Scratch) -> bool:
+def marked(mark: FloatArray) -> bool:
     """Tell whether any arc has a sampling weight."""
     heaviest_mark = 0.0
-    for e in range(len(work.mark)):
-        heaviest_mark = max(heaviest_mark, work.mark[e])
+    for e in range(len(mark)):
+        heaviest_mark = max(heaviest_mark, mark[e])
     return heaviest_mark > 0.0
 
 
-@inner_kernel
-def weigh(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
+@folded_kernel
+def weigh(pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
     """Mark arcs by the rules that do not look at challengers."""
     alive, visits, pending, mark = seen.alive, seen.visits, seen.pending, work.mark
+    known, sigma, variance = pairs.is_known, pairs.sigma, work.variance
     least = NEVER
     for e in range(len(alive)):
-        if alive[e] and not pairs.is_known[e]:
+        if alive[e] and not known[e]:
             least = min(least, visits[e] + pending[e])
     for e in range(len(alive)):
         mark[e] = 0.0
-        if alive[e] and not pairs.is_known[e]:
+        if alive[e] and not known[e]:
             n = visits[e] + pending[e]
             if sampling == BY_COVERAGE:
                 mark[e] = 1.0 if n <= least else 0.0
             elif sampling == BY_GUARD:
-                mark[e] = pairs.sigma[e] ** 2 / n
+                mark[e] = sigma[e] ** 2 / n
             else:
-                mark[e] = np.sqrt(work.variance[e] * np.log(4.0 * n * n * len(alive)) / n)
+                mark[e] = np.sqrt(variance[e] * np.log(4.0 * n * n * len(alive)) / n)

@@ -98,6 +98,8 @@ class Scratch(NamedTuple):
     path: IntArray  # [H]
     gain: FloatArray  # [H] to be taken in
     grid: FloatArray  # [rows, 2] entry and slope; a slope below 0 is the wall of a quiet row
+    judged: FloatArray  # [rows, 2] largest z of a row, and how many arcs were left when it was judged; -1 before
+    through: FloatArray  # [N] z of each arc in the row that was judged last
     cells: BoolArray  # [cells] which sizes of a, on a logarithmic scale, some arc has
     unit: FloatArray  # [1] what sigma may be at most where it is unknown, else 1: the unit of widths and slopes
     slack: FloatArray  # [1] what rounding can do to a bound on a difference of paths
@@ -160,6 +162,8 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         path=np.zeros(horizon, dtype=np.int64),
         gain=np.zeros(horizon),
         grid=np.zeros((entries * cells + 1, 2)),
+        judged=np.zeros((entries * cells + 1, 2)),
+        through=np.zeros(arcs),
         cells=np.zeros(cells, dtype=np.bool_),
         unit=np.ones(1),
         slack=np.zeros(1),

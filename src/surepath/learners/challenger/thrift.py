@@ -22,7 +22,7 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, inner_kernel
+from surepath.kernels.jit import Whole, folded_kernel
 from surepath.learners.challenger.bound import heaviest
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 from surepath.model.mdp import MDP
@@ -47,19 +47,20 @@ def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
     return np.asarray(mdp.cost + LEAST_PRICE * float(mdp.cost.mean()))
 
 
-@inner_kernel
+@folded_kernel
 def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: Whole) -> None:
     """Put the path to play into work.path: the heaviest by its marks, or one that has much of them for its price."""
-    heaviest(graph, seen.alive, work.mark, work.ahead, work.path)
+    mark, weight, path, ahead, prices, open_arcs = work.mark, work.weight, work.path, work.ahead, pairs.price, seen.open
+    heaviest(graph, seen.alive, mark, ahead, path)
     best = 0.0  # the largest ratio so far, squared
-    for _ in range(SEARCH_ROUNDS if thrifty == 1 and len(pairs.price) > 0 else 0):
+    for _ in range(SEARCH_ROUNDS if thrifty == 1 and len(prices) > 0 else 0):
         worth, price = 0.0, 0.0
-        for h in range(len(work.path)):
-            worth += work.mark[work.path[h]]
-            price += pairs.price[work.path[h]]
+        for h in range(len(path)):
+            worth += mark[path[h]]
+            price += prices[path[h]]
         if not worth * worth > best * price * (1.0 + 1e-12):
             break
         best = worth * worth / price
-        for e in range(len(work.mark)):
-            work.weight[e] = work.mark[e] - 0.5 * worth / price * pairs.price[e]
-        heaviest(graph, seen.open, work.weight, work.ahead, work.path)
+        for e in range(len(mark)):
+            weight[e] = mark[e] - 0.5 * worth / price * prices[e]
+        heaviest(graph, open_arcs, weight, ahead, path)

@@ -42,7 +42,6 @@ from surepath.learners.processes.ranges import learned_arcs, ranges_of
 from surepath.learners.record import GAP, GO_ON, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
-from surepath.model.rewards import BETA
 
 # About this much work (arcs times episodes) is done between two tests for cancellation.
 _CHUNK = 50_000_000
@@ -109,9 +108,9 @@ class RuleLearner(Learner):
         most = interval_table(log(2.0 * self.rules.arcs / self.delta)) if self.rules.learns else None
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, ranges, self._table, most)
 
-    def _full(self, betas: bool = False) -> int | None:
+    def _full(self) -> int | None:
         """Tell `play` whether all of it is needed; it is compiled for each of the two answers when that is given."""
-        return None if is_lean(self.rules, betas) else 1
+        return None if is_lean(self.rules) else 1
 
     @property
     def _player(self) -> Callable[..., float]:
@@ -314,7 +313,7 @@ class RuleLearner(Learner):
         falling = np.ascontiguousarray(epsilons[order])
         graph, state, player = self.layers, self._new_state(), self._player
         record = RunRecord.empty(runs * size, self.mdp.horizon)
-        step, full = max(_LEAST, _CHUNK // self.mdp.n_arcs), self._full(bool((reality.kind == BETA).any()))
+        step, full = max(_LEAST, _CHUNK // self.mdp.n_arcs), self._full()
         limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table is filled
         while True:
             state = state._replace(table=self._table_for(limit))

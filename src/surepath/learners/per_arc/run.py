@@ -29,20 +29,19 @@ _choose = sampling.choose
 NEEDS_COVER = -2.0
 
 
-def is_lean(rules: Rules, betas: bool) -> bool:
+def is_lean(rules: Rules) -> bool:
     """Tell whether rules are those of Algorithm 1, which need a part of `play` only: `full` is then None.
 
     They never sprint, eliminate by value or by a rule written in Python, follow a minimum cover, play random paths or
-    stop by the optimal value. Left out as well are `betas`, beta laws of rewards, but not where noise is learned: there
-    many worlds have them.
+    stop by the optimal value, and learn no noise.
     """
     sampling = rules.sampling in (MAX_COVERAGE, COVERAGE)
     others = rules.by_value == 0 and rules.stopping == DIAMETER and rules.periods != PERIODS_AFTER_DROP
-    return sampling and others and rules.learns == 0 and not betas
+    return sampling and others and rules.learns == 0
 
 
 @folded_kernel
-def draw_rewards(state: State, reality: Reality, rng: np.random.Generator, full: int | None) -> None:
+def draw_rewards(state: State, reality: Reality, rng: np.random.Generator) -> None:
     """Draw a reward for each arc of the row PATH into the row GAIN."""
     tally = state.tally
     for h in range(state.path.shape[1]):
@@ -54,7 +53,7 @@ def draw_rewards(state: State, reality: Reality, rng: np.random.Generator, full:
             tally[at.LEFT_AHEAD] -= 1
             state.stage[at.GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
         else:
-            state.stage[at.GAIN, h] = draw_slowly(reality, e, rng, full)
+            state.stage[at.GAIN, h] = draw_slowly(reality, e, rng)
 
 
 @folded_kernel
@@ -123,7 +122,7 @@ def play(
         if not over and task != tasks.TEST and task != tasks.ADVISE:
             due, marked = False, dropping
             if full is not None and running and may_sprint(rules, state):
-                if not sprint(graph, rules, state, reality, source.rng, limit, epsilons[tally[at.SETTLED]], full):
+                if not sprint(graph, rules, state, reality, source.rng, limit, epsilons[tally[at.SETTLED]]):
                     continue
                 due = is_due(rules, state)
             elif not dropping:
@@ -134,7 +133,7 @@ def play(
                 if task == tasks.ASK:
                     return 0.0
                 if running:
-                    draw_rewards(state, reality, source.rng, full)
+                    draw_rewards(state, reality, source.rng)
                 tally[at.EPISODES] += 1
                 due = is_due(rules, state)
                 marked = due and mark(graph, rules, state, full)  # with the quantities of the previous episode

@@ -80,7 +80,6 @@ def sprint(
     rng: np.random.Generator,
     limit: int,
     epsilon: float,
-    full: int,
 ) -> bool:
     """Play quick episodes up to `limit`; return whether the rules must judge after the last one.
 
@@ -135,7 +134,7 @@ def sprint(
                 gain = reality.sign * (reality.a[chosen] + reality.b[chosen] * ahead[np.uint64(drawn)])
                 drawn += 1
             else:
-                gain = draw_slowly(reality, chosen, rng, full)
+                gain = draw_slowly(reality, chosen, rng)
             if apart[chosen]:
                 if known[chosen]:
                     continue

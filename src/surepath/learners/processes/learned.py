@@ -196,6 +196,23 @@ def bernstein_width(
 
 
 @optional_kernel
+def convex_from(learned: Learned | None, course: Course | None, alive: BoolArray) -> float:
+    """Return a slope from which on no range bounds the Bernstein width of one of these arcs: convex in k from there on.
+
+    0 where no noise is learned.
+    """
+    if learned is None:
+        return 0.0
+    if course is None:
+        return 0.0
+    most = 0.0
+    for e in range(len(alive)):
+        if alive[e] and learned.learns[e]:
+            most = max(most, course.per[e])
+    return 1.02 * most
+
+
+@optional_kernel
 def learned_width(
     learned: Learned | None,
     course: Course | None,
