@@ -76,7 +76,7 @@ def test_every_learner_is_built_from_its_settings(name: str) -> None:
 def test_each_kernel_has_one_signature() -> None:
     """In a process of its own: many problems, learners and laws, and still one signature a kernel.
 
-    Two has `play`, which is told whether rules are lean (`per_arc.run.is_lean`).
+    Two have those that are told whether rules are lean (`per_arc.run.is_lean`).
     """
     program = """
 import sys
@@ -105,7 +105,9 @@ print(sorted(set(many)))
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert literal_eval(result.stdout) == ([("play", 2)] if is_compiled() else [])
+    told = {("beta", 2), ("draw_law", 2), ("draw_slowly", 2), ("play", 2)}  # all but `play` may come from the cache
+    assert set(literal_eval(result.stdout)) <= told
+    assert (("play", 2) in literal_eval(result.stdout)) == is_compiled()
 
 
 def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Reality
-from surepath.kernels.jit import folded_kernel, hot_kernel, optional_kernel
+from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, optional_kernel
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
 
@@ -22,16 +22,22 @@ def within(x: float, low: float, high: float) -> float:
 
 
 @optional_kernel
-def beta_share(beta: int | None, rng: np.random.Generator, a: float, b: float) -> float:
-    """Draw from a beta law on [0, 1]; no number where no law is one."""
-    if beta is None:
+def beta(a: float, b: float, rng: np.random.Generator, betas: Whole | None) -> float:
+    """Draw a beta number; nothing is compiled where `betas` is None, in worlds that have no such law."""
+    if betas is None:
         return np.nan
     return float(rng.beta(a, b))
 
 
-@hot_kernel
+@folded_kernel
 def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
     """Draw a reward of arc e, turned so that larger is better."""
+    return draw_law(reality, e, rng, reality.beta)
+
+
+@hot_kernel
+def draw_law(reality: Reality, e: int | np.uint64, rng: np.random.Generator, betas: Whole | None) -> float:
+    """Draw a reward of arc e; `betas` may be None where no law is a beta law."""
     kind = reality.kind[e]
     if kind == GAUSSIAN:
         x = reality.a[e] + reality.b[e] * normal(rng)
@@ -47,7 +53,7 @@ def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> floa
         elif reality.b[e] <= 0.0:
             x = reality.high[e]
         else:
-            share = beta_share(reality.beta, rng, reality.a[e], reality.b[e])
+            share = beta(reality.a[e], reality.b[e], rng, betas)
             x = within(reality.low[e] + (reality.high[e] - reality.low[e]) * share, reality.low[e], reality.high[e])
     elif kind == TABLE:
         low, high = reality.table_first[e], reality.table_first[e + 1]

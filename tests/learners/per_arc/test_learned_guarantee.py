@@ -47,6 +47,7 @@ def blind_table(table: np.ndarray) -> np.ndarray:
 def crossings(law: str, delta: float, blind: bool = False) -> int:
     """In how many walks does a mean of 4 arcs ever leave its interval, by Bernstein alone."""
     table = EPRL(options(2, 2), 0.0, delta)._state.most
+    assert table is not None
     mean, drawn = LAWS[law]
     x = drawn(np.random.default_rng(7), (WALKS, 4, LENGTH))
     n, sums = np.arange(1, LENGTH + 1), np.cumsum(x, axis=2)

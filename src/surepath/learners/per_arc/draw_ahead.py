@@ -9,16 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Reality
-from surepath.kernels.draw import draw, normal
+from surepath.kernels.draw import draw_law, normal
 from surepath.kernels.jit import inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.state import State
 
 
 @inner_kernel
-def draw_slowly(reality: Reality, e: np.uint64, rng: np.random.Generator) -> float:
-    """Draw a reward of any law; a kernel of its own, so that `draw` is compiled once for these learners."""
-    return draw(reality, e, rng)
+def draw_slowly(reality: Reality, e: np.uint64, rng: np.random.Generator, full: int | None) -> float:
+    """Draw a reward of any law; a kernel of its own, so that `draw_law` is compiled once for these learners.
+
+    Where `full` is given it holds beta draws, wanted or not: without them LLVM would put it into the loop of a sprint,
+    which then takes a seventh more time.
+    """
+    return draw_law(reality, e, rng, full)
 
 
 @inner_kernel

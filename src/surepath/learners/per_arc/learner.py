@@ -108,9 +108,9 @@ class RuleLearner(Learner):
         most = interval_table(log(2.0 * self.rules.arcs / self.delta)) if self.rules.learns else None
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, ranges, self._table, most)
 
-    def _full(self) -> int | None:
+    def _full(self, betas: bool = False) -> int | None:
         """Tell `play` whether all of it is needed; it is compiled for each of the two answers when that is given."""
-        return None if is_lean(self.rules) else 1
+        return None if is_lean(self.rules, betas) else 1
 
     @property
     def _player(self) -> Callable[..., float]:
@@ -313,7 +313,7 @@ class RuleLearner(Learner):
         falling = np.ascontiguousarray(epsilons[order])
         graph, state, player = self.layers, self._new_state(), self._player
         record = RunRecord.empty(runs * size, self.mdp.horizon)
-        step, full = max(_LEAST, _CHUNK // self.mdp.n_arcs), self._full()
+        step, full = max(_LEAST, _CHUNK // self.mdp.n_arcs), self._full(reality.beta is not None)
         limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table is filled
         while True:
             state = state._replace(table=self._table_for(limit))

@@ -29,19 +29,20 @@ _choose = sampling.choose
 NEEDS_COVER = -2.0
 
 
-def is_lean(rules: Rules) -> bool:
+def is_lean(rules: Rules, betas: bool) -> bool:
     """Tell whether rules are those of Algorithm 1, which need a part of `play` only: `full` is then None.
 
     They never sprint, eliminate by value or by a rule written in Python, follow a minimum cover, play random paths or
-    stop by the optimal value, and learn no noise.
+    stop by the optimal value. Left out as well are `betas`, beta laws of rewards, but not where noise is learned: there
+    many worlds have them.
     """
     sampling = rules.sampling in (MAX_COVERAGE, COVERAGE)
     others = rules.by_value == 0 and rules.stopping == DIAMETER and rules.periods != PERIODS_AFTER_DROP
-    return sampling and others and rules.learns == 0
+    return sampling and others and rules.learns == 0 and not betas
 
 
 @folded_kernel
-def draw_rewards(state: State, reality: Reality, rng: np.random.Generator) -> None:
+def draw_rewards(state: State, reality: Reality, rng: np.random.Generator, full: int | None) -> None:
     """Draw a reward for each arc of the row PATH into the row GAIN."""
     tally = state.tally
     for h in range(state.path.shape[1]):
@@ -53,7 +54,7 @@ def draw_rewards(state: State, reality: Reality, rng: np.random.Generator) -> No
             tally[at.LEFT_AHEAD] -= 1
             state.stage[at.GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
         else:
-            state.stage[at.GAIN, h] = draw_slowly(reality, e, rng)
+            state.stage[at.GAIN, h] = draw_slowly(reality, e, rng, full)
 
 
 @folded_kernel
@@ -122,7 +123,7 @@ def play(
         if not over and task != tasks.TEST and task != tasks.ADVISE:
             due, marked = False, dropping
             if full is not None and running and may_sprint(rules, state):
-                if not sprint(graph, rules, state, reality, source.rng, limit, epsilons[tally[at.SETTLED]]):
+                if not sprint(graph, rules, state, reality, source.rng, limit, epsilons[tally[at.SETTLED]], full):
                     continue
                 due = is_due(rules, state)
             elif not dropping:
@@ -133,7 +134,7 @@ def play(
                 if task == tasks.ASK:
                     return 0.0
                 if running:
-                    draw_rewards(state, reality, source.rng)
+                    draw_rewards(state, reality, source.rng, full)
                 tally[at.EPISODES] += 1
                 due = is_due(rules, state)
                 marked = due and mark(graph, rules, state, full)  # with the quantities of the previous episode

@@ -80,6 +80,7 @@ def sprint(
     rng: np.random.Generator,
     limit: int,
     epsilon: float,
+    full: int,
 ) -> bool:
     """Play quick episodes up to `limit`; return whether the rules must judge after the last one.
 
@@ -134,7 +135,7 @@ def sprint(
                 gain = reality.sign * (reality.a[chosen] + reality.b[chosen] * ahead[np.uint64(drawn)])
                 drawn += 1
             else:
-                gain = draw_slowly(reality, chosen, rng)
+                gain = draw_slowly(reality, chosen, rng, full)
             if apart[chosen]:
                 if known[chosen]:
                     continue
