@@ -54,7 +54,7 @@ def test_it_confirms_what_the_learners_prove_and_hardly_more(kind: type, directi
 
 def test_a_study_of_scores_in_a_range_is_verified_from_its_scores() -> None:
     study = new_study(problem=pipeline(sigma=None, reward_range=(-0.5, 1.5)), learner="eprl", sigma=None, epsilon=1.0)
-    play(study, trials=60)
+    play(study, trials=200)
     content = study.certificate().to_dict()
     assert content["settings"]["widths"] == "bernstein"
     assert any("nothing else is assumed of its noise" in said for said in content["assumptions"])
