@@ -227,9 +227,10 @@ def test_status_watches_a_run(here: Path) -> None:
         [sys.executable, "-m", "surepath", "study", "status", "--watch", "--every", "0.1"],
         cwd=here, env=environment, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
+    assert watch.stdout is not None
+    assert watch.stdout.readline().startswith("trials: ")  # it looks on before the run begins
     assert run(here, "--workers", "2").returncode == 0
     said, _ = watch.communicate(timeout=120)
     assert watch.returncode == 0
     lines = said.splitlines()
-    assert lines[0].startswith("trials: ")
     assert any(line.endswith(": done") for line in lines[-5:])
