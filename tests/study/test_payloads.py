@@ -101,9 +101,9 @@ _place: list[Any] = []
 
 
 def _shared() -> tuple[MemoryStorage, Study]:
-    if not _place:
+    if not _place or _place[1].done:  # absurd scores may prove anything
         storage = MemoryStorage()
-        _place.extend([storage, new_study(storage, STEPS, epsilon=1e-6)])
+        _place[:] = [storage, new_study(storage, STEPS, epsilon=1e-6)]
     return _place[0], _place[1]
 
 

@@ -68,7 +68,7 @@ class Store:
         make_folder(self.rows)
         with as_file_error(f"cannot write in {self.rows}"):
             for left in (*damaged, *self.rows.glob(f"*{PARTIAL}"), *self.rows.glob(f".*{PARTIAL}")):
-                left.unlink()
+                left.unlink(missing_ok=True)  # a hidden one is found by both patterns
         manifest = {"format": FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
         write_bytes(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
 
