@@ -23,20 +23,15 @@ from surepath.learners.registry import LEARNERS, build, learner_class, setting_n
 from tests.naive import learner as naive
 
 DOCS = Path(__file__).parents[2] / "docs" / "learners.md"
-FILES = {
-    "return": "elimination/return_gap.py",
-    "value": "elimination/value_gap.py",
-    "diameter": "stopping/diameter.py",
-    "optimal-gap": "stopping/optimal_gap.py",
-}
+FILES = {"return": "elimination/return_gap.py", "value": "elimination/value_gap.py"}
 
 
 @pytest.mark.parametrize("rule", SAMPLING)
 def test_every_sampling_rule_is_whole(rule: str) -> None:
-    module = "uniform_actions" if rule == "uniform" else rule.replace("-", "_")
-    assert f"rules.sampling == {module.upper()}" in inspect.getsource(sampling) or rule == SAMPLING[-1]
-    assert hasattr(getattr(sampling, module), "choose")
-    assert getattr(sampling, module).__doc__
+    name, source = rule.replace("-", "_"), inspect.getsource(sampling)
+    assert f"rules.sampling == {name.upper()}" in source or rule == SAMPLING[-1]
+    assert f"turn = {name}(rules, state.tally)" in source
+    assert getattr(sampling, name).__doc__
     assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
     if rule != "uniform":  # it has no objective: its chances are tested by count
         assert f'"{rule}"' in inspect.getsource(naive)

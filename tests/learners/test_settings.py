@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import pytest
 
 from surepath import MDP
+from surepath.learners.own_rules import SamplingRule, StoppingRule, View
 from surepath.learners.per_arc.eprl import EPRL
-from surepath.learners.per_arc.own_rules import SamplingRule, StoppingRule, View
 from surepath.learners.per_arc.uniform import Uniform
 from surepath.learners.registry import LEARNERS, build, learner_class
 from surepath.learners.settings import setting_parameters

@@ -7,15 +7,43 @@ import numpy as np
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import refresh_values
+from surepath.learners.per_arc.cached_values import floor_values, refresh_values
+from surepath.learners.per_arc.elimination.slack import start_over
 from surepath.learners.per_arc.state import Rules, State
-from surepath.learners.per_arc.stopping import diameter, optimal_gap
 from surepath.learners.per_arc.walks import HIGHEST, walk_counting
 
 STOPPING = ("diameter", "optimal-gap")
 DIAMETER, OPTIMAL_GAP = range(2)
 
-_diameter, _optimal = diameter.gap, optimal_gap.gap
+
+@folded_kernel
+def diameter(state: State) -> float:
+    """Return the largest confidence interval of an active policy; SPREAD is up to date. Line 9 of Algorithm 1.
+
+        max over Pi^t of 2 sum_h b_h^t(s_h, a_h)  <=  epsilon
+
+    stops (below it, under the `experiment` preset). Infinite while an active policy passes an unvisited arc.
+    """
+    return float(2.0 * state.node[at.SPREAD, 0])
+
+
+@folded_kernel
+def optimal_gap(graph: Layers, state: State, epsilon: float) -> float:
+    """Return how far apart the optimal values are, or infinity where that is above epsilon for sure: BPI-UCRL's rule.
+
+        Vbar_1^{t,*}(s_1) - Vlow_1^{t,*}(s_1)  <=  epsilon
+
+    stops, with the upper value over active policies (all of them when nothing is eliminated) and the lower value over
+    all. BEST is up to date; the pass for the lower value is left out while it cannot have risen far enough (see
+    elimination/slack.py).
+    """
+    real, best = state.real, state.node[at.BEST, 0]
+    if best - real[at.FLOOR_SEEN] - real[at.LIFTED] > epsilon + real[at.GUARD]:
+        return np.inf
+    floor_values(graph, state)
+    start_over(state.arc, state.stage, real)
+    real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
+    return float(best - state.node[at.FLOOR, 0])
 
 
 @folded_kernel
@@ -36,9 +64,9 @@ def is_close(graph: Layers, rules: Rules, state: State, epsilon: float, full: in
     if rules.stopping == OPTIMAL_GAP:
         fresh, weight, value = at.FRESH_BEST, at.UPPER, at.BEST
     refresh_values(graph, state, np.int64(fresh), np.int64(weight), np.int64(value))
-    size = _diameter(state)
+    size = diameter(state)
     if full is not None and rules.stopping == OPTIMAL_GAP:
-        size = _optimal(graph, state, epsilon)
+        size = optimal_gap(graph, state, epsilon)
     return is_within(rules, size, epsilon)
 
 
