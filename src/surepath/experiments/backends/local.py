@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from surepath._checks import whole
 from surepath.experiments.cells import Task
 from surepath.experiments.worker import Columns, play_task
-from surepath.learners.cancellation import cancelled_by
+from surepath.learners.runs import cancelled_by
 
 
 class LocalBackend:

@@ -20,7 +20,7 @@ from surepath.learners.per_arc.sampling import COVERAGE, MAX_COVERAGE, STATIC_MA
 from surepath.learners.per_arc.sprint import may_sprint, sprint
 from surepath.learners.per_arc.state import PERIODS_AFTER_DROP, Rules, State
 from surepath.learners.per_arc.stopping import DIAMETER, is_close, is_exact, is_within
-from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
+from surepath.learners.runs import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.model.rewards import GAUSSIAN
 
 _choose = sampling.choose

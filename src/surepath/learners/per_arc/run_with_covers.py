@@ -9,7 +9,7 @@ from surepath.kernels.streams import Source
 from surepath.learners.per_arc.covers import renew_cover
 from surepath.learners.per_arc.run import NEEDS_COVER, play
 from surepath.learners.per_arc.state import Rules, State
-from surepath.learners.record import RunRecord
+from surepath.learners.runs import RunRecord
 
 
 @kernel

@@ -28,7 +28,7 @@ from surepath.kernels.origins import UNIT, origin_of
 from surepath.kernels.widths import base_width
 from surepath.learners import tasks
 from surepath.learners.processes.intervals import most_sum, square_of
-from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
+from surepath.learners.runs import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.state import Plans
 
