@@ -1,6 +1,7 @@
-"""Confidence widths: half the length of an arc's confidence interval after n visits.
+"""What an arc's confidence interval is made of: where its sum starts to count, and its width after n visits.
 
-Each but the last is sigma times a base that depends on n alone, so one table of bases by n serves all arcs and runs.
+A width is half the length of the interval. Each but the last is sigma times a base that depends on n alone, so one
+table of bases by n serves all arcs and runs.
 
 paper      b(n) = sigma sqrt(2 log(4 n^2 N / delta) / n). The paper's equation for the bonus: Hoeffding's inequality
            with a union over the N reachable arcs and over all n (sum of 1 / (2 n^2) is below 1).
@@ -26,7 +27,7 @@ import math
 import numpy as np
 
 from surepath._types import FloatArray
-from surepath.kernels.jit import bare_kernel, hot_kernel
+from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
 
 WIDTHS = ("paper", "mixture", "empirical", "uncapped", "bernstein")
 PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
@@ -34,6 +35,15 @@ UNPROVEN = ("empirical", "uncapped")  # widths without a guarantee
 
 # Beyond this many entries a table stops growing and bases are computed one by one.
 LARGEST_TABLE = 1 << 23
+
+UNIT = 2.0**-53  # half a unit in the last place of 1: rounding of one operation, relative to its result
+NEAR = 64.0  # sigmas from 0 within which a sum counts from 0
+
+
+@folded_kernel
+def origin_of(gain: float, sigma: float) -> float:
+    """Choose where the sum of an arc starts to count, by its first gain."""
+    return 0.0 if abs(gain) <= NEAR * sigma else gain
 
 
 @hot_kernel

@@ -26,9 +26,8 @@ from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act
-from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING
+from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, prices_differ
 from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
-from surepath.learners.challenger.thrift import prices_differ
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
 from surepath.learners.processes.gaussian_size import HIDDEN
 from surepath.learners.processes.ranges import choose_noise
