@@ -20,9 +20,8 @@ from surepath._types import BoolArray, IntArray
 from surepath.learners.proven import proven_gap
 from surepath.model.paths import on_open_paths
 from surepath.study.fold import Fold
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_of import NO_GUARANTEE, Checker, checker_of
-from surepath.study.plain_bound_scores import Scores
+from surepath.study.plain_bound.checker import NO_GUARANTEE, Checker, checker_of
+from surepath.study.plain_bound.evidence import Scores, Sums
 from surepath.study.replay import moments, scores_of
 from surepath.study.storage.records import ActionRow, TrialRow
 

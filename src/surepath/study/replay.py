@@ -16,9 +16,8 @@ from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_of import Checker
-from surepath.study.plain_bound_scores import Scores
+from surepath.study.plain_bound.checker import Checker
+from surepath.study.plain_bound.evidence import Scores, Sums
 from surepath.study.states import FAILED, PARTIAL, WORST
 from surepath.study.storage.records import ActionRow, TrialRow
 from surepath.study.tally import Tally

@@ -15,8 +15,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.model.sources.files import parse_json_problem
 from surepath.study.certificate_words import ADVICE, assumptions, statement
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_scores import Scores
+from surepath.study.plain_bound.evidence import Scores, Sums
 from surepath.study.states import SETTLED, SOURCES, WORST
 from surepath.study.storage.records import ActionRow
 from surepath.study.tally import LEFT_OUT, MARKED

@@ -11,8 +11,8 @@ import numpy as np
 from surepath._types import BoolArray
 from surepath.study.certificate_proof import LOG, MOMENTS, NOTHING, REPLAY, SCORES, SUMS
 from surepath.study.fold import Fold
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_of import UNCHECKED, Checker, checker_of
+from surepath.study.plain_bound.checker import UNCHECKED, Checker, checker_of
+from surepath.study.plain_bound.evidence import Sums
 from surepath.study.replay import PlainLog, moments, walk
 from surepath.study.verify_file import Facts, arcs_of, sums_of
 from surepath.study.verify_log import Log

@@ -9,8 +9,7 @@ import numpy as np
 
 from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_scores import Scores
+from surepath.study.plain_bound.evidence import Scores, Sums
 
 
 def whole(value: Any) -> int:

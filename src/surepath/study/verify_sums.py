@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from surepath._types import BoolArray
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_of import checker_of
+from surepath.study.plain_bound.checker import checker_of
+from surepath.study.plain_bound.evidence import Sums
 from surepath.study.replay import PlainLog, walk
 from surepath.study.tally import LEFT_OUT, MARKED
 from surepath.study.verify_file import Facts, sums_of

@@ -7,14 +7,13 @@ import pytest
 from scipy.special import gammainc, gammaln
 
 from surepath import MDP, Challenger
-from surepath.study import plain_bound_bernstein as bernstein
-from surepath.study import plain_bound_betting as betting
-from surepath.study.plain_bound import PlainBound
-from surepath.study.plain_bound_entries import Entries, Sums
-from surepath.study.plain_bound_learned import LearnedEntries
-from surepath.study.plain_bound_of import checker_of
-from surepath.study.plain_bound_scores import Scores, sum_of_squares
-from surepath.study.plain_bound_sigma import UnknownSigma
+from surepath.study.plain_bound import bernstein, betting
+from surepath.study.plain_bound.bound import PlainBound
+from surepath.study.plain_bound.checker import checker_of
+from surepath.study.plain_bound.entries import Entries
+from surepath.study.plain_bound.evidence import Scores, Sums, sum_of_squares
+from surepath.study.plain_bound.learned import LearnedEntries
+from surepath.study.plain_bound.sigma import UnknownSigma
 from tests.naive import processes as naive
 from tests.strategies import arc_values
 

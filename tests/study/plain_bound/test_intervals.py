@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from surepath import BPIUCRL, EPRL, MDP
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_intervals import LearnedIntervals, largest_sum
-from surepath.study.plain_bound_of import checker_of
-from surepath.study.plain_bound_scores import Scores
+from surepath.study.plain_bound.checker import checker_of
+from surepath.study.plain_bound.evidence import Scores, Sums
+from surepath.study.plain_bound.intervals import LearnedIntervals, largest_sum
 from surepath.study.verify import verify
 from tests.naive import processes
 from tests.strategies import arc_values

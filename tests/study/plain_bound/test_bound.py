@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import BPIUCRL, EPRL, MDP, Challenger, Uniform
-from surepath.study.plain_bound import PlainBound
-from surepath.study.plain_bound_arcs import PlainIntervals
-from surepath.study.plain_bound_conjugate import upper_conjugate
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_of import checker_of
-from surepath.study.plain_bound_passes import Passes, log_number_of_paths
+from surepath.study.plain_bound.bound import PlainBound
+from surepath.study.plain_bound.checker import checker_of
+from surepath.study.plain_bound.conjugate import upper_conjugate
+from surepath.study.plain_bound.evidence import Sums
+from surepath.study.plain_bound.intervals import PlainIntervals
+from surepath.study.plain_bound.passes import Passes, log_number_of_paths
 from tests.naive.challenger import Entry, Stretch, Twin, h_star
 from tests.naive.paths import all_paths
 from tests.strategies import arc_values, mdps

@@ -12,8 +12,8 @@ their passes side by side, arcs are the first axis and rows the second, and an a
 path through it is at most g for one row. The rounds are repeated with what is left. At the first arc of q that is
 cleared, all of q was still there.
 
-Where the noise of an arc is learned, its width comes from its scores instead (`plain_bound_learned`), and an unknown
-sigma is bounded first (`plain_bound_sigma`). Nothing here is shared with the compiled code but the problem itself.
+Where the noise of an arc is learned, its width comes from its scores instead (`learned.py`), and an unknown sigma is
+bounded first (`sigma.py`). Nothing here is shared with the compiled code but the problem itself.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound_entries import OWN, RIVAL, Entries, Sums
-from surepath.study.plain_bound_learned import LEARNED_KINDS, LearnedEntries
-from surepath.study.plain_bound_passes import Ends
+from surepath.study.plain_bound.entries import OWN, RIVAL, Entries
+from surepath.study.plain_bound.evidence import Sums
+from surepath.study.plain_bound.learned import LEARNED_KINDS, LearnedEntries
+from surepath.study.plain_bound.passes import Ends
 
 UNIT = 2.0**-50  # what rounding may do to one mean or one term of a sum, relative to its size
 BLOCK = 4_000_000  # numbers of one block of rows

@@ -17,10 +17,9 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study import plain_bound_bernstein as bernstein
-from surepath.study import plain_bound_betting as betting
-from surepath.study.plain_bound_entries import OWN, Entries, Entry, Sums
-from surepath.study.plain_bound_scores import Scores
+from surepath.study.plain_bound import bernstein, betting
+from surepath.study.plain_bound.entries import OWN, Entries, Entry
+from surepath.study.plain_bound.evidence import Scores, Sums
 
 LEARNED_KINDS = ("bernstein", "betting")
 VISITS = 25.0

@@ -9,12 +9,12 @@ import numpy as np
 
 from surepath._types import BoolArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound import PlainBound
-from surepath.study.plain_bound_arcs import WIDTHS, PlainIntervals
-from surepath.study.plain_bound_entries import Sums, invalid_numbers, unknown_kinds
-from surepath.study.plain_bound_intervals import LearnedIntervals
-from surepath.study.plain_bound_learned import LEARNED_KINDS
-from surepath.study.plain_bound_sigma import UnknownSigma
+from surepath.study.plain_bound.bound import PlainBound
+from surepath.study.plain_bound.entries import invalid_numbers, unknown_kinds
+from surepath.study.plain_bound.evidence import Sums
+from surepath.study.plain_bound.intervals import WIDTHS, LearnedIntervals, PlainIntervals
+from surepath.study.plain_bound.learned import LEARNED_KINDS
+from surepath.study.plain_bound.sigma import UnknownSigma
 
 UNCHECKED = "no proof"  # begins the reason why something is never taken as proven
 NO_GUARANTEE = "carries no guarantee at all"

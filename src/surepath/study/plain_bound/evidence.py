@@ -1,9 +1,10 @@
-"""The scores themselves, option by option, where sums do not tell enough: what learned noise is computed from."""
+"""What a bound is computed from: the sums of each arc and, where noise is learned, the scores themselves."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,6 +31,19 @@ class Scores:
     def lists(self, visits: IntArray) -> list[list[float]]:
         """Return the gains up to the moment of these visits; none for arcs whose reward is known."""
         return [some[:n].tolist() for some, n in zip(self.gains, visits.tolist())]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What was seen, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first.
+
+    Where noise is learned the scores themselves are needed; those of this moment are the first `visits` of each arc.
+    """
+
+    visits: IntArray
+    origin: FloatArray
+    sums: FloatArray
+    scores: Scores | None = None
 
 
 def sum_of_squares(scores: Scores, visits: IntArray) -> tuple[float, int]:

@@ -3,11 +3,11 @@
 Kinds of entries, by the law over which the tilt l of exp(l S - l^2 n / 2) is mixed (S the sum of an arc's n noises over
 sigma); log M of the mixture bounds an arc's error by k (log M + h*(y)), and w = k [h*(y) + 1/2 log(1 + n / c)]:
 
-    half-normal   normal of precision c, l >= 0       h* of plain_bound_conjugate at sigma sqrt(n + c) / (n k)
+    half-normal   normal of precision c, l >= 0       h* of `conjugate.py` at sigma sqrt(n + c) / (n k)
     normal        normal of precision c               sigma^2 (n + c) / (2 n^2 k^2)
     shifted       normal of precision c around mu     n y^2 / 2 + c (mu - y)^2 / 2,  y = sigma / (k n)
     interval      an interval for each arc alone: w = a sqrt(2 (1/2 log(1 + n / c) + log(arcs / (delta weight))))
-    bernstein, betting   half-normal here; plain_bound_learned has the arcs whose noise is learned
+    bernstein, betting   half-normal here; `learned.py` has the arcs whose noise is learned
 
 Priors over the wrong answers p, given the right one q; each must sum to at most 1:
 
@@ -28,9 +28,9 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound_conjugate import upper_conjugate
-from surepath.study.plain_bound_passes import Passes, log_number_of_paths
-from surepath.study.plain_bound_scores import Scores
+from surepath.study.plain_bound.conjugate import upper_conjugate
+from surepath.study.plain_bound.evidence import Sums
+from surepath.study.plain_bound.passes import Passes, log_number_of_paths
 
 KINDS = ("half-normal", "normal", "shifted", "interval", "bernstein", "betting")
 PRIORS = ("detour", "uniform", "excursion", "none")
@@ -38,19 +38,6 @@ RIVAL, OWN = "rival", "incumbent"
 FINER = 4  # slopes between two of the learner's own: any slope is valid
 
 Entry = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What was seen, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first.
-
-    Where noise is learned the scores themselves are needed; those of this moment are the first `visits` of each arc.
-    """
-
-    visits: IntArray
-    origin: FloatArray
-    sums: FloatArray
-    scores: Scores | None = None
 
 
 @dataclass(frozen=True)

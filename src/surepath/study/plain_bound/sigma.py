@@ -18,9 +18,8 @@ import numpy as np
 
 from surepath._types import BoolArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.study.plain_bound import PlainBound
-from surepath.study.plain_bound_entries import Sums
-from surepath.study.plain_bound_scores import sum_of_squares
+from surepath.study.plain_bound.bound import PlainBound
+from surepath.study.plain_bound.evidence import Sums, sum_of_squares
 
 TILTS = np.geomspace(0.03, 3.0, 8)
 LARGEST = 1e100  # in place of infinity: only what needs no noise can be proven with it
