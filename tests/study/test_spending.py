@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath.errors import BudgetError, SettingError
-from surepath.study.certificate import Certificate, content_hash
+from surepath.study.certificate import Certificate
+from surepath.study.certificate.file import content_hash
 from surepath.study.spending import Spending, affordable, money
 from surepath.study.states import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL
 from surepath.study.storage.records import TrialRow

@@ -10,7 +10,7 @@ from surepath._numbers import rounded_up
 from surepath._text import shown
 from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
-from surepath.study.certificate_words import ADVICE
+from surepath.study.certificate.words import ADVICE
 from surepath.study.spending import money
 from surepath.study.states import CANCELLED, EXPIRED, FAILED
 

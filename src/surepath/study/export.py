@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from surepath.errors import SettingError
 from surepath.model.sources.textfile import write_bytes
-from surepath.study.rows import all_trials, columns, option_names
+from surepath.study.rows import EVERY_ROW, all_trials, columns, option_names
 from surepath.study.states import WAITING
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
@@ -63,7 +63,7 @@ def json_lines(study: Study, log: Reading) -> Iterator[str]:
         entry = action._asdict()
         del entry["change"]
         yield _line({"entry": "action", "action": entry.pop("number"), **entry})
-    for waiting in log.queue(2**31):
+    for waiting in log.queue(EVERY_ROW):
         entry = waiting._asdict()
         del entry["number"]  # only trials have numbers
         yield _line({"entry": "waiting", **entry})
@@ -78,7 +78,7 @@ def csv_lines(study: Study, log: Reading) -> Iterator[str]:
         facts = [row.number, row.state, row.source, row.of, row.worker, _time(row.asked), _time(row.told), row.note]
         blank = [""] * (mdp.horizon - len(row.rewards))
         yield _cells([*facts, *option_names(mdp, row.path), *row.rewards, *blank])
-    for row in log.queue(2**31):
+    for row in log.queue(EVERY_ROW):
         facts = ["", WAITING, row.source, row.of, "", _time(row.at), "", ""]
         yield _cells([*facts, *option_names(mdp, row.path), *[""] * mdp.horizon])
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 PAGE = 5_000
+EVERY_ROW = 2**31
 FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
 
 
@@ -60,10 +61,10 @@ def option_names(mdp: MDP, path: tuple[int, ...]) -> list[str]:
     return [mdp.action_label(arc) for arc in path]
 
 
-def all_trials(log: Reading) -> Iterator[TrialRow]:
-    """Read every trial, page by page."""
+def all_trials(log: Reading, last: int = EVERY_ROW) -> Iterator[TrialRow]:
+    """Read every trial, or those up to a number, page by page."""
     first = 1
-    while rows := log.trials(first, PAGE):
+    while first <= last and (rows := log.trials(first, min(PAGE, last - first + 1))):
         yield from rows
         first = rows[-1].number + 1
 
@@ -88,7 +89,7 @@ def table(study: Study) -> dict[str, list[Any]]:
         for row in all_trials(log):
             facts = (row.number, row.state, row.source, row.of, row.worker, row.asked, row.told, row.note)
             add(facts, row.path, row.rewards)
-        for waiting in log.queue(2**31):
+        for waiting in log.queue(EVERY_ROW):
             add((None, WAITING, waiting.source, waiting.of, "", waiting.at, None, ""), waiting.path, ())
 
     study.sync()

@@ -568,7 +568,7 @@ class Study:
 
     def certificate(self) -> Certificate:
         """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
-        from surepath.study.certificate import make
+        from surepath.study.certificate.make import make
 
         return make(self)
 

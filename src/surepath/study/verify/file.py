@@ -4,90 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from surepath._types import BoolArray, IntArray
-from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
-from surepath.model.paths import on_open_paths
-from surepath.model.sources.files import parse_json_problem
-from surepath.study.certificate_words import ADVICE, assumptions, statement
-from surepath.study.plain_bound.evidence import Scores, Sums
+from surepath.study.certificate.words import ADVICE, assumptions, statement
+from surepath.study.plain_bound.evidence import Sums
 from surepath.study.states import SETTLED, SOURCES, WORST
-from surepath.study.storage.records import ActionRow
 from surepath.study.tally import LEFT_OUT, MARKED
-from surepath.study.verify_scores import check_scores, real, scores_of, whole
-
-FIELDS = {
-    *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
-    *("warnings", "trials", "actions", "log", "proof", "evidence", "settings", "problem", "problem_hash", "study"),
-    *("version", "created", "sha256"),
-}
-
-
-@dataclass(frozen=True)
-class Facts:
-    """A certificate as the checks read it."""
-
-    mdp: MDP
-    path: IntArray
-    seen: Sums
-    excluded: BoolArray
-    feasible: BoolArray
-    prefix: int
-    actions: list[ActionRow]
-    seed: str
-    on_failure: str
-    file: str = "certificate.json"
-
-
-def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Facts:
-    """Read a certificate into arrays, or raise an error that says what is missing."""
-    if set(content) != FIELDS:
-        odd = ", ".join(sorted(map(str, set(content) ^ FIELDS)))
-        raise CertificateError(f"its fields are not those of a certificate: look at {odd}")
-    mdp = parse_json_problem(json.dumps(content["problem"]), "its problem").mdp
-    actions = [
-        ActionRow(whole(a["number"]), whole(a["after"]), a["kind"], json.dumps(a["content"]), 0.0)
-        for a in content["actions"]
-    ]
-    excluded = np.zeros(mdp.n_arcs, dtype=bool)
-    for action in actions:
-        if action.kind == "exclude":
-            excluded[arcs_of(json.loads(action.content), mdp)] = True
-    options = content["study"]["options"]
-    return Facts(
-        mdp=mdp,
-        path=mdp.check_path([whole(arc) for arc in content["path"]]),
-        seen=sums_of(content["evidence"], mdp, scores_of(content["evidence"], mdp)),
-        excluded=excluded,
-        feasible=on_open_paths(mdp, ~excluded),
-        prefix=whole(content["log"]["trials"]),
-        actions=actions,
-        seed=f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}",
-        on_failure=str(options["on_failure"]),
-        file=file,
-    )
-
-
-def sums_of(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
-    """Read visits, origin and sums, one per arc, of a moment at which these scores or the first of them were known."""
-    visits = np.array([whole(n) for n in parts["visits"]], dtype=np.int64)
-    origin, sums = (np.array([real(x) for x in parts[name]]) for name in ("origin", "sums"))
-    if not len(visits) == len(origin) == len(sums) == mdp.n_arcs:
-        raise CertificateError(f"visits, origin and sums must have one number for each of the {mdp.n_arcs} arcs")
-    return Sums(visits, origin, sums, scores)
-
-
-def arcs_of(values: Any, mdp: MDP) -> IntArray:
-    """Read arc numbers."""
-    arcs = np.array([whole(arc) for arc in values], dtype=np.int64)
-    if arcs.size and arcs.max() >= mdp.n_arcs:
-        raise CertificateError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {int(arcs.max())}")
-    return arcs
+from surepath.study.verify.facts import Facts, arcs_of, real, whole
 
 
 def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
@@ -185,3 +111,17 @@ def _check_sums(facts: Facts, exact: bool, wrong: list[str]) -> None:
             if ((value < low - blur) | (value > high + blur)).any():
                 wrong.append("a mean lies outside the declared range of its scores")
                 return
+
+
+def check_scores(mdp: MDP, seen: Sums, wrong: list[str]) -> None:
+    """Compare the sums of a moment with its scores, and these with their declared ranges."""
+    assert seen.scores is not None
+    for arc in np.flatnonzero((seen.visits > 0) & ~mdp.is_known).tolist():
+        gains = seen.scores.first(arc, int(seen.visits[arc]))
+        off = float(seen.origin[arc] + seen.sums[arc] / seen.visits[arc] - gains.mean())
+        if seen.origin[arc] not in (0.0, gains[0]) or not abs(off) <= 1e-12 * float(np.abs(gains).max()):
+            wrong.append(f"the scores of {mdp.describe_arc(arc)} do not add up to its sum")
+        if mdp.gain_range is not None:
+            low, high = (float(end[arc]) for end in mdp.gain_range)
+            if not ((gains >= low) & (gains <= high)).all():
+                wrong.append(f"a score of {mdp.describe_arc(arc)} lies outside its declared range")

@@ -11,8 +11,10 @@ import pytest
 from surepath import MDP
 from surepath._numbers import rounded_up
 from surepath.errors import CertificateError
-from surepath.study.certificate import Certificate, content_hash, make
-from surepath.study.certificate_words import statement
+from surepath.study.certificate import Certificate
+from surepath.study.certificate.file import content_hash
+from surepath.study.certificate.make import make
+from surepath.study.certificate.words import statement
 from surepath.study.storage.memory import MemoryStorage
 from surepath.study.verify import verify
 from tests.study.pipelines import SIGMA, new_study, pipeline, play

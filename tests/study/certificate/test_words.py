@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Study
-from surepath.study.certificate_words import assumptions, statement
+from surepath.study.certificate.words import assumptions, statement
 from surepath.study.verify import verify
-from tests.study.forgery import mended
+from tests.study.verify.forgery import mended
 
 STEPS = {"model": ["a", "b", "c", "d"]}
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from surepath.errors import CertificateError
-from surepath.study.certificate import content_hash
+from surepath.study.certificate.file import content_hash
 from surepath.study.verify import verify
 
 Place = tuple[Any, ...]

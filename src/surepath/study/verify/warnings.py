@@ -9,12 +9,11 @@ from typing import Any
 
 from surepath.learners.registry import build
 from surepath.learners.watch import Finding
-from surepath.study.replay import PlainLog, walk
-from surepath.study.verify_file import Facts
-from surepath.study.verify_log import Log
-from surepath.study.verify_scores import whole
+from surepath.study.certificate.replay import PlainLog, walk
+from surepath.study.rows import EVERY_ROW
+from surepath.study.verify.facts import Facts, whole
+from surepath.study.verify.log import Log
 
-EVERY_ROW = 2**31
 CLOSE = 1e-6  # relative: another machine may round the last digits otherwise
 
 

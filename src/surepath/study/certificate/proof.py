@@ -19,10 +19,10 @@ import numpy as np
 from surepath._types import BoolArray, IntArray
 from surepath.learners.proven import proven_gap
 from surepath.model.paths import on_open_paths
+from surepath.study.certificate.replay import moments, scores_of
 from surepath.study.fold import Fold
 from surepath.study.plain_bound.checker import NO_GUARANTEE, Checker, checker_of
 from surepath.study.plain_bound.evidence import Scores, Sums
-from surepath.study.replay import moments, scores_of
 from surepath.study.storage.records import ActionRow, TrialRow
 
 SUMS, SCORES, MOMENTS, LOG, REPLAY, NOTHING = "sums", "scores", "moments", "log", "replay", "nothing"

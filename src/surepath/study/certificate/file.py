@@ -1,4 +1,4 @@
-"""The certificate of a study: a JSON file that a sceptic can check with `surepath verify`, which does not trust it.
+"""A certificate as a JSON file: one that a sceptic can check with `surepath verify`, which does not trust it.
 
 It holds the problem, the settings with every number of the bound, the plan, the gap, and what was seen, arc by arc, so
 that the bound can be computed again from the file alone; and a hash over the log, so that the file can be compared with
@@ -10,22 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from surepath._text import shown
-from surepath._version import __version__
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.sources.textfile import read_text, write_text
-from surepath.study import certificate_proof
-from surepath.study.certificate_words import ADVICE, FORMAT, assumptions, statement
-from surepath.study.storage.contract import Reading
-from surepath.study.storage.records import ActionRow, TrialRow
-from surepath.study.tally import LEFT_OUT, MARKED
-
-if TYPE_CHECKING:
-    from surepath.study.study import Study
+from surepath.study.certificate.words import FORMAT
 
 KIND = "surepath certificate"
 
@@ -131,79 +122,3 @@ def content_hash(content: Mapping[str, Any]) -> str:
     rest = {key: value for key, value in content.items() if key != "sha256"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def make(study: Study) -> Certificate:
-    """Write down what a study has proven by now."""
-
-    def read_log(log: Reading) -> tuple[list[ActionRow], Any]:
-        study._fold.sync(log)
-        actions = log.actions_after(0)[: study._fold.actions]
-        return actions, certificate_proof.claim(study._fold, lambda n: log_rows(log, n), actions)
-
-    study.sync()
-    with study._lock:
-        actions, claim = study._read(read_log)
-        findings = study._fold.learner.findings()
-        epsilon = float(study._fold.learner.epsilon)
-        done = bool(study._fold.learner.stopped)
-    mdp, record, tally = study.mdp, study.record, claim.tally
-    by_arc = {
-        name: {str(arc): int(row[arc]) for arc in row.nonzero()[0].tolist()}
-        for names, rows in ((LEFT_OUT, tally["left_out"]), (MARKED, tally["marked"]))
-        for name, row in zip(names, rows)
-    }
-    content: dict[str, Any] = {
-        "kind": KIND,
-        "format": FORMAT,
-        "statement": "",
-        "certified_gap": claim.gap,
-        "plan": {str(step): str(option) for step, option in mdp.plan(claim.path).items()},
-        "path": claim.path.tolist(),
-        "done": done and claim.gap is not None,
-        "epsilon": epsilon,
-        "delta": float(study.delta),
-        "assumptions": [],
-        "warnings": [{**found.__dict__, "advice": ADVICE[found.kind]} for found in findings],
-        "trials": {
-            "number": claim.prefix,
-            "states": dict(tally["states"]),
-            "sources": dict(tally["sources"]),
-            "refused": int(tally["refused"]),
-            "by_arc": by_arc,
-            **({} if mdp.cost is None else {"spent": float(tally["spent"])}),
-        },
-        "actions": [
-            {"number": row.number, "after": row.after, "kind": row.kind, "content": json.loads(row.content)}
-            for row in actions
-        ],
-        "log": {"trials": claim.prefix, "actions": claim.actions, "digest": claim.digest},
-        "proof": claim.proof,
-        "evidence": claim.evidence,
-        "settings": json.loads(record.settings),
-        "problem": json.loads(record.problem),
-        "problem_hash": record.problem_hash,
-        "study": {
-            "name": record.name,
-            "options": json.loads(record.options),
-            "created": _moment(record.created),
-            "version": record.version,
-        },
-        "version": __version__,
-        "created": _moment(datetime.now(UTC).timestamp()),
-    }
-    content["statement"], content["assumptions"] = statement(content), assumptions(content, mdp)
-    content["sha256"] = content_hash(content)
-    return Certificate(content)
-
-
-def log_rows(log: Reading, last: int) -> Iterator[TrialRow]:
-    """Read the first trials of a log, page by page."""
-    first = 1
-    while first <= last and (rows := log.trials(first, min(5_000, last - first + 1))):
-        yield from rows
-        first = rows[-1].number + 1
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -18,8 +18,7 @@ from typing import Any
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.textfile import read_text
-from surepath.study.certificate import log_rows
-from surepath.study.rows import plan_steps, score_columns, scored_at_end
+from surepath.study.rows import all_trials, plan_steps, score_columns, scored_at_end
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, TrialRow
@@ -56,7 +55,7 @@ def read_storage(storage: str | Storage, name: str | None) -> Log:
     actions = study._read(lambda log: log.actions_after(0))
 
     def rows(last: int) -> list[TrialRow]:
-        return study._read(lambda log: list(_settled(log_rows(log, last))))
+        return study._read(lambda log: list(_settled(all_trials(log, last))))
 
     return Log(rows, [row._replace(content=json.dumps(json.loads(row.content))) for row in actions], frozen)
 

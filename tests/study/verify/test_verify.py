@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from surepath import Study
 from surepath.errors import StudyError
-from surepath.study.certificate import content_hash
-from surepath.study.certificate_words import statement
+from surepath.study.certificate.file import content_hash
+from surepath.study.certificate.words import statement
 from surepath.study.export import write_export
 from surepath.study.verify import verify
 from tests.cli.shell import shell
-from tests.study.forgery import at, changed, leaves, mended, put, says_no
 from tests.study.pipelines import new_study, play
+from tests.study.verify.forgery import at, changed, leaves, mended, put, says_no
 from tests.study.worlds import new_study as small_study
 
 
@@ -158,7 +158,7 @@ def test_options_said_to_be_ruled_out_must_be_ruled_out() -> None:
 
 def test_a_proof_that_rests_on_the_log_is_open_without_it_and_checked_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     study, _ = example()
-    monkeypatch.setattr("surepath.study.certificate_proof.MOST_NUMBERS", 0)
+    monkeypatch.setattr("surepath.study.certificate.proof.MOST_NUMBERS", 0)
     content = study.certificate().to_dict()
     assert content["proof"]["by"] == "log"
     assert verify(content).answer == "open"

@@ -15,13 +15,15 @@ from typing import Any
 
 from surepath.errors import CertificateError, SurepathError
 from surepath.learners.watch.findings import DOUBT, contradiction
-from surepath.study.certificate import Certificate, checked_kind, content_hash, read
-from surepath.study.certificate_words import unsaid_sigma
-from surepath.study.verify_file import Facts, check_facts, facts_of
-from surepath.study.verify_log import Log, read_log_file, read_storage
-from surepath.study.verify_proof import check_proof
-from surepath.study.verify_sums import check_log
-from surepath.study.verify_warnings import check_warnings
+from surepath.study.certificate import Certificate
+from surepath.study.certificate.file import checked_kind, content_hash, read
+from surepath.study.certificate.words import unsaid_sigma
+from surepath.study.verify.facts import Facts, facts_of
+from surepath.study.verify.file import check_facts
+from surepath.study.verify.log import Log, read_log_file, read_storage
+from surepath.study.verify.proof import check_proof
+from surepath.study.verify.sums import check_log
+from surepath.study.verify.warnings import check_warnings
 
 YES, NO, OPEN = "yes", "no", "open"
 CONTRADICTED = "the scores contradict what was declared: "

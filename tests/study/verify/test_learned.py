@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Study
-from surepath.study.certificate_words import statement
+from surepath.study.certificate.words import statement
 from surepath.study.export import write_export
 from surepath.study.verify import verify
-from tests.study.forgery import at, changed, leaves, mended, put, says_no
 from tests.study.pipelines import new_study, pipeline, play
+from tests.study.verify.forgery import at, changed, leaves, mended, put, says_no
 
 NOISES = ["betting", "bernstein", "unknown"]
 
@@ -134,7 +134,7 @@ def test_a_smaller_gap_with_a_mended_hash_is_found_out(noise: str) -> None:
 def test_scores_that_are_too_many_for_a_file_are_read_from_the_log(
     noise: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("surepath.study.certificate_proof.MOST_NUMBERS", 10)
+    monkeypatch.setattr("surepath.study.certificate.proof.MOST_NUMBERS", 10)
     new = learned_study(noise, epsilon=0.7)
     play(new)
     for study in (example(noise)[0], new):

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from surepath._types import BoolArray
+from surepath.study.certificate.replay import PlainLog, walk
 from surepath.study.plain_bound.checker import checker_of
 from surepath.study.plain_bound.evidence import Sums
-from surepath.study.replay import PlainLog, walk
 from surepath.study.tally import LEFT_OUT, MARKED
-from surepath.study.verify_file import Facts, sums_of
-from surepath.study.verify_log import Log
-from surepath.study.verify_scores import check_scores, whole
+from surepath.study.verify.facts import Facts, sums_of, whole
+from surepath.study.verify.file import check_scores
+from surepath.study.verify.log import Log
 
 
 def check_log(content: Mapping[str, Any], facts: Facts, told: Log, wrong: list[str]) -> Facts:
