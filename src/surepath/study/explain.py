@@ -12,7 +12,7 @@ from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.study.certificate.words import ADVICE
 from surepath.study.spending import money
-from surepath.study.states import CANCELLED, EXPIRED, FAILED
+from surepath.study.trial import CANCELLED, EXPIRED, FAILED
 
 if TYPE_CHECKING:
     from surepath.study.study import Study

@@ -18,10 +18,11 @@ import numpy as np
 from surepath.errors import RewardError
 from surepath.learners.proven import range_gap
 from surepath.learners.registry import build
-from surepath.study.fold import EXCLUDE, PAGE, worst_reward
-from surepath.study.states import EXPIRED, FAILED, PARTIAL, WORST
+from surepath.study.fold import EXCLUDE, worst_reward
+from surepath.study.storage.contract import PAGE
 from surepath.study.storage.records import ActionRow, TrialRow
 from surepath.study.study import Study
+from surepath.study.trial import EXPIRED, FAILED, PARTIAL, WORST
 
 POINTS = 400
 MOST_REPLAYED = 20_000

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from surepath.errors import SettingError
 from surepath.study.progress import log
 from surepath.study.running import Performed, Runner
-from surepath.study.states import WORST
-from surepath.study.trial import Trial
+from surepath.study.trial import WORST, Trial
 
 if TYPE_CHECKING:
     from surepath.study.study import Study

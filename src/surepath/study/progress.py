@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from surepath._numbers import rounded_up
 from surepath._text import many, shown
 from surepath.study.spending import money
-from surepath.study.states import FAILED
+from surepath.study.trial import FAILED
 
 if TYPE_CHECKING:
     from surepath.study.study import Study

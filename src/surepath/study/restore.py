@@ -17,11 +17,10 @@ from surepath.model.sources.files import parse_json_problem
 from surepath.study.creation import Options, check_name
 from surepath.study.export import FORMAT, VERSION
 from surepath.study.fold import EXCLUDE, TIGHTEN
-from surepath.study.retry import retrying
-from surepath.study.rows import PAGE
-from surepath.study.states import SCORED, SOURCES, STATES, WAITING
-from surepath.study.storage.contract import Storage, Writing
+from surepath.study.storage.contract import PAGE, Storage, Writing
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
+from surepath.study.storage.retry import retrying
+from surepath.study.trial import SCORED, SOURCES, STATES, WAITING
 
 KINDS: dict[str, Any] = {
     "number": int,

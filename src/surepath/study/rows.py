@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from surepath.model.mdp import MDP
 from surepath.model.plans import WHOLE
-from surepath.study.states import WAITING
-from surepath.study.storage.contract import Reading
+from surepath.study.storage.contract import PAGE, Reading
 from surepath.study.storage.records import TrialRow
+from surepath.study.trial import WAITING
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
-PAGE = 5_000
 EVERY_ROW = 2**31
 FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
 

@@ -19,8 +19,7 @@ from surepath.learners.told import told_rewards
 from surepath.model.mdp import MDP
 from surepath.study.lease import seconds
 from surepath.study.progress import Progress
-from surepath.study.states import COMPLETE, FAILED, LEAVE_OUT, PARTIAL, WORST
-from surepath.study.trial import Trial
+from surepath.study.trial import COMPLETE, FAILED, LEAVE_OUT, PARTIAL, WORST, Trial
 from surepath.study.whole_scores import missing, with_known
 
 if TYPE_CHECKING:

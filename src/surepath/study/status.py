@@ -10,8 +10,8 @@ from surepath.learners.watch.findings import DOUBT, doubt
 from surepath.model.costs import in_words
 from surepath.model.plans import Plan
 from surepath.study.progress import rough_trials_left
-from surepath.study.states import FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
 from surepath.study.storage.contract import Reading
+from surepath.study.trial import FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
 
 if TYPE_CHECKING:
     from surepath.study.study import Study

@@ -27,17 +27,16 @@ from surepath.model.plans import Plan
 from surepath.model.sources.files import parse_json_problem
 from surepath.study import telling
 from surepath.study.creation import Options, differences, new_record
-from surepath.study.expiry import expire
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
-from surepath.study.imports import Imports
-from surepath.study.retry import retrying
-from surepath.study.snapshot_bytes import FORMAT
+from surepath.study.lease import expire
+from surepath.study.past import Imports
 from surepath.study.spending import affordable
-from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED
 from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
-from surepath.study.trial import Trial
+from surepath.study.storage.retry import retrying
+from surepath.study.storage.snapshots import FORMAT
+from surepath.study.trial import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate

@@ -42,7 +42,7 @@ def tell(
 
 
 def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
-    from surepath.study.states import PARTIAL
+    from surepath.study.trial import PARTIAL
     from surepath.study.whole_scores import missing, with_known
 
     rewards = with_known(found.mdp, trial_row(found, number).path, rewards)

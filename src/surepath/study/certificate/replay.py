@@ -18,9 +18,9 @@ from surepath.model.paths import on_open_paths
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.plain_bound.checker import Checker
 from surepath.study.plain_bound.evidence import Scores, Sums
-from surepath.study.states import FAILED, PARTIAL, WORST
 from surepath.study.storage.records import ActionRow, TrialRow
 from surepath.study.tally import Tally
+from surepath.study.trial import FAILED, PARTIAL, WORST
 
 
 class PlainLog:

@@ -15,7 +15,7 @@ from surepath._numbers import rounded_up
 from surepath._types import FloatArray
 from surepath.learners.watch.findings import contradiction
 from surepath.model.mdp import MDP
-from surepath.study.states import WORST
+from surepath.study.trial import WORST
 
 # 1 wrote gaps with all their digits, and said nothing of warnings in the statement; 2 said nothing of a sigma that
 # counts beside a range, and nothing of options that are declared to have no noise

@@ -11,8 +11,8 @@ import numpy as np
 from surepath.model.mdp import MDP
 from surepath.study.certificate.words import ADVICE, assumptions, statement
 from surepath.study.plain_bound.evidence import Sums
-from surepath.study.states import SETTLED, SOURCES, WORST
 from surepath.study.tally import LEFT_OUT, MARKED
+from surepath.study.trial import SETTLED, SOURCES, WORST
 from surepath.study.verify.facts import Facts, arcs_of, real, whole
 
 
