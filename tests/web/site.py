@@ -14,7 +14,7 @@ import numpy as np
 import uvicorn
 
 from surepath import MDP, Study
-from surepath.study.gap_history import Past
+from surepath.study.status.gap_history import Past
 from surepath.study.storage.records import TrialRow
 from surepath.web.access import Access
 from surepath.web.app import create_app

@@ -16,7 +16,7 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 from surepath.plots.intervals import half_width
 from surepath.study.fold import Fold
-from surepath.study.status import last_failure
+from surepath.study.status.status import last_failure
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath.study.certificate.words import statement
-from surepath.study.export import write_export
+from surepath.study.sheets.export import write_export
 from surepath.study.verify import verify
 from tests.study.pipelines import new_study, pipeline, play
 from tests.study.verify.forgery import at, changed, leaves, mended, put, says_no

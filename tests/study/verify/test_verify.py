@@ -16,7 +16,7 @@ from surepath import Study
 from surepath.errors import StudyError
 from surepath.study.certificate.file import content_hash
 from surepath.study.certificate.words import statement
-from surepath.study.export import write_export
+from surepath.study.sheets.export import write_export
 from surepath.study.verify import verify
 from tests.cli.shell import shell
 from tests.study.pipelines import new_study, play

@@ -10,7 +10,7 @@ from surepath._version import __version__
 from surepath.study.certificate import proof
 from surepath.study.certificate.file import KIND, Certificate, content_hash
 from surepath.study.certificate.words import ADVICE, FORMAT, assumptions, statement
-from surepath.study.rows import all_trials
+from surepath.study.sheets.rows import all_trials
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import ActionRow
 from surepath.study.tally import LEFT_OUT, MARKED

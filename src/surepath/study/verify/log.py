@@ -18,7 +18,7 @@ from typing import Any
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.textfile import read_text
-from surepath.study.rows import all_trials, plan_steps, score_columns, scored_at_end
+from surepath.study.sheets.rows import all_trials, plan_steps, score_columns, scored_at_end
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, TrialRow

@@ -10,7 +10,7 @@ from typing import Any
 from surepath.learners.registry import build
 from surepath.learners.watch import Finding
 from surepath.study.certificate.replay import PlainLog, walk
-from surepath.study.rows import EVERY_ROW
+from surepath.study.sheets.rows import EVERY_ROW
 from surepath.study.verify.facts import Facts, whole
 from surepath.study.verify.log import Log
 

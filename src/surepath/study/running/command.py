@@ -23,9 +23,9 @@ from surepath._checks import suggest
 from surepath._text import shown
 from surepath.errors import SettingError, StudyError
 from surepath.model.mdp import MDP
-from surepath.study.printed import LONGEST, NotScoresError, read_scores
-from surepath.study.rows import plan_steps
-from surepath.study.running import Performed
+from surepath.study.running.performed import Performed
+from surepath.study.running.printed import LONGEST, NotScoresError, read_scores
+from surepath.study.sheets.rows import plan_steps
 from surepath.study.trial import Trial
 
 TAIL = 2**16  # bytes of output that are looked at

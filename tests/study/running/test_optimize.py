@@ -17,10 +17,10 @@ import pytest
 from surepath import Study
 from surepath._numbers import rounded_up
 from surepath.errors import RewardError, SettingError, StudyError
-from surepath.study import running
-from surepath.study.optimize import yields
-from surepath.study.progress import rough_trials_left
-from surepath.study.running import Outcome
+from surepath.study.running import runner
+from surepath.study.running.optimize import yields
+from surepath.study.running.performed import Outcome
+from surepath.study.status.progress import rough_trials_left
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.sql import SqlStorage
 from tests.study.conftest import Clock
@@ -467,4 +467,4 @@ def test_the_square_law(trials: int, gap: float, expected: int | None) -> None:
 
 
 def test_renewal_comes_well_before_the_end_of_a_lease() -> None:
-    assert running.RENEW <= 0.5
+    assert runner.RENEW <= 0.5

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from surepath._optional import need
 from surepath.errors import MissingExtraError
-from surepath.study.rows import plan_columns, table
+from surepath.study.sheets.rows import plan_columns, table
 
 if TYPE_CHECKING:
     from surepath.study.study import Study

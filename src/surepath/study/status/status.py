@@ -9,7 +9,7 @@ from surepath.learners.proven import proven_gap
 from surepath.learners.watch.findings import DOUBT, doubt
 from surepath.model.costs import in_words
 from surepath.model.plans import Plan
-from surepath.study.progress import rough_trials_left
+from surepath.study.status.progress import rough_trials_left
 from surepath.study.storage.contract import Reading
 from surepath.study.trial import FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
 

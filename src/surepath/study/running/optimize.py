@@ -9,8 +9,9 @@ from logging import INFO
 from typing import TYPE_CHECKING, Any
 
 from surepath.errors import SettingError
-from surepath.study.progress import log
-from surepath.study.running import Performed, Runner
+from surepath.study.running.performed import Performed
+from surepath.study.running.runner import Runner
+from surepath.study.status.progress import log
 from surepath.study.trial import WORST, Trial
 
 if TYPE_CHECKING:

@@ -10,17 +10,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from surepath._checks import whole
 from surepath.errors import BudgetError, RewardError, StoppedError, StudyError
-from surepath.learners.told import told_rewards
-from surepath.model.mdp import MDP
 from surepath.study.lease import seconds
-from surepath.study.progress import Progress
+from surepath.study.running.performed import Outcome, Performed, rewards_of
+from surepath.study.status.progress import Progress
 from surepath.study.trial import COMPLETE, FAILED, LEAVE_OUT, PARTIAL, WORST, Trial
-from surepath.study.whole_scores import missing, with_known
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -30,47 +27,6 @@ log = logging.getLogger("surepath.study")
 MOST_JOBS = 1024
 HOPELESS = {LEAVE_OUT: 10, WORST: 50}  # first trials that all fail: a mistake in the set-up, not bad luck
 RENEW = 1 / 3  # of a lease
-
-
-class Performed(NamedTuple):
-    """What came of performing a plan: the rewards, and why it failed if it did."""
-
-    rewards: Any
-    note: str | None = None  # None when the trial came to its end
-    error: BaseException | None = None
-    wrong: str = ""  # why its rewards cannot be read, though it came to its end
-    ended: str = "the function came to its end; where a trial fails, raise an error"
-
-
-def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
-    """Return the rewards seen; an error for what is no reward, and for too few from a trial that did not fail."""
-    if performed.wrong:
-        raise RewardError(performed.wrong)
-    if performed.note is not None:
-        return tuple(told_rewards(mdp, trial.path, performed.rewards).tolist())
-    path = trial.path.tolist()
-    found = tuple(told_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards)).tolist())
-    if lacking := missing(mdp, path, len(found)):
-        raise RewardError(f"{lacking}, but {performed.ended}")
-    return found
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A trial that was recorded, as callbacks see it.
-
-    Attributes:
-        trial: Number, plan, path.
-        state: "complete", "partial" or "failed".
-        rewards: Those that were seen, in order of the steps.
-        note: Why it failed, or "".
-    """
-
-    trial: Trial
-    state: str
-    rewards: tuple[float, ...]
-    note: str = ""
-
 
 Perform = Callable[[Trial], Performed]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, StudyError, SurepathError
-from surepath.study.past import import_past
-from surepath.study.sheets import read_past, read_sheet, read_table, sheet_text
+from surepath.study.sheets.past import import_past
+from surepath.study.sheets.sheet import read_past, read_sheet, read_table, sheet_text
 from surepath.study.storage.contract import Storage
 from surepath.study.telling import Result
 from surepath.study.verify import verify

@@ -15,9 +15,9 @@ import pytest
 
 from surepath import MDP
 from surepath.errors import RewardError, SettingError, StudyError
-from surepath.study.command import Command
-from surepath.study.printed import NotScoresError, read_scores
-from surepath.study.running import rewards_of
+from surepath.study.running.command import Command
+from surepath.study.running.performed import rewards_of
+from surepath.study.running.printed import NotScoresError, read_scores
 from surepath.study.trial import Trial
 from tests.study.worlds import STEPS
 

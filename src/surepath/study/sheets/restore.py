@@ -15,8 +15,8 @@ from surepath.learners.told import told_rewards
 from surepath.model.mdp import MDP
 from surepath.model.sources.files import parse_json_problem
 from surepath.study.creation import Options, check_name
-from surepath.study.export import FORMAT, VERSION
 from surepath.study.fold import EXCLUDE, TIGHTEN
+from surepath.study.sheets.export import FORMAT, VERSION
 from surepath.study.storage.contract import PAGE, Storage, Writing
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.study.storage.retry import retrying

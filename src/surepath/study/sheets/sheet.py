@@ -21,7 +21,7 @@ from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.plans import WHOLE
 from surepath.model.sources.textfile import read_bytes
-from surepath.study.rows import option_names, plan_columns, plan_steps, score_columns, scored_at_end, steps
+from surepath.study.sheets.rows import option_names, plan_columns, plan_steps, score_columns, scored_at_end, steps
 from surepath.study.telling import Result
 from surepath.study.trial import Trial
 
