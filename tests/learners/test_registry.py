@@ -14,11 +14,10 @@ import pytest
 from surepath import EPRL, Gaussian, Instance, families, simulate
 from surepath.kernels.jit import is_compiled
 from surepath.kernels.widths import WIDTHS
-from surepath.learners.per_arc import elimination, recommendation, sampling, stopping
+from surepath.learners.per_arc import elimination, sampling, stopping
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
-from surepath.learners.per_arc.recommendation import RECOMMENDATION
 from surepath.learners.per_arc.sampling import SAMPLING
-from surepath.learners.per_arc.stopping import STOPPING
+from surepath.learners.per_arc.stopping import RECOMMENDATION, STOPPING
 from surepath.learners.registry import LEARNERS, build, learner_class, setting_names
 from tests.naive import learner as naive
 
@@ -39,9 +38,9 @@ def test_every_sampling_rule_is_whole(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", RECOMMENDATION)
 def test_every_recommendation_rule_is_whole(rule: str) -> None:
-    assert f"\n{rule} " in str(recommendation.__doc__)
+    assert f"\n{rule} " in str(stopping.__doc__)
     assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
-    assert f"RECOMMEND_{rule.upper()}" in inspect.getsource(recommendation)
+    assert f"RECOMMEND_{rule.upper()}" in inspect.getsource(stopping)
 
 
 @pytest.mark.parametrize("rule", STOPPING)
