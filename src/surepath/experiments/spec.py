@@ -7,7 +7,7 @@ before anything runs; a message names the file, the line, the field and the near
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +119,6 @@ class Spec:
             "instances": [dict(source) for source in self.instances],
             "learners": [learner.to_dict() for learner in self.learners],
         }
-
-    def with_runs(self, runs: int) -> Spec:
-        """Copy the spec with another number of runs; rows already stored stay part of the experiment."""
-        return replace(self, runs=whole("runs", runs, low=1, high=MOST_RUNS))
 
     def cells(self) -> list[Cell]:
         """List one cell per (instance, learner, delta), and per epsilon for learners that do not share runs."""

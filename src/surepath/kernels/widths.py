@@ -34,7 +34,6 @@ from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
 
 WIDTHS = ("paper", "mixture", "empirical", "uncapped", "bernstein")
 PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
-UNPROVEN = ("empirical", "uncapped")  # widths without a guarantee
 
 # Beyond this many entries a table stops growing and bases are computed one by one.
 LARGEST_TABLE = 1 << 23
