@@ -25,7 +25,7 @@ from surepath.learners import tasks
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.run import play
-from surepath.learners.record import RunRecord
+from surepath.learners.runs import RunRecord
 
 LIMIT = 150_000
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from surepath.experiments.backends.ray import RayBackend
+from surepath.experiments.ray_backend import RayBackend
 from surepath.experiments.results import read
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec

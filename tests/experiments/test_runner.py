@@ -14,13 +14,12 @@ import pytest
 
 from surepath import families, simulate
 from surepath.errors import SettingError
-from surepath.experiments.backends.local import LocalBackend
+from surepath.experiments.backends import Columns, LocalBackend
 from surepath.experiments.cells import Task
 from surepath.experiments.results import read, scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.store import Store
-from surepath.experiments.worker import Columns
 from surepath.model.sources.textfile import PARTIAL
 from tests.experiments.specs import MAX_DIAMETER, small
 

@@ -12,7 +12,7 @@ import pytest
 
 from surepath import EPRL, MDP, Challenger, Drawn, Gaussian, Instance, Uniform, WholePlan, families, simulate
 from surepath.learners.base import Learner
-from surepath.learners.per_arc.own_rules import EliminationRule, SamplingRule, View
+from surepath.learners.own_rules import EliminationRule, SamplingRule, View
 from tests.learners.worlds import random_mdp
 
 SAMPLING = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")

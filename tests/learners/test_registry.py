@@ -14,29 +14,23 @@ import pytest
 from surepath import EPRL, Gaussian, Instance, families, simulate
 from surepath.kernels.jit import is_compiled
 from surepath.kernels.widths import WIDTHS
-from surepath.learners.per_arc import elimination, recommendation, sampling, stopping
+from surepath.learners.per_arc import elimination, sampling, stopping
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
-from surepath.learners.per_arc.recommendation import RECOMMENDATION
 from surepath.learners.per_arc.sampling import SAMPLING
-from surepath.learners.per_arc.stopping import STOPPING
+from surepath.learners.per_arc.stopping import RECOMMENDATION, STOPPING
 from surepath.learners.registry import LEARNERS, build, learner_class, setting_names
 from tests.naive import learner as naive
 
 DOCS = Path(__file__).parents[2] / "docs" / "learners.md"
-FILES = {
-    "return": "elimination/return_gap.py",
-    "value": "elimination/value_gap.py",
-    "diameter": "stopping/diameter.py",
-    "optimal-gap": "stopping/optimal_gap.py",
-}
+FILES = {"return": "elimination/return_gap.py", "value": "elimination/value_gap.py"}
 
 
 @pytest.mark.parametrize("rule", SAMPLING)
 def test_every_sampling_rule_is_whole(rule: str) -> None:
-    module = "uniform_actions" if rule == "uniform" else rule.replace("-", "_")
-    assert f"rules.sampling == {module.upper()}" in inspect.getsource(sampling) or rule == SAMPLING[-1]
-    assert hasattr(getattr(sampling, module), "choose")
-    assert getattr(sampling, module).__doc__
+    name, source = rule.replace("-", "_"), inspect.getsource(sampling)
+    assert f"rules.sampling == {name.upper()}" in source or rule == SAMPLING[-1]
+    assert f"turn = {name}(rules, state.tally)" in source
+    assert getattr(sampling, name).__doc__
     assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
     if rule != "uniform":  # it has no objective: its chances are tested by count
         assert f'"{rule}"' in inspect.getsource(naive)
@@ -44,9 +38,9 @@ def test_every_sampling_rule_is_whole(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", RECOMMENDATION)
 def test_every_recommendation_rule_is_whole(rule: str) -> None:
-    assert f"\n{rule} " in str(recommendation.__doc__)
+    assert f"\n{rule} " in str(stopping.__doc__)
     assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
-    assert f"RECOMMEND_{rule.upper()}" in inspect.getsource(recommendation)
+    assert f"RECOMMEND_{rule.upper()}" in inspect.getsource(stopping)
 
 
 @pytest.mark.parametrize("rule", STOPPING)

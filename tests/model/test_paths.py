@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath import EPRL, MDP
-from surepath.learners.per_arc import own_rules
-from surepath.learners.per_arc.own_rules import View
+from surepath.learners import own_rules
+from surepath.learners.own_rules import View
 from surepath.model import paths
 from tests.naive.paths import all_paths
 from tests.strategies import mdps

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from surepath._optional import need
 from surepath.errors import SettingError
-from surepath.experiments.damage import is_whole
-from surepath.experiments.store import ROWS, Store, key_of
+from surepath.experiments.store import ROWS, Store, is_whole, key_of
 
 if TYPE_CHECKING:
     import polars

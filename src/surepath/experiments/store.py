@@ -8,6 +8,7 @@ row is ever stored twice. A file cut short, by a disk that failed or a copy that
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -16,15 +17,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import FileError, SettingError
-from surepath.experiments.cells import FORMAT, Cell, Task
-from surepath.experiments.damage import as_file_error, checked_manifest, is_whole
-from surepath.experiments.rows import frame_of
-from surepath.experiments.worker import Columns
+from surepath.experiments.backends import Columns
+from surepath.experiments.cells import FORMAT, MOST_RUNS, Cell, Task
+from surepath.experiments.instance_sources import name_of
 from surepath.model.sources.textfile import PARTIAL, make_folder, write_bytes
 
 if TYPE_CHECKING:
+    import polars
+
     from surepath.experiments.spec import Spec
 
 MANIFEST = "experiment.json"
@@ -178,3 +183,73 @@ def _holes(ranges: list[tuple[int, int]], runs: int, chunk: int) -> Iterator[tup
         for first in range(at, min(start, runs), chunk):
             yield first, min(chunk, min(start, runs) - first)
         at = max(at, stop)
+
+
+def frame_of(task: Task, columns: Columns) -> polars.DataFrame:
+    """Build one row per (run, epsilon), with everything that made it; whoever changes the columns raises `FORMAT`."""
+    pl = need("polars", "data")
+    cell, size = task.cell, len(columns["tau"])
+    per_gap = None if cell.multiples is None else np.tile(cell.multiples, task.count)
+    head = {
+        "experiment": cell.experiment,
+        "cell": cell.id,
+        "instance": name_of(cell.source),
+        "learner": cell.label,
+        "delta": cell.delta,
+    }
+    frame = pl.DataFrame({name: pl.Series(columns[name]) for name in ("run", "epsilon")})
+    frame = frame.with_columns(
+        pl.Series("epsilon_per_gap", per_gap if per_gap is not None else [None] * size, dtype=pl.Float64),
+        *(pl.Series(name, columns[name]) for name in ("tau", "censored", "correct", "regret", "reason")),
+        *(pl.Series(name, columns[name]) for name in ("eliminated", "gap")),
+        pl.Series("path", columns["path"], dtype=pl.List(pl.Int64)),
+    )
+    tail = {"seed": cell.seed, "budget": cell.budget, "settings": columns["settings"], "version": __version__}
+    ends = [[_constant(value).alias(name) for name, value in part.items()] for part in (head, tail)]
+    found: polars.DataFrame = frame.select(*ends[0], pl.all(), *ends[1])
+    return found
+
+
+def _constant(value: Any) -> polars.Expr:
+    """Return an expression with one value for the whole column."""
+    pl = need("polars", "data")
+    found: polars.Expr = pl.lit(value, dtype=pl.Int64 if isinstance(value, int) else None)
+    return found
+
+
+def is_whole(file: Path) -> bool:
+    """Check that a file begins and ends as Parquet does and is long enough for the footer that its end announces."""
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(4)
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 8))
+            tail = stream.read(8)
+    except OSError:
+        return False
+    return head == tail[4:] == b"PAR1" and 12 + int.from_bytes(tail[:4], "little") <= size
+
+
+def checked_manifest(found: Any, file: Path) -> dict[str, Any]:
+    """Return a manifest after checking that it has every field that is read from it."""
+    if not isinstance(found, dict):
+        raise SettingError(f"{file} is damaged: it must hold one table")
+    for field, kind in (("format", int), ("version", str), ("spec", dict), ("cells", dict)):
+        if not isinstance(found.get(field), kind):
+            raise SettingError(f'{file} is damaged: it has no "{field}"; play the experiment again with --resume')
+    runs = found["spec"].get("runs")
+    if type(runs) is not int or not 0 < runs <= MOST_RUNS:
+        raise SettingError(
+            f'{file} is damaged: its spec has no number of "runs"; play the experiment again with --resume'
+        )
+    return found
+
+
+@contextlib.contextmanager
+def as_file_error(what: str) -> Iterator[None]:
+    """Turn an `OSError` inside the block into a `FileError` that says what could not be done and why."""
+    try:
+        yield
+    except OSError as cause:
+        why = "it is a link" if cause.errno == errno.ELOOP else cause.strerror or cause
+        raise FileError(f"{what}: {why}") from None

@@ -1,6 +1,8 @@
-"""Confidence widths: half the length of an arc's confidence interval after n visits.
+"""What an arc's confidence interval is made of: where its sum starts to count, and its width after n visits.
 
-Each but the last is sigma times a base that depends on n alone, so one table of bases by n serves all arcs and runs.
+A width is half the length of the interval. Each but the last is sigma times a base that depends on n alone, so one
+table of bases by n serves all arcs and runs. A long run needs millions of entries, and an experiment builds a learner
+for every task: tables are shared by all learners of one process whose widths are the same function of n.
 
 paper      b(n) = sigma sqrt(2 log(4 n^2 N / delta) / n). The paper's equation for the bonus: Hoeffding's inequality
            with a union over the N reachable arcs and over all n (sum of 1 / (2 n^2) is below 1).
@@ -22,18 +24,28 @@ bernstein  No function of n alone: for rewards in a range it learns their noise 
 from __future__ import annotations
 
 import math
+import threading
+from typing import Protocol
 
 import numpy as np
 
 from surepath._types import FloatArray
-from surepath.kernels.jit import bare_kernel, hot_kernel
+from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
 
 WIDTHS = ("paper", "mixture", "empirical", "uncapped", "bernstein")
 PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
-UNPROVEN = ("empirical", "uncapped")  # widths without a guarantee
 
 # Beyond this many entries a table stops growing and bases are computed one by one.
 LARGEST_TABLE = 1 << 23
+
+UNIT = 2.0**-53  # half a unit in the last place of 1: rounding of one operation, relative to its result
+NEAR = 64.0  # sigmas from 0 within which a sum counts from 0
+
+
+@folded_kernel
+def origin_of(gain: float, sigma: float) -> float:
+    """Choose where the sum of an arc starts to count, by its first gain."""
+    return 0.0 if abs(gain) <= NEAR * sigma else gain
 
 
 @hot_kernel
@@ -52,3 +64,58 @@ def fill_table(kind: int, arcs: float, delta: float, prior: float, start: int, t
     for i in range(len(table)):
         n = start + i
         table[i] = base_width(kind, float(n), arcs, delta, prior) if n > 0 else np.inf
+
+
+class WidthRule(Protocol):
+    """What widths depend on, by the names that a learner's rules have for it."""
+
+    @property
+    def widths(self) -> int:
+        """Kind of the widths, a number from PAPER to UNCAPPED."""
+
+    @property
+    def arcs(self) -> float:
+        """N or M."""
+
+    @property
+    def delta(self) -> float:
+        """Allowed probability of a wrong answer."""
+
+    @property
+    def prior(self) -> float:
+        """c of the mixture."""
+
+
+# Only these many functions are remembered; a learner keeps its own table alive anyway.
+_REMEMBERED = 2
+_tables: dict[tuple[float, ...], FloatArray] = {}
+_lock = threading.Lock()
+
+
+def new_table(rules: WidthRule, size: int, start: int = 0) -> FloatArray:
+    """Compute base widths after start, start + 1, ... visits."""
+    table = np.zeros(size)
+    fill_table(rules.widths, rules.arcs, rules.delta, rules.prior, start, table)
+    return table
+
+
+def table_of(rules: WidthRule, size: int) -> FloatArray:
+    """Find a table with at least this many entries, or the largest one there is; nobody may write into it."""
+    key = _key(rules)
+    with _lock:
+        table = _tables.pop(key, None)
+        if table is None:
+            table = new_table(rules, min(LARGEST_TABLE, size))
+        elif len(table) < size and len(table) < LARGEST_TABLE:
+            wanted = min(LARGEST_TABLE, max(size, 2 * len(table)))
+            table = np.concatenate((table, new_table(rules, wanted - len(table), len(table))))
+        _tables[key] = table  # now the youngest
+        while len(_tables) > _REMEMBERED:
+            del _tables[next(iter(_tables))]
+        return table
+
+
+def _key(rules: WidthRule) -> tuple[float, ...]:
+    """Collect what the widths depend on."""
+    arcs = 0.0 if rules.widths in (EMPIRICAL, UNCAPPED) else rules.arcs
+    return float(rules.widths), arcs, rules.delta, rules.prior if rules.widths == MIXTURE else 0.0

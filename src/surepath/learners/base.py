@@ -24,17 +24,21 @@ from surepath._checks import check_delta, check_epsilon, check_sigma, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError, StoppedError
 from surepath.kernels.arrays import Graph, graph_of
-from surepath.learners.failures import Failures
 from surepath.learners.hooks import Hooks
-from surepath.learners.noise import Sizes, check_decidable, declared_sigma
-from surepath.learners.options import option_arcs
-from surepath.learners.settings import current_settings
-from surepath.learners.snapshots import Snapshot, check_snapshot, load_snapshot, own_arrays, take_snapshot
-from surepath.learners.told import told_rewards
-from surepath.learners.under_way import UnderWay
+from surepath.learners.plays import Failures, UnderWay
+from surepath.learners.snapshots import (
+    Snapshot,
+    check_snapshot,
+    current_settings,
+    load_snapshot,
+    own_arrays,
+    take_snapshot,
+)
+from surepath.learners.told import Sizes, check_decidable, declared_sigma, told_rewards
 from surepath.learners.watch import Finding, Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
+from surepath.model.plans import option_arcs
 
 MOST_ASKED = 100_000  # paths in one ask(n)
 

@@ -14,7 +14,7 @@ import numpy as np
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Reality
 from surepath.kernels.streams import Children
-from surepath.learners.record import RunRecord, joined
+from surepath.learners.runs import RunRecord, joined
 
 
 class Hooks(ABC):

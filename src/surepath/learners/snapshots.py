@@ -1,11 +1,14 @@
-"""A learner's state as plain arrays and numbers, for those who keep it elsewhere and go on from it later.
+"""A learner as plain data: its settings, and its state as arrays and numbers, to keep elsewhere and go on from later.
 
-Settings (what was fixed before the data) and evidence (what was seen and what was decided from it) are saved; scratch
-arrays never are. A snapshot holds no object of ours, so it can be pickled, or written as JSON with its arrays as lists.
+Settings (what was fixed before the data, derived from the signature of the constructor) and evidence (what was seen and
+what was decided from it) are saved; scratch arrays never are. A snapshot holds no object of ours, so it can be pickled,
+or written as JSON with its arrays as lists.
 """
 
 from __future__ import annotations
 
+import inspect
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +22,30 @@ if TYPE_CHECKING:
 Snapshot = dict[str, Any]
 
 FORMAT = 1
+
+
+def setting_parameters(learner: type[Learner]) -> dict[str, inspect.Parameter]:
+    """List the parameters of a learner's constructor in their order, without the MDP."""
+    return dict(list(inspect.signature(learner).parameters.items())[1:])
+
+
+def current_settings(learner: Learner) -> dict[str, Any]:
+    """Read the name of a learner and the value of each setting, by name, in the order of the constructor.
+
+    A setting is kept in the attribute of its name, checked and with defaults filled in; what stayed None is left out.
+    Two differ from their attributes: epsilon is the one the learner was built with, which `tighten` does not change,
+    and sigma is what `sigma_setting` makes of the array.
+    """
+    settings: dict[str, Any] = {"name": learner.name}
+    for name in setting_parameters(type(learner)):
+        if name == "epsilon":
+            settings[name] = learner._first_epsilon
+        elif name == "sigma":
+            settings[name] = learner.sigma_setting()
+        elif getattr(learner, name) is not None:
+            value = getattr(learner, name)
+            settings[name] = deepcopy(value) if isinstance(value, dict) else value  # numbers belong to the learner
+    return settings
 
 
 def take_snapshot(learner: Learner) -> Snapshot:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from surepath._optional import need
 from surepath._text import shown
 from surepath.errors import SettingError
-from surepath.experiments import page
+from surepath.experiments import look
 from surepath.experiments.failures import failure_rates, too_often
 from surepath.experiments.results import read
 from surepath.experiments.stats import compare
@@ -184,15 +184,15 @@ def html(made: Report) -> str:
     rows = f"Every instance, delta and epsilon: {made.comparison.height:,} rows"
     parts += [f"<details><summary>{rows}</summary>{table(made.comparison, 'html')}</details>"]
     parts += ["<h2>Wrong answers against delta</h2>", f'<p class="how">{escape(ABOUT_RATES)}</p>']
-    parts.append(page.table(*rate_cells(made)))
+    parts.append(look.table(*rate_cells(made)))
     for one in made.pictures:
         parts += [f"<h2>{escape(one.title)}</h2>", f'<p class="how"><b>How to read this.</b> {escape(one.reading)}</p>']
-        parts.append(page.image(one.png, one.title))
+        parts.append(look.image(one.png, one.title))
     parts.append("<h2>Settings</h2>")
     for title, content in (("The spec", made.manifest["spec"]), ("Every setting of each learner", made.settings)):
         text = escape(json.dumps(content, indent=1))
         parts.append(f"<details><summary>{title}</summary><pre>{text}</pre></details>")
-    return page.page(f"Experiment {name}", parts)
+    return look.page(f"Experiment {name}", parts)
 
 
 def markdown(made: Report, stem: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from surepath._optional import need
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.learners.record import STOP_REASONS
+from surepath.learners.runs import STOP_REASONS
 
 
 class Row(NamedTuple):

@@ -20,10 +20,9 @@ from surepath._checks import check_epsilon, whole
 from surepath._types import IntArray
 from surepath.errors import StoppedError, StorageError, StudyError
 from surepath.learners.base import MOST_ASKED
-from surepath.learners.options import option_arcs
 from surepath.learners.proven import proven_gap
 from surepath.model.mdp import MDP
-from surepath.model.plans import Plan
+from surepath.model.plans import Plan, option_arcs
 from surepath.model.sources.files import parse_json_problem
 from surepath.study import telling
 from surepath.study.asking import next_plans

@@ -99,7 +99,7 @@ class Gaps:
         knapsack; here the gaps are rounded down, and up, to epsilon / cells. epsilon = 0 is exact.
         """
         from surepath.kernels.arrays import graph_of
-        from surepath.theory.kernels.path_counts import log_paths_within
+        from surepath.theory.kernels.sweeps import log_paths_within
 
         whole("cells", cells, low=1)
         budget = check_epsilon(epsilon)

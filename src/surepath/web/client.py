@@ -125,7 +125,7 @@ class RemoteStudy(RemoteView):
 
     def exclude(self, option: Any, *, request: str | None = None) -> None:
         """Mark options as infeasible; see Study.exclude."""
-        from surepath.learners.options import option_arcs
+        from surepath.model.plans import option_arcs
 
         self._call("exclude", {"option": option_arcs(self.mdp, option).tolist(), "request": _key(request)})
 

@@ -17,6 +17,7 @@ from surepath._types import IntArray
 from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
 from surepath.study.creation import Options
+from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
 from surepath.web.picture import KNOWN, OPEN
 from surepath.web.transport import PATIENCE, Transport
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
     from surepath.study.status import Status
-    from surepath.study.storage.records import StudyRecord
 
 T = TypeVar("T")
 
@@ -44,8 +44,6 @@ class RemoteView:
 
     def _read(self, do: Callable[[Any], T]) -> T:
         """Read the log as it is at one moment; what makes frames of a study's storage makes them of this."""
-        from surepath.web.remote_log import ExportedLog
-
         return do(ExportedLog(self._server.download("export", {"study": self._study})[0]))
 
     def sync(self) -> None:
@@ -59,8 +57,6 @@ class RemoteView:
     @cached_property
     def record(self) -> StudyRecord:
         """What was frozen when the study was created."""
-        from surepath.study.storage.records import StudyRecord
-
         return StudyRecord(**self._call("problem"))
 
     @cached_property
@@ -232,3 +228,31 @@ def _gap(overview: Mapping[str, Any]) -> float:
 
 def _numbers(values: list[float | None]) -> list[float]:
     return [float("inf") if value is None else float(value) for value in values]
+
+
+class ExportedLog:
+    """The log of a study on a server, read as a storage's log is read: the trials and waiting plans of its export."""
+
+    def __init__(self, text: bytes) -> None:
+        self._trials: list[TrialRow] = []
+        self._queue: list[QueueRow] = []
+        for line in text.splitlines()[1:]:  # the first is the study itself
+            entry: dict[str, Any] = json.loads(line)
+            kind = entry.pop("entry")
+            if kind == "trial":
+                entry |= {"path": tuple(entry["path"]), "rewards": tuple(entry["rewards"])}
+                self._trials.append(TrialRow(**entry))
+            elif kind == "waiting":
+                self._queue.append(QueueRow(len(self._queue), **{**entry, "path": tuple(entry["path"])}))
+
+    def last_number(self) -> int:
+        """Return the number of the last trial, 0 when there is none."""
+        return len(self._trials)
+
+    def trials(self, first: int, limit: int) -> list[TrialRow]:
+        """Return up to `limit` trials from a number on."""
+        return self._trials[first - 1 : first - 1 + limit]
+
+    def queue(self, limit: int) -> list[QueueRow]:
+        """Return up to `limit` waiting plans, the next one first."""
+        return self._queue[:limit]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from surepath._numbers import rounded_up
-from surepath.learners.failures import PATIENCE
+from surepath.learners.plays import PATIENCE
 from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.model.mdp import MDP

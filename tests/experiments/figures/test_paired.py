@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath.experiments.figures.paired import cheaper_everywhere, compared, settled
+from surepath.experiments.figures.common import cheaper_everywhere, compared, settled
 from tests.experiments.figures.frames import rows
 
 pl = pytest.importorskip("polars")

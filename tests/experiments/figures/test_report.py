@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from surepath.experiments.figures import Claim
-from surepath.experiments.figures.report import Section, report
+from surepath.experiments.figures.reproduce import Section, report
 
 
 def test_the_report_stands_alone_and_escapes() -> None:

@@ -12,7 +12,7 @@ import pytest
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, Uniform, WholePlan, families
 from surepath.errors import SettingError
 from surepath.learners.base import Learner
-from surepath.learners.per_arc.own_rules import SamplingRule, View
+from surepath.learners.own_rules import SamplingRule, View
 from surepath.model.paths import on_open_paths
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.paths import all_paths

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surepath import EPRL, MDP
-from surepath.learners.per_arc.width_tables import new_table
+from surepath.kernels.widths import new_table
 
 MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
 

@@ -15,16 +15,17 @@ from surepath.experiments.figures.common import (
     Found,
     Frames,
     Options,
+    cheaper_everywhere,
+    compared,
     ends,
     error_claims,
     labels_of,
     learners,
     play,
     proven,
+    settled,
 )
-from surepath.experiments.figures.drawing import draw_panels
-from surepath.experiments.figures.paired import cheaper_everywhere, compared, settled
-from surepath.experiments.figures.panels import Panel, line_with_band
+from surepath.experiments.figures.panels import Panel, draw_panels, line_with_band
 from surepath.experiments.instance_sources import instance_of
 from surepath.experiments.results import scan
 

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 from surepath.experiments.figures.common import (
     CHALLENGER,
     DELTA,
+    LEVEL,
     NOISE,
     OF_THE_PAPER,
     Claim,
     Found,
     Frames,
     Options,
+    cheaper_everywhere,
+    compared,
     error_claims,
     labels_of,
     learners,
     play,
     short_name,
 )
-from surepath.experiments.figures.drawing import draw_panels
-from surepath.experiments.figures.paired import LEVEL, cheaper_everywhere, compared
-from surepath.experiments.figures.panels import STRIP, Panel, Series
+from surepath.experiments.figures.panels import STRIP, Panel, Series, draw_panels
 from surepath.experiments.results import read
 from surepath.experiments.stats import permutation_test
 

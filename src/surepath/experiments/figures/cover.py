@@ -8,8 +8,7 @@ import numpy as np
 
 from surepath import theory
 from surepath.experiments.figures.common import Claim, Found, Frames, Options
-from surepath.experiments.figures.drawing import draw_panels
-from surepath.experiments.figures.panels import Panel, Series
+from surepath.experiments.figures.panels import Panel, Series, draw_panels
 from surepath.model import families
 
 if TYPE_CHECKING:

@@ -18,11 +18,10 @@ from surepath.experiments.figures.common import (
     learners,
     play,
     proven,
+    settled,
     under,
 )
-from surepath.experiments.figures.drawing import draw_panels
-from surepath.experiments.figures.paired import settled
-from surepath.experiments.figures.panels import Panel, Series, line_with_band
+from surepath.experiments.figures.panels import Panel, Series, draw_panels, line_with_band
 from surepath.model import families
 
 if TYPE_CHECKING:

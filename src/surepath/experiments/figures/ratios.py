@@ -12,21 +12,23 @@ from surepath.experiments.figures.common import (
     COVERAGE,
     DELTA,
     DIAMETER,
+    LEVEL,
     NOISE,
     OF_THE_PAPER,
     Claim,
     Found,
     Frames,
     Options,
+    cheaper_everywhere,
+    compared,
     ends,
     error_claims,
     labels_of,
     learners,
     play,
+    settled,
 )
-from surepath.experiments.figures.drawing import draw_panels
-from surepath.experiments.figures.paired import LEVEL, cheaper_everywhere, compared, settled
-from surepath.experiments.figures.panels import Panel, points_over_epsilon
+from surepath.experiments.figures.panels import Panel, draw_panels, points_over_epsilon
 from surepath.experiments.results import scan
 
 if TYPE_CHECKING:

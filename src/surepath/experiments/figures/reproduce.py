@@ -1,23 +1,67 @@
-"""Reproduce figures of the paper: play their experiments, draw them, and write the report."""
+"""Reproduce figures of the paper: play their experiments, draw them, and write the report.
+
+The report is one self-contained HTML page: every figure with how to read it, and the paper's claims beside what was
+measured.
+"""
 
 from __future__ import annotations
 
 import io
+import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from html import escape
 from pathlib import Path
+from typing import Any
 
 from surepath._checks import one_of, whole
 from surepath._optional import need
+from surepath._version import __version__
 from surepath.errors import SettingError
-from surepath.experiments.figures import FIGURES, PRESETS, Options
-from surepath.experiments.figures.report import Section, report
-from surepath.experiments.look import png, svg
+from surepath.experiments.figures import FIGURES, PRESETS, Claim, Options
+from surepath.experiments.look import image, page, png, svg
 from surepath.model.sources.textfile import make_folder, write_bytes, write_text
 
 REPORT = "report.html"
 EXPERIMENTS = "experiments"
+_ABOUT = {
+    "theory": "Algorithm 1 of the paper: Gaussian noise with sigma 1, widths that carry the guarantee",
+    "text": "the experiments as the paper describes them: sigma 1, smaller widths without a guarantee",
+    "experiment": "the authors' code's settings: sigma 0.5, smaller widths without a guarantee",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One figure of the report; its claims and settings are stored beside the picture for later reports."""
+
+    name: str
+    title: str
+    reading: str
+    png: bytes
+    claims: list[Claim]
+    settings: dict[str, Any]
+    seconds: float
+    preset: str
+    version: str = __version__
+
+    def save(self, folder: Path) -> None:
+        """Write the picture, and its claims and settings as JSON."""
+        stored = {key: value for key, value in asdict(self).items() if key != "png"}
+        stored["claims"] = [claim._asdict() for claim in self.claims]
+        write_bytes(folder / f"{self.name}.png", self.png)
+        write_text(folder / f"{self.name}.json", json.dumps(stored, indent=1))
+
+    @classmethod
+    def load(cls, folder: Path, name: str) -> Section | None:
+        """Read what `save` wrote; None where it is missing or damaged."""
+        try:
+            stored = json.loads((folder / f"{name}.json").read_text("utf-8"))
+            claims = [Claim(**claim) for claim in stored.pop("claims")]
+            return cls(**stored, claims=claims, png=(folder / f"{name}.png").read_bytes())
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
 
 
 def reproduce(names: list[str], options: Options, say: Callable[[str], None] = lambda text: None) -> list[Section]:
@@ -74,3 +118,39 @@ def _figure(name: str, options: Options) -> Section:
 def files_of(folder: Path) -> list[str]:
     """List the names of the files in the folder of a reproduction, without its experiments."""
     return sorted(path.name for path in folder.iterdir() if path.is_file())
+
+
+def report(sections: list[Section]) -> str:
+    """Render the page as text; it needs no other file and no network."""
+    presets = [f"<b>{name}</b>: {about}" for name, about in _ABOUT.items() if any(s.preset == name for s in sections)]
+    rows = [_row(section, claim) for section in sections for claim in section.claims]
+    parts = [
+        "<h1>The paper's experiments, played again</h1>",
+        f"<p>surepath {escape(__version__)}. Preset {'; preset '.join(presets)}.</p>",
+        "<h2>Claims</h2><table><thead><tr><th>figure</th><th>claim of the paper</th><th>what we measured</th>"
+        "<th>holds?</th></tr></thead><tbody>",
+        *rows,
+        "</tbody></table>",
+        *(_section(section) for section in sections),
+    ]
+    return page("surepath reproduce", parts)
+
+
+def _row(section: Section, claim: Claim) -> str:
+    word = {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: "<td>not settled</td>"}[
+        claim.holds
+    ]
+    where = f'<a href="#{escape(section.name)}">{escape(section.title)}</a>'
+    return f"<tr><td>{where}</td><td>{escape(claim.paper)}</td><td>{escape(claim.measured)}</td>{word}</tr>"
+
+
+def _section(section: Section) -> str:
+    settings = escape(json.dumps(section.settings, indent=1))
+    return (
+        f'<h2 id="{escape(section.name)}">{escape(section.title)}</h2>\n'
+        f'<p class="how"><b>How to read this.</b> {escape(section.reading)}</p>\n'
+        f"{image(section.png, section.title)}\n"
+        f"<p>Preset {escape(section.preset)}, surepath {escape(section.version)}; made in {section.seconds:.1f} s, "
+        "runs stored by earlier calls not counted.</p>\n"
+        f"<details><summary>Settings that made it</summary><pre>{settings}</pre></details>"
+    )

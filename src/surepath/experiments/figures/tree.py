@@ -20,12 +20,11 @@ from surepath.experiments.figures.common import (
     learners,
     play,
     proven,
+    settled,
     short_name,
     under,
 )
-from surepath.experiments.figures.drawing import draw_panels
-from surepath.experiments.figures.paired import settled
-from surepath.experiments.figures.panels import Panel, Series, points_over_epsilon
+from surepath.experiments.figures.panels import Panel, Series, draw_panels, points_over_epsilon
 from surepath.experiments.instance_sources import instance_of
 
 if TYPE_CHECKING:

@@ -39,7 +39,6 @@ from surepath.learners.challenger.state import (
     Pairs,
     Scratch,
 )
-from surepath.learners.noise import ROUNDING
 from surepath.learners.processes.betting import halve
 from surepath.learners.processes.gaussian_size import Size, largest_sigma
 from surepath.learners.processes.learned import (
@@ -53,6 +52,7 @@ from surepath.learners.processes.learned import (
     learn,
     learned_width,
 )
+from surepath.learners.told import ROUNDING
 
 
 @inner_kernel

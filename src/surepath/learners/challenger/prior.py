@@ -25,8 +25,8 @@ from surepath._types import FloatArray
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
+from surepath.learners.challenger.sampling import prices_of
 from surepath.learners.challenger.state import Pairs
-from surepath.learners.challenger.thrift import prices_of
 from surepath.learners.challenger.ties import crowd_limits, planned_shares
 from surepath.learners.processes.gaussian_size import size_of
 from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded

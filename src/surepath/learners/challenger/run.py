@@ -26,6 +26,7 @@ from surepath.learners.challenger.sampling import (
     FREE,
     NEVER,
     OTHER_ARCS,
+    choose,
     cover,
     follow_flow,
     is_open,
@@ -35,7 +36,6 @@ from surepath.learners.challenger.sampling import (
     weigh,
 )
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
-from surepath.learners.challenger.thrift import choose
 from surepath.learners.processes.gaussian_size import HIDDEN
 
 KEEP = -1  # in place of a sampling rule: what is marked stays

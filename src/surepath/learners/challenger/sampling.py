@@ -13,7 +13,7 @@ guarded       Separating, with a guard: once half of the trials planned for ties
               seen. Should the visits of some path lie so far above the plan that their logarithms cost too much, all
               trials follow the flow from then on. That bounds the number of trials (docs, "Challenger: the theorem").
               Where plans differ clearly the learner has stopped before the guard begins.
-thrifty       Guarded, and in the trials that are not the guard's a path that tells much for its price (`thrift.py`);
+thrifty       Guarded, and in the trials that are not the guard's a path that tells much for its price (`choose`);
               the default where plans have different prices.
 
 Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
@@ -27,9 +27,11 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, folded_kernel
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound import trace
+from surepath.learners.challenger.bound import heaviest, trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
 from surepath.learners.challenger.state import OWN, Evidence, Pairs, Scratch
+from surepath.model.mdp import MDP
+from surepath.model.paths import best_path
 
 SAMPLING = ("separating", "max-diameter", "coverage", "guarded", "thrifty")
 BY_SEPARATION, BY_DIAMETER, BY_COVERAGE, BY_GUARD = range(4)
@@ -39,6 +41,8 @@ NEVER = 2**63 - 1  # more visits than any arc has
 MEMORY = 0.5  # what a challenger counts for in the next plan
 FORGOTTEN = 1e-3  # below this it no longer counts
 OTHER_ARCS = 0.25  # what any other arc counts for beside plays under way
+SEARCH_ROUNDS = 30  # of the search, which needs about five
+LEAST_PRICE = 0.01  # of the mean cost: what an arc counts for at least, so that free arcs do not crowd out the rest
 
 
 @folded_kernel
@@ -184,3 +188,54 @@ def weigh(pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
                 mark[e] = sigma[e] ** 2 / n
             else:
                 mark[e] = np.sqrt(variance[e] * np.log(4.0 * n * n * len(alive)) / n)
+
+
+def prices_differ(mdp: MDP) -> bool:
+    """Tell whether two paths have different prices."""
+    if mdp.cost is None:
+        return False
+    dear, cheap = best_path(mdp, mdp.cost), best_path(mdp, -mdp.cost)
+    return mdp.price(dear) > mdp.price(cheap)
+
+
+def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
+    """Price of each arc for the sampling, float [N]; empty where it is not asked for."""
+    if not thrifty or mdp.cost is None:
+        return np.zeros(0)
+    return np.asarray(mdp.cost + LEAST_PRICE * float(mdp.cost.mean()))
+
+
+@folded_kernel
+def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: Whole) -> None:
+    """Put the path to play into work.path: the heaviest by its marks, or one that has much of them for its price.
+
+    Separating plays the path with the largest sum of marks, which hold sigma^2 / n. Where the rule is thrifty and paths
+    have prices, the path that maximises
+
+        (sum of marks over its arcs) / sqrt(price of the path)
+
+    is looked for. Two plans of prices p and q that share nothing are then played in the ratio sqrt(q) : sqrt(p): of all
+    ratios the one that brings sigma^2 / n + sigma^2 / m to a given size for the least money (minimise p n + q m). Arcs
+    that were ruled out may fill a path in: they tell nothing, and where one is cheaper than what is left, each play is.
+
+    With W the sum of marks and P the price of the path in hand, the root lies below its tangent there, so a path with
+
+        marks - W / (2 P) * price > W / 2
+
+    has a larger ratio. The path of largest such sum is found by one pass; when it is no better, the search is over. The
+    ratio rises in every round. Where all paths have one price, the heaviest path is played, as without prices.
+    """
+    mark, weight, path, ahead, prices, open_arcs = work.mark, work.weight, work.path, work.ahead, pairs.price, seen.open
+    heaviest(graph, seen.alive, mark, ahead, path)
+    best = 0.0  # the largest ratio so far, squared
+    for _ in range(SEARCH_ROUNDS if thrifty == 1 and len(prices) > 0 else 0):
+        worth, price = 0.0, 0.0
+        for h in range(len(path)):
+            worth += mark[path[h]]
+            price += prices[path[h]]
+        if not worth * worth > best * price * (1.0 + 1e-12):
+            break
+        best = worth * worth / price
+        for e in range(len(mark)):
+            weight[e] = mark[e] - 0.5 * worth / price * prices[e]
+        heaviest(graph, open_arcs, weight, ahead, path)

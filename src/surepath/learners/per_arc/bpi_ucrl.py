@@ -11,10 +11,9 @@ from surepath.errors import SettingError
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.presets import PRESETS, preset_of
-from surepath.learners.per_arc.recommendation import RECOMMEND_CAUTIOUS
 from surepath.learners.per_arc.sampling import OPTIMISTIC
 from surepath.learners.per_arc.state import Rules
-from surepath.learners.per_arc.stopping import OPTIMAL_GAP
+from surepath.learners.per_arc.stopping import OPTIMAL_GAP, RECOMMEND_CAUTIOUS
 from surepath.learners.processes.ranges import choose_widths
 from surepath.model.mdp import MDP
 

@@ -14,8 +14,8 @@ from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, optional_kernel
 from surepath.kernels.widths import base_width
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.masked_sweeps import backward_masked
 from surepath.learners.per_arc.state import BIG, Rules, State
+from surepath.learners.per_arc.sweeps import backward_masked
 from surepath.learners.processes.intervals import most_sum, square_of
 
 

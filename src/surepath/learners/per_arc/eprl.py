@@ -19,10 +19,9 @@ from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.periods import Period, PeriodLog
 from surepath.learners.per_arc.presets import PRESETS, preset_of
-from surepath.learners.per_arc.recommendation import RECOMMENDATION
 from surepath.learners.per_arc.sampling import SAMPLING
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
-from surepath.learners.per_arc.stopping import DIAMETER
+from surepath.learners.per_arc.stopping import DIAMETER, RECOMMENDATION
 from surepath.learners.processes.ranges import choose_widths
 from surepath.model.mdp import MDP
 

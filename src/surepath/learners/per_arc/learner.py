@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Reality, layers_of, no_reality
 from surepath.kernels.streams import Children, Source, open_source, single_source
-from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS
+from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, new_table, table_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
-from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.own_rules import (
     EliminationRule,
     SamplingRule,
@@ -36,10 +35,9 @@ from surepath.learners.per_arc.aside import attend
 from surepath.learners.per_arc.run import is_lean, play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
-from surepath.learners.per_arc.width_tables import new_table, table_of
 from surepath.learners.processes.intervals import interval_table, most_sums
 from surepath.learners.processes.ranges import learned_arcs, ranges_of
-from surepath.learners.record import GAP, GO_ON, STOP_REASONS, RunRecord
+from surepath.learners.runs import GAP, GO_ON, STOP_REASONS, RunRecord, raise_if_cancelled
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 

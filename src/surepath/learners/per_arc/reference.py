@@ -18,7 +18,7 @@ import numpy as np
 
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, inner_kernel
-from surepath.kernels.origins import origin_of
+from surepath.kernels.widths import origin_of
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import arc_width
 from surepath.learners.per_arc.state import Rules, State

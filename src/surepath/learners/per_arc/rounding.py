@@ -17,7 +17,7 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
-from surepath.kernels.origins import UNIT
+from surepath.kernels.widths import UNIT
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.state import BIG, HALF_BIG, State
 

@@ -15,12 +15,11 @@ from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import eliminate, is_due, mark
 from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
 from surepath.learners.per_arc.layout import set_up
-from surepath.learners.per_arc.recommendation import certified_gap
 from surepath.learners.per_arc.sampling import COVERAGE, MAX_COVERAGE, STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.sprint import may_sprint, sprint
 from surepath.learners.per_arc.state import PERIODS_AFTER_DROP, Rules, State
-from surepath.learners.per_arc.stopping import DIAMETER, is_close, is_exact, is_within
-from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
+from surepath.learners.per_arc.stopping import DIAMETER, certified_gap, is_close, is_exact, is_within
+from surepath.learners.runs import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.model.rewards import GAUSSIAN
 
 _choose = sampling.choose

@@ -6,10 +6,10 @@ from surepath._types import FloatArray
 from surepath.kernels.arrays import Graph, Layers, Reality
 from surepath.kernels.jit import kernel
 from surepath.kernels.streams import Source
+from surepath.learners.per_arc.covers import renew_cover
 from surepath.learners.per_arc.run import NEEDS_COVER, play
-from surepath.learners.per_arc.sampling.cover_flow import renew_cover
 from surepath.learners.per_arc.state import Rules, State
-from surepath.learners.record import RunRecord
+from surepath.learners.runs import RunRecord
 
 
 @kernel

@@ -22,10 +22,10 @@ from surepath.learners.per_arc.cached_values import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, note
-from surepath.learners.per_arc.masked_sweeps import backward_masked
 from surepath.learners.per_arc.sampling import MAX_DIAMETER, OPTIMISTIC
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 from surepath.learners.per_arc.stopping import DIAMETER, OPTIMAL_GAP
+from surepath.learners.per_arc.sweeps import backward_masked
 from surepath.model.rewards import GAUSSIAN
 
 

@@ -11,10 +11,9 @@ from surepath._checks import real, whole
 from surepath.errors import SettingError
 from surepath.learners.per_arc.elimination import EVERY_EPISODE
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.learners.per_arc.recommendation import RECOMMEND_CAUTIOUS
 from surepath.learners.per_arc.sampling import UNIFORM_SAMPLING
 from surepath.learners.per_arc.state import Rules
-from surepath.learners.per_arc.stopping import OPTIMAL_GAP
+from surepath.learners.per_arc.stopping import OPTIMAL_GAP, RECOMMEND_CAUTIOUS
 from surepath.learners.processes.ranges import choose_widths
 from surepath.model.mdp import MDP
 

@@ -12,9 +12,8 @@ from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import Whole, folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import refresh_values
-from surepath.learners.per_arc.counted_sweeps import backward_counted, walk_counted
-from surepath.learners.per_arc.masked_sweeps import walk_masked
 from surepath.learners.per_arc.state import Rules, State
+from surepath.learners.per_arc.sweeps import backward_counted, walk_counted, walk_masked
 
 # Which path: an active policy of largest diameter, an active policy of largest upper value, or a policy of largest
 # lower value among ALL policies.

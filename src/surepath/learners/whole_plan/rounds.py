@@ -11,7 +11,7 @@ range: V adds up the squares of each reward less the guess that the plan's own e
 sigma^2 for a step that declares a sigma alone. They are held beside the width of half the ranges, so 2 P processes
 share delta.
 
-A return is added up relative to the origins of its arcs (their first gains, see `kernels/origins.py`), and a plan's
+A return is added up relative to the origins of its arcs (their first gains, see `kernels/widths.py`), and a plan's
 value is relative to that of one plan, the pivot, from the differences of their arcs' centres stage by stage: large
 rewards that differ little lose nothing. What rounding can still do is added to the width (see `per_arc/rounding.py`).
 """
@@ -24,11 +24,10 @@ from surepath._types import FloatArray
 from surepath.kernels.arrays import Reality
 from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel
-from surepath.kernels.origins import UNIT, origin_of
-from surepath.kernels.widths import base_width
+from surepath.kernels.widths import UNIT, base_width, origin_of
 from surepath.learners import tasks
 from surepath.learners.processes.intervals import most_sum, square_of
-from surepath.learners.record import BUDGET, GAP, GO_ON, SINGLE, RunRecord
+from surepath.learners.runs import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.state import Plans
 

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from surepath.errors import FileError, SettingError
-from surepath.experiments.damage import is_whole
 from surepath.experiments.results import read, scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
-from surepath.experiments.store import Store
+from surepath.experiments.store import Store, is_whole
 from tests.experiments.specs import small
 
 pytest.importorskip("polars")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Gaussian, Instance
 from surepath.learners import tasks
-from surepath.learners.challenger.sampling import OTHER_ARCS
-from surepath.learners.challenger.thrift import LEAST_PRICE, prices_differ
+from surepath.learners.challenger.sampling import LEAST_PRICE, OTHER_ARCS, prices_differ
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 

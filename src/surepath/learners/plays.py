@@ -1,13 +1,15 @@
-"""Options that keep failing: the sampling turns to others for a while, so that trials are not wasted on a broken step.
+"""What a learner remembers of plays besides their rewards: those under way, and options that keep failing.
 
 A trial that breaks off at step k is a failure of the arc it was about to play there. After `PATIENCE` failures in a row
-an arc rests: while it does, paths around it are played where there are any. Each further failure makes the rest longer,
-and one success ends it. What is played never touches the guarantee. Nothing is proven while an option was never seen:
-one that cannot be run at all must be excluded before the learner can stop.
+an arc rests, so that trials are not wasted on a broken step: while it does, paths around it are played where there are
+any. Each further failure makes the rest longer, and one success ends it. What is played never touches the guarantee.
+Nothing is proven while an option was never seen: one that cannot be run at all must be excluded before the learner can
+stop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
 
 import numpy as np
@@ -17,6 +19,38 @@ from surepath._types import BoolArray, IntArray
 PATIENCE = 3  # failures in a row before an arc rests
 GROWTH = 1.3  # ratio of a rest to the one before: an option that fails now and then must not starve
 LONGEST = 30  # failures in a row beyond which rests grow no more
+
+
+class UnderWay:
+    """Plays handed out to workers and not told yet: paths, in the order in which they were first asked for."""
+
+    def __init__(self, horizon: int) -> None:
+        self.horizon = horizon
+        self._count: dict[bytes, int] = {}
+
+    def add(self, path: IntArray) -> None:
+        """Add one play of a path, int64 [H]."""
+        key = path.tobytes()
+        self._count[key] = self._count.get(key, 0) + 1
+
+    def remove(self, path: IntArray) -> bool:
+        """Remove one play of this path; False when there is none."""
+        key = path.tobytes()
+        left = self._count.get(key, 0) - 1
+        if left > 0:
+            self._count[key] = left
+        elif left == 0:
+            del self._count[key]
+        return left >= 0
+
+    def __iter__(self) -> Iterator[IntArray]:
+        for key, count in self._count.items():
+            for _ in range(count):
+                yield np.frombuffer(key, dtype=np.int64)
+
+    def as_array(self) -> IntArray:
+        """Return all plays, int [n, H]."""
+        return np.array(list(self), dtype=np.int64).reshape(-1, self.horizon)
 
 
 class Failures:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from surepath.experiments.figures.drawing import draw_panels
-from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series
+from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series, draw_panels
 from surepath.experiments.look import png, svg
 
 pytest.importorskip("matplotlib")
