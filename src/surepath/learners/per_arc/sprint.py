@@ -16,17 +16,28 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers, Reality
-from surepath.kernels.jit import folded_kernel, hot_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
-from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, note
+from surepath.learners.per_arc.elimination.slack import (
+    is_clear,
+    is_idle,
+    measuring_pays,
+    note,
+    note_nothing,
+    start_over,
+)
+from surepath.learners.per_arc.elimination.value_gap import keep_clear, least_clear, survey
 from surepath.learners.per_arc.masked_sweeps import backward_masked
 from surepath.learners.per_arc.sampling import MAX_DIAMETER, OPTIMISTIC
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
-from surepath.learners.per_arc.stopping import DIAMETER, OPTIMAL_GAP
+from surepath.learners.per_arc.stopping import DIAMETER, OPTIMAL_GAP, is_within
 from surepath.model.rewards import GAUSSIAN
+
+LEAST = 16
+REST = 256
 
 
 @folded_kernel
@@ -71,6 +82,18 @@ def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[fl
     return bar, max(0.0, spare) / (4.0 * state.path.shape[1]), spent, stale
 
 
+@inner_kernel
+def take_stock(rules: Rules, state: State, t: int, every: int) -> bool:
+    """Measure after a judgement, or note nothing for a while; return which."""
+    pays = measuring_pays(state.tally, t, LEAST * every, REST * every)
+    if pays:
+        start_over(state.arc, state.stage, state.real)
+        state.real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
+    elif rules.by_return == 0:
+        note_nothing(state)
+    return pays
+
+
 @hot_kernel
 def sprint(
     graph: Layers,
@@ -94,20 +117,40 @@ def sprint(
     weight = arc[at.WIDTH] if wide else arc[at.UPPER]
     value = state.node[at.SPREAD] if wide else state.node[at.BEST]
     drawn, size, t = len(ahead) - state.tally[at.LEFT_AHEAD], len(ahead), state.tally[at.EPISODES]
-    look, moved, room = False, True, -1.0
     until, every = until_due(rules, t), 1 if rules.schedule == EVERY_EPISODE else rules.every
+    look, begun, moved, measured, room = False, False, True, True, 0.0
+    if t < state.tally[at.EAGER] and rules.by_return == 0:
+        note_nothing(state)
+    eager = state.tally[at.EAGER]
     while True:
         if moved:
             bar, spare, spent, stale = limits(rules, state, value[0], epsilon)
-            moved = False
-        if room < 0.0:
-            room = spare  # given once, before the first episode
-        else:
+            room, moved, measured = spare if measured else room, False, False
+        if begun:
             until -= 1
-            look = (spent and until == 0) or (not value[0] > bar and (until == 0 or rules.at_eliminations == 0))
+            look = not value[0] > bar and (until == 0 or rules.at_eliminations == 0)
+            if look and not wide:
+                backward_masked(graph, arc[at.LOWER], state.node[at.FLOOR])
+                look = is_within(rules, value[0] - state.node[at.FLOOR, 0], epsilon)
+                if not look and t >= eager:
+                    measured = take_stock(rules, state, t, every)
+                    moved, room, eager = True, 0.0, state.tally[at.EAGER]
+            look |= spent and until == 0
             until = every if until == 0 else until
-        if look or t >= limit or (stale and until == 1):
+        begun = True
+        if look or t >= limit:
             break
+        if stale and until == 1:
+            state.tally[at.FRESH_CLEAR] = 0
+            survey(graph, state)
+            slack = least_clear(state.stage)
+            if slack < 0.0:
+                break
+            if t >= eager:
+                measured = take_stock(rules, state, t, every)
+                if measured:
+                    keep_clear(state.stage, state.real, slack)
+                moved, room, eager = True, 0.0, state.tally[at.EAGER]
         t += 1
         if drawn + horizon > size and reality.plain == 1:
             state.tally[at.LEFT_AHEAD] = size - drawn
