@@ -17,7 +17,7 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.state import HALF_BIG, State
+from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 
 
 @hot_kernel
@@ -71,7 +71,7 @@ def measure(state: State) -> bool:
 
 @folded_kernel
 def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
-    """Tell whether to measure in episode t: not for the next `rest` episodes where it lasted less than `least`."""
+    """Tell whether to measure in episode t: for `rest` episodes not, where it has lasted less than `least` episodes."""
     if t < tally[at.EAGER]:
         return False
     pays = t - tally[at.MEASURED] >= least
@@ -79,12 +79,28 @@ def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
         tally[at.MEASURED] = t
     else:
         tally[at.EAGER] = t + rest
+    return bool(pays)
+
+
+@inner_kernel
+def take_stock(rules: Rules, state: State, t: int, every: int) -> bool:
+    """Measure in a sprint, FLOOR being up to date and nothing to go, or take no notes for a while; return which.
+
+    The seldomer arcs are judged, the longer a measurement must last to cost less than judging them.
+    """
+    least = 2 if rules.by_return == 1 else 4 * min(every, 1000) ** 2
+    pays = measuring_pays(state.tally, t, least, 8 * least)
+    if pays:
+        start_over(state.arc, state.stage, state.real)
+        state.real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
+    elif rules.by_return == 0:
+        note_nothing(state)
     return pays
 
 
 @folded_kernel
 def note_nothing(state: State) -> None:
-    """Forget what is left of any slack, and take no notes until `start_over`."""
+    """Forget what is left of any slack, and take no notes until `start_over`: no move is more than its stage allows."""
     for h in range(state.stage.shape[1]):
         state.stage[at.FALLEN, h] = np.inf
         state.stage[at.RISEN, h] = np.inf
