@@ -21,8 +21,8 @@ from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.sources.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.study.lease import seconds
-from surepath.study.states import LEAVE_OUT, ON_FAILURE, WORST
 from surepath.study.storage.records import StudyRecord
+from surepath.study.trial import LEAVE_OUT, ON_FAILURE, WORST
 
 LONGEST_NAME = 200
 

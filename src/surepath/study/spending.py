@@ -16,8 +16,8 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.errors import BudgetError
-from surepath.study.states import CANCELLED, COMPLETE, EXPIRED, IMPORTED, LATE
 from surepath.study.storage.records import TrialRow
+from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, IMPORTED, LATE
 
 
 def money(amount: float) -> str:

@@ -27,17 +27,16 @@ from surepath.model.plans import Plan
 from surepath.model.sources.files import parse_json_problem
 from surepath.study import telling
 from surepath.study.creation import Options, differences, new_record
-from surepath.study.expiry import expire
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
-from surepath.study.imports import Imports
-from surepath.study.retry import retrying
-from surepath.study.snapshot_bytes import FORMAT
+from surepath.study.lease import expire
+from surepath.study.sheets.past import Imports
 from surepath.study.spending import affordable
-from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED
 from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
-from surepath.study.trial import Trial
+from surepath.study.storage.retry import retrying
+from surepath.study.storage.snapshots import FORMAT
+from surepath.study.trial import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -391,7 +390,7 @@ class Study:
         Returns:
             How many results the import holds.
         """
-        from surepath.study.past import import_rows
+        from surepath.study.sheets.past import import_rows
 
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
@@ -426,7 +425,7 @@ class Study:
             budget: What this study may spend in all, in the unit of the problem's costs; no trial is begun that would
                 cost more than what is left.
         """
-        from surepath.study.optimize import optimize
+        from surepath.study.running.optimize import optimize
 
         optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, self._checked_budget(budget))
 
@@ -437,7 +436,7 @@ class Study:
 
         Returns the number of trials written.
         """
-        from surepath.study.export import write_export
+        from surepath.study.sheets.export import write_export
 
         return write_export(self, Path(path))
 
@@ -446,7 +445,7 @@ class Study:
         cls, path: str | Path, storage: str | Storage = "sqlite:///study.db", name: str | None = None
     ) -> Study:
         """Make the study of an exported log (JSON lines) in a storage, under its own or another name."""
-        from surepath.study.restore import read_export
+        from surepath.study.sheets.restore import read_export
 
         place = open_storage(storage)
         return cls(place, read_export(Path(path), place, name))
@@ -537,25 +536,25 @@ class Study:
 
     def status(self) -> Status:
         """Say how the study stands: trials by state, the plan in hand, what is proven, who works on it."""
-        from surepath.study.status import read_status
+        from surepath.study.status.status import read_status
 
         return read_status(self)
 
     @property
     def trials(self) -> Any:
         """Every trial as one row of a frame: polars where it is installed, else pandas; waiting plans at the end."""
-        from surepath.study.frames import trials_frame
+        from surepath.study.sheets.frames import trials_frame
 
         return trials_frame(self)
 
     def _repr_html_(self) -> str:
-        from surepath.study.render import html_page
+        from surepath.study.status.display import html_page
 
         return html_page(self.status(), self.learner)
 
     def watch(self, every: float = 1.0) -> None:
         """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
-        from surepath.study.watching import watch
+        from surepath.study.status.display import watch
 
         watch(self, every)
 
@@ -568,7 +567,7 @@ class Study:
 
     def certificate(self) -> Certificate:
         """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
-        from surepath.study.certificate import make
+        from surepath.study.certificate.make import make
 
         return make(self)
 
@@ -580,7 +579,7 @@ class Study:
 
     def explain(self) -> str:
         """Say in words what is known: the plan, what is proven, what stands against it, what to look at."""
-        from surepath.study.explain import explain
+        from surepath.study.status.explain import explain
 
         return explain(self)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 
-from surepath.study import gap_history
-from surepath.study.gap_history import POINTS, Past, Point, thin
+from surepath.study.status import gap_history
+from surepath.study.status.gap_history import POINTS, Past, Point, thin
 from surepath.study.study import Study
 
 log = logging.getLogger("surepath.web")

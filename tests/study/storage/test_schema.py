@@ -84,7 +84,7 @@ def test_two_who_create_at_once_both_find_the_tables(url: str) -> None:
     import threading
     from dataclasses import replace
 
-    from surepath.study.retry import retrying
+    from surepath.study.storage.retry import retrying
 
     errors: list[Exception] = []
 

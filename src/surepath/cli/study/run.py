@@ -41,8 +41,8 @@ def run(
     The command prints a score for each step, as numbers or as one line of JSON; a non-zero exit is a failed trial.
     One that ends with exit code 0 and prints anything else ends the run.
     """
-    from surepath.study.command import Command
-    from surepath.study.running import Runner
+    from surepath.study.running.command import Command
+    from surepath.study.running.runner import Runner
 
     found = load(storage, name)
     performer = Command(found.mdp, command, found.name)
