@@ -74,7 +74,8 @@ def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
     """Tell whether to measure in episode t: for `rest` episodes not, where it has lasted less than `least` episodes."""
     if t < tally[at.EAGER]:
         return False
-    pays = t - tally[at.MEASURED] >= least
+    lasted = t - tally[at.MEASURED]
+    pays = lasted == 0 or lasted >= least  # 0: the other rule has just measured
     if pays:
         tally[at.MEASURED] = t
     else:
