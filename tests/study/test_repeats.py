@@ -185,7 +185,7 @@ def poisoned(content: bytes, kind: str) -> bytes:
 
 @pytest.mark.parametrize("kind", ["bytes", "empty", "version", "other study", "shape", "lacking", "prefix", "ahead"])
 def test_a_spoilt_snapshot_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("surepath.study.study.SAVE_EVERY", 5)
+    monkeypatch.setattr("surepath.study.fold.SAVE_EVERY", 5)
     place = MemoryStorage()
     study = new_study(place, ENDLESS, epsilon=0.001)
     for _ in range(12):

@@ -23,13 +23,15 @@ from surepath.errors import RewardError
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
 from surepath.study.storage import snapshots
-from surepath.study.storage.contract import PAGE, Reading
+from surepath.study.storage.contract import PAGE, Reading, Writing
 from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
 from surepath.study.tally import Tally
 from surepath.study.trial import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
 
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
 _ALL = 2**31
+SAVE_EVERY = 500  # trials folded in between two snapshots
+SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 EXCLUDE, TIGHTEN = "exclude", "tighten"
 
 
@@ -207,6 +209,16 @@ class Fold:
         row = SnapshotRow(self.prefix, self.actions, snapshots.FORMAT, snapshots.encode(tree))
         self.mark_saved(self.prefix)
         return row
+
+    def save(self, log: Writing) -> None:
+        """Keep a snapshot now and then, so that opening the study is quick."""
+        if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
+            return
+        kept = log.snapshot_prefix(snapshots.FORMAT)  # another worker may have saved one
+        if kept > self.prefix - SAVE_EVERY // 2:
+            self.mark_saved(kept)
+        else:
+            log.save_snapshot(self.snapshot())
 
     def mark_saved(self, prefix: int) -> None:
         """Note that a snapshot of this many trials is kept."""

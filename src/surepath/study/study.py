@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from surepath._checks import check_epsilon, real, whole
+from surepath._checks import check_epsilon, whole
 from surepath._types import IntArray
-from surepath.errors import SettingError, StoppedError, StorageError, StudyError
+from surepath.errors import StoppedError, StorageError, StudyError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.options import option_arcs
 from surepath.learners.proven import proven_gap
@@ -26,17 +26,17 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
 from surepath.model.sources.files import parse_json_problem
 from surepath.study import telling
-from surepath.study.creation import Options, differences, new_record
+from surepath.study.asking import next_plans
+from surepath.study.creation import Options, enter, new_record, only_name
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.lease import expire
 from surepath.study.sheets.past import Imports
-from surepath.study.spending import affordable
+from surepath.study.spending import checked_budget
 from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.study.storage.retry import retrying
-from surepath.study.storage.snapshots import FORMAT
-from surepath.study.trial import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial
+from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from surepath.study.status import Status
 
 T = TypeVar("T")
-SAVE_EVERY = 500  # trials folded in between two snapshots
-SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 
 
 class Study:
@@ -110,33 +108,13 @@ class Study:
         """
         place = open_storage(storage)
         record = new_record(problem, name, learner, epsilon, delta, sigma, lease, on_failure)
-        try:
-            retrying(lambda: place.create(record))
-        except StudyError as error:
-            if not exist_ok or "already exists" not in str(error):
-                raise
-            found = place.load(record.name)
-            if differing := differences(found, record):
-                raise StudyError(
-                    f"the study {record.name!r} exists, but differs in {'; '.join(differing)}. What is frozen never "
-                    f"changes: go on with what it has, or choose another name"
-                ) from None
-            record = found
-        return cls(place, record)
+        return cls(place, enter(place, record, exist_ok))
 
     @classmethod
     def load(cls, storage: str | Storage, name: str | None = None) -> Study:
         """Open a study; the name may be left out where the storage has only one."""
         place = open_storage(storage)
-        if name is None:
-            names = retrying(place.names)
-            if not names:
-                raise StudyError(f"there is no study in {place.shown}; create one with surepath study create")
-            if len(names) != 1:
-                known = ", ".join(repr(one) for one in names[:20])
-                raise StudyError(f"name the study: {place.shown} has {len(names)} ({known})")
-            name = names[0]
-        wanted = name
+        wanted = only_name(place) if name is None else name
         return cls(place, retrying(lambda: place.load(wanted)))
 
     def close(self) -> None:
@@ -220,7 +198,7 @@ class Study:
             budget: What this study may spend in all, in the unit of the problem's costs: fewer trials than n where
                 they would cost more, and a BudgetError where not even one fits.
         """
-        limit = self._checked_budget(budget)
+        limit = checked_budget(self.mdp, budget)
         count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
         who = self.worker if worker is None else telling.name_text("worker", worker)
         key = _key(request)
@@ -235,16 +213,6 @@ class Study:
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
-
-    def _checked_budget(self, budget: float | None) -> float | None:
-        if budget is None:
-            return None
-        if self.mdp.cost is None:
-            raise SettingError("a budget is in the unit of the problem's costs, and no option of this one has a cost")
-        limit = real("budget", budget)
-        if limit <= 0:
-            raise SettingError(f"a budget is a positive amount, not {limit:g}")
-        return limit
 
     @property
     def spent(self) -> float | None:
@@ -265,23 +233,12 @@ class Study:
         self._company = log.last_change() - self._fold.change > self._own
         self._fold.sync(log)
         self._own = 0
-        learner = self._fold.learner
-        if learner.stopped:
+        if self._fold.learner.stopped:
             raise StoppedError(
                 f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer, "
                 f"tighten() goes on"
             )
-        plans = self._from_queue(log, n)
-        if len(plans) < n:
-            for path in self._fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
-                plans.append(QueueRow(0, tuple(path), ASKED))
-        if budget is not None and self._fold.committed is not None:
-            prices = [self.mdp.price(plan.path) for plan in plans]
-            kept = affordable(self._fold.committed, prices, budget)
-            for plan in reversed(plans[kept:]):
-                if plan.source != ASKED:
-                    log.add_to_queue(plan, front=True)
-            plans = plans[:kept]
+        plans = next_plans(log, self._fold, n, budget)
         lease = now + self.options.lease
         rows = [
             TrialRow(
@@ -290,30 +247,8 @@ class Study:
             for i, plan in enumerate(plans, start=log.last_number() + 1)
         ]
         log.add_trials(rows)
-        self._save(log)
+        self._fold.save(log)
         return rows
-
-    def _from_queue(self, log: Writing, n: int) -> list[QueueRow]:
-        """Take up to n waiting plans from the front; those with an excluded option are dropped."""
-        plans: list[QueueRow] = []
-        while len(plans) < n and (waiting := log.queue(n - len(plans))):
-            excluded = self._fold.learner.excluded
-            for plan in waiting:
-                log.take_from_queue(plan.number)
-                if not excluded[list(plan.path)].any():
-                    plans.append(plan)
-        return plans
-
-    def _save(self, log: Writing) -> None:
-        """Keep a snapshot now and then, so that opening the study is quick."""
-        fold = self._fold
-        if fold.prefix < fold.saved + SAVE_EVERY and fold.seconds < SAVE_SECONDS:
-            return
-        kept = log.snapshot_prefix(FORMAT)  # another worker may have saved one
-        if kept > fold.prefix - SAVE_EVERY // 2:
-            fold.mark_saved(kept)
-        else:
-            log.save_snapshot(fold.snapshot())
 
     def _trial(self, row: TrialRow) -> Trial:
         path = self.mdp.check_path(row.path)
@@ -427,7 +362,7 @@ class Study:
         """
         from surepath.study.running.optimize import optimize
 
-        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, self._checked_budget(budget))
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, checked_budget(self.mdp, budget))
 
     # Files -------------------------------------------------------------------------------------------------------
 

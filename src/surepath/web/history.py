@@ -1,6 +1,6 @@
 """The proven gap over trials, thinned here so that a million trials draw in an instant.
 
-A thread of its own follows the log (`study/gap_history.py`). What is proven at this moment is the last point.
+A thread of its own follows the log (`study/status/gap_history.py`). What is proven at this moment is the last point.
 """
 
 from __future__ import annotations

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath import BPIUCRL, EPRL, MDP, Challenger, Uniform
+from surepath import EPRL, MDP, Challenger
 from surepath.study.plain_bound.bound import PlainBound
 from surepath.study.plain_bound.checker import checker_of
 from surepath.study.plain_bound.conjugate import upper_conjugate
 from surepath.study.plain_bound.evidence import Sums
-from surepath.study.plain_bound.intervals import PlainIntervals
 from surepath.study.plain_bound.passes import Passes, log_number_of_paths
 from tests.naive.challenger import Entry, Stretch, Twin, h_star
 from tests.naive.paths import all_paths
@@ -164,29 +163,6 @@ def test_nothing_is_proven_while_an_arc_is_unseen() -> None:
     seen = Sums(np.array([4, 0]), np.array([1.0, 0.0]), np.zeros(2))
     assert np.isinf(plain.gap(seen, np.array([0]), np.ones(2, dtype=bool)))
     assert not plain.ruled_out(seen, np.array([0]), np.ones(2, dtype=bool)).any()
-
-
-@pytest.mark.parametrize("kind", [EPRL, BPIUCRL, Uniform])
-@pytest.mark.parametrize("widths", ["paper", "mixture"])
-def test_it_confirms_what_learners_of_single_arcs_prove(kind: type, widths: str) -> None:
-    mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1], "c": [0, 1]}, sigma=0.1)
-    learner = kind(mdp, epsilon=0.25, delta=0.1, sigma=0.1, widths=widths)
-    feasible = np.ones(mdp.n_arcs, dtype=bool)
-    plain, why = checker_of(mdp, learner.settings(), feasible)
-    assert isinstance(plain, PlainIntervals), why
-    means, rng = arc_values(mdp, 5), np.random.default_rng(0)
-    while not learner.stopped:
-        path = learner.ask()
-        before, earlier = learner.active, Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy())
-        learner.tell(path, means[path] + 0.1 * rng.standard_normal(mdp.horizon))
-        seen = Sums(learner._visits, learner._origin, learner._sums)
-        lost = before & ~learner.active
-        if lost.any():
-            gone = plain.ruled_out(seen, path, before) | plain.ruled_out(earlier, path, before)
-            assert gone[lost].all()
-    gap = learner.certified_gap()
-    assert plain.proves(seen, learner.recommend(), learner.active, gap)
-    assert gap == 0 or not plain.proves(seen, learner.recommend(), learner.active, gap * (1 - 1e-9))
 
 
 def test_what_has_no_proof_is_never_checked_as_one() -> None:

@@ -19,13 +19,6 @@ from surepath.study.storage.tables import metadata
 from tests.study.storage.test_contract import RECORD
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'study.db'}"
-    return str(request.getfixturevalue("postgres"))
-
-
 def test_migrations_and_tables_agree(url: str) -> None:
     SqlStorage(url).create(RECORD)
     engine = open_engine(read_url(url))
