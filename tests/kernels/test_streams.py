@@ -21,7 +21,7 @@ from surepath.learners.per_arc.learner import RuleLearner
 @settings(max_examples=60, deadline=None)
 def test_states_are_those_of_numpy(seed: int, first: int, number: int) -> None:
     children = Children(seed, first, number)
-    states = states_of(children)
+    states = states_of(children, children.generator(0))
     assert states is not None
     for i in range(number):
         said = children.generator(i).bit_generator.state["state"]
@@ -40,7 +40,7 @@ def test_a_generator_that_is_set_to_a_stream_draws_what_that_stream_draws() -> N
 
 
 def test_runs_beyond_the_first_word_of_a_key_have_generators_of_their_own() -> None:
-    assert states_of(Children(0, 2**32 - 1, 2)) is None
+    assert states_of(Children(0, 2**32 - 1, 2), np.random.default_rng(0)) is None
     assert open_source(Children(0, 2**32, 1)) is None
 
 

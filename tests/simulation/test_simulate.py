@@ -7,6 +7,7 @@ import pytest
 
 from surepath import EPRL, Drawn, Instance, families, simulate
 from surepath.errors import SettingError
+from surepath.simulation.results import different_rows
 
 MAX_DIAMETER = {"name": "EPRL", "delta": 0.1, "sampling": "max-diameter", "elimination": "both"}
 BPI = {"name": "BPIUCRL", "delta": 0.1}
@@ -101,3 +102,19 @@ def test_a_study_can_be_played_in_pieces() -> None:
     tail = simulate(BPI, instance, runs=3, seed=4, epsilons=[1.0, 2.0], workers=2, first_run=4)
     assert tail.run.tolist() == [4, 4, 5, 5, 6, 6]
     assert tail.tau.tolist() == whole.tau[8:].tolist()
+
+
+@pytest.mark.parametrize(
+    ("arcs", "horizon", "rows"), [(10, 3, 200), (2, 63, 300), (70_000, 9, 300), (3, 1, 1), (5, 0, 4)]
+)
+def test_the_paths_that_differ_are_found_whatever_their_length(arcs: int, horizon: int, rows: int) -> None:
+    """Also where a path as one number would not fit into 64 bits: rows that differ in one place, first or last."""
+    rng = np.random.default_rng(arcs)
+    few = rng.integers(arcs, size=(4, horizon))
+    few[1:3] = few[0]
+    few[1, :1] ^= 1
+    few[2, horizon - 1 :] ^= 1
+    path = few[rng.integers(4, size=rows)]
+    first, which = different_rows(path, arcs + 1)
+    assert path[first[which]].tolist() == path.tolist()
+    assert len(first) == len(np.unique(path, axis=0))

@@ -10,7 +10,7 @@ which NumPy gives the address of. Both are compared with what NumPy says before 
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ Words = NDArray[np.uint64]
 Wide = tuple[Words, Words]  # numbers of 128 bits: their upper and lower halves
 
 _POOL = 4
+_WORD = (1 << 32) - 1
 _MASK = (1 << 64) - 1
 _MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645  # of PCG64's step
 
@@ -51,10 +52,10 @@ def single_source(rng: np.random.Generator) -> Source:
 
 def open_source(children: Children) -> Source | None:
     """Make a generator whose state a kernel can set to each of these streams; None where that is not possible."""
-    states = states_of(children)
+    rng = children.generator(0)
+    states = states_of(children, rng)
     if states is None:
         return None
-    rng = children.generator(0)
     address = ctypes.c_void_p.from_address(rng.bit_generator.ctypes.state_address).value
     if address is None:
         return None
@@ -62,29 +63,29 @@ def open_source(children: Children) -> Source | None:
     return Source(rng, words, states) if np.array_equal(words, states[0]) else None
 
 
-def states_of(children: Children) -> Words | None:
-    """Compute the states (low, high, increment low, increment high) of PCG64, uint64 [number, 4]."""
+def states_of(children: Children, first_one: np.random.Generator) -> Words | None:
+    """Compute the states (low, high, increment low, increment high) of PCG64, uint64 [number, 4].
+
+    Args:
+        children: The streams.
+        first_one: The generator of the first of them as NumPy makes it; None is returned where it differs.
+    """
     seed, first, count = children
     if first + count > 1 << 32:
         return None
-    entropy = [seed & 0xFFFFFFFF]
+    entropy = [seed & _WORD]
     while seed := seed >> 32:
-        entropy.append(seed & 0xFFFFFFFF)
+        entropy.append(seed & _WORD)
     entropy += [0] * (_POOL - len(entropy))
-    key = np.arange(first, first + count, dtype=np.uint32)
-    pool = _pool([*(np.full(count, word, dtype=np.uint32) for word in entropy), key])
+    pool = _pool(entropy, np.arange(first, first + count, dtype=np.uint32))
     # generate_state: eight words of 32 bits, in pairs.
-    halves, constant = [], 0x8B51F9DD
-    for i in range(8):
-        data = pool[i % _POOL] ^ np.uint32(constant)
-        constant = constant * 0x58F38DED & 0xFFFFFFFF
-        halves.append(_folded(data * np.uint32(constant)).astype(np.uint64))
-    a, b, c, d = (halves[i] | (halves[i + 1] << np.uint64(32)) for i in range(0, 8, 2))
+    halves = _folded((pool[[0, 1, 2, 3] * 2] ^ _OUT[:-1]) * _OUT[1:]).astype(np.uint64)
+    a, b, c, d = halves[::2] | (halves[1::2] << np.uint64(32))
     # Of PCG64: increment = 2 (c, d) + 1 and state = ((a, b) + increment) * multiplier + increment, modulo 2^128.
     increment = c << np.uint64(1) | d >> np.uint64(63), d << np.uint64(1) | np.uint64(1)
     state = _sum(_product(_sum((a, b), increment), _MULTIPLIER), increment)
     states = np.stack((state[1], state[0], increment[1], increment[0]), axis=1)
-    said = children.generator(0).bit_generator.state["state"]
+    said = first_one.bit_generator.state["state"]
     mine = [int(word) for word in states[0]]
     same = said["state"] == mine[0] | mine[1] << 64 and said["inc"] == mine[2] | mine[3] << 64
     return states if same else None
@@ -107,32 +108,42 @@ def _product(x: Wide, factor: int) -> Wide:
     return high + x[0] * bottom + x[1] * top, x[1] * bottom
 
 
-def _folded(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Mix the upper half of each word into its lower half."""
-    folded: NDArray[np.uint32] = value ^ (value >> np.uint32(16))
-    return folded
+def _folded(value: Any) -> Any:
+    """Mix the upper half of each word of 32 bits into its lower half."""
+    return value ^ value >> 16
 
 
-def _pool(entropy: list[NDArray[np.uint32]]) -> list[NDArray[np.uint32]]:
-    """Mix the entropy of each stream into a pool of four words, as SeedSequence does."""
+def _powers(constant: int, factor: int, number: int) -> NDArray[np.uint32]:
+    """List a constant times 1, factor, factor^2, ... modulo 2^32, in a column."""
+    powers = [constant * pow(factor, i, 1 << 32) & _WORD for i in range(number)]
+    return np.array(powers, dtype=np.uint32)[:, None]
+
+
+_OUT = _powers(0x8B51F9DD, 0x58F38DED, 9)  # what generate_state multiplies its words by, one after the other
+
+
+def _pool(entropy: list[int], key: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Mix the entropy and the key of each stream into a pool of four words, as SeedSequence does, uint32 [4, number].
+
+    The key comes last, so all before it is mixed once, as plain numbers.
+    """
     constant = 0x43B0D7E5
 
-    def hashed(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def hashed(value: Any) -> Any:
         nonlocal constant
-        value = value ^ np.uint32(constant)
-        constant = constant * 0x931E8875 & 0xFFFFFFFF
-        value = value * np.uint32(constant)
-        return _folded(value)
+        value = value ^ constant
+        constant = constant * 0x931E8875 & _WORD
+        return _folded(value * constant & _WORD)
 
-    def mixed(x: NDArray[np.uint32], y: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        return _folded(x * np.uint32(0xCA01F9DD) - y * np.uint32(0x4973F715))
+    def mixed(x: int, y: Any) -> Any:
+        return _folded((x * 0xCA01F9DD & _WORD) - (y * 0x4973F715 & _WORD) & _WORD)
 
     pool = [hashed(word) for word in entropy[:_POOL]]
     for source in range(_POOL):
         for target in range(_POOL):
             if source != target:
                 pool[target] = mixed(pool[target], hashed(pool[source]))
-    for word in entropy[_POOL:]:
+    for word in (*entropy[_POOL:], key):
         for target in range(_POOL):
             pool[target] = mixed(pool[target], hashed(word))
-    return pool
+    return np.stack(pool)

@@ -22,7 +22,7 @@ from surepath.learners.runs import RunRecord, joined
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import CALLABLE
-from surepath.simulation.results import Results
+from surepath.simulation.results import Results, different_rows
 from surepath.simulation.stepwise import drive
 from surepath.simulation.workers import REPORT_EVERY, play_all
 
@@ -138,9 +138,12 @@ def _names(settings: Mapping[str, Any]) -> list[str]:
 
 def _check_ranges(learner: Learner, instance: Instance) -> None:
     """Refuse a world whose rewards leave the ranges from which the learner takes their noise."""
-    settings, declared = learner.settings(), instance.mdp.reward_range
+    declared = instance.mdp.reward_range
+    if declared is None:
+        return
+    settings = learner.settings()
     what = "noise" if settings.get("noise", "sigma") != "sigma" else "widths"
-    if declared is None or settings.get(what) not in ("bernstein", "betting"):
+    if settings.get(what) not in ("bernstein", "betting"):
         return
     learned, law = ranges_of(instance.mdp, "bernstein").learns, instance.law
     outside = np.flatnonzero(learned & ((law.low < declared[0]) | (law.high > declared[1])))
@@ -218,10 +221,9 @@ def _results(
     record = joined(records)
     path = record.path
     epsilon = np.tile(grid, runs)
-    different, which = np.unique(path, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    regret = np.array([instance.regret_of(one) for one in different])[which]
-    tolerance = np.array([instance.tolerance_of(one) for one in different])[which]
+    some, which = different_rows(path, instance.mdp.n_arcs)
+    regret = np.array([instance.regret_of(path[row]) for row in some])[which]
+    tolerance = np.array([instance.tolerance_of(path[row]) for row in some])[which]
     return Results(
         run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
         epsilon=epsilon,

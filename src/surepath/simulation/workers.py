@@ -37,7 +37,7 @@ class Counter:
 
 def wish_after(count: int, seconds: float) -> int:
     """Say how many runs to take after this many took so long."""
-    return max(1, min(16 * count, int(count * STRETCH / max(seconds, 1e-6))))
+    return max(1, min(64 * count, int(count * STRETCH / max(seconds, 1e-6))))
 
 
 def play_all(

@@ -299,7 +299,8 @@ class RuleLearner(Learner):
         return self._runs(reality, single_source(rng), self._rules_for(rng), budget, epsilons)
 
     def _run_many(self, reality: Reality, children: Children, budget: int, epsilons: FloatArray) -> RunRecord:
-        source = None if self.draws_rules else open_source(children)
+        alone = self.draws_rules or children.number == 1
+        source = None if alone else open_source(children)
         if source is None:
             return super()._run_many(reality, children, budget, epsilons)
         return self._runs(reality, source, self.rules, budget, epsilons)

@@ -1,14 +1,16 @@
 """Play many episodes between two tests of the rules, for the two that sample by one value: max-diameter and optimism.
 
 Both choose the next path and test their stop on the same backward pass, SPREAD or BEST. When that pass is fresh, every
-width is finite and `slack.py` proves that nothing can be eliminated, an episode is no more than: walk, draw, take in,
-pass. A sprint plays such episodes in a row and ends with the one after which eliminations are due and something may
-go, or the stop is due and near; that one is judged by the rules themselves. With a value rule whose slack is used up it
-ends before the next episode that eliminations follow, since that rule judges before an episode. What is decided is the
-same: this file leaves out only what provably changes nothing.
+width is finite and nothing can be eliminated, an episode is no more than: walk, draw, take in, pass. A sprint plays
+such episodes in a row. That nothing goes is proved by `slack.py`, or else judged here: by the value rule before an
+episode that eliminations follow, as that rule wants it; the stop of BPI-UCRL is tested here too. A sprint ends before
+an episode in which something may go by the value rule, and after one when something may go by the return rule or the
+stop is near; the rules themselves then judge. What is decided is the same: this file leaves out only what provably
+changes nothing.
 
 The bookkeeping of `slack.py` is done here in coarse steps. A bound that moves further than its stage allows is given
-some room ahead, a small share of what is left to spend, so that the next moves need no note.
+some room ahead, a small share of what is left to spend, so that the next moves need no note. Where it does not pay, at
+the beginning of a run, no notes are taken.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.cached_values import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
-from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, note
+from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, note, note_nothing, take_stock
+from surepath.learners.per_arc.elimination.value_gap import keep_clear, least_clear, survey
 from surepath.learners.per_arc.sampling import MAX_DIAMETER, OPTIMISTIC
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
-from surepath.learners.per_arc.stopping import DIAMETER, OPTIMAL_GAP
+from surepath.learners.per_arc.stopping import DIAMETER, OPTIMAL_GAP, is_within
 from surepath.learners.per_arc.sweeps import backward_masked
 from surepath.model.rewards import GAUSSIAN
 
@@ -92,22 +95,42 @@ def sprint(
     apart, fallen, risen = state.flag[at.APART], state.stage[at.FALLEN], state.stage[at.RISEN]
     wide, one = rules.sampling == MAX_DIAMETER, np.uint64(1)
     weight = arc[at.WIDTH] if wide else arc[at.UPPER]
-    value = state.node[at.SPREAD] if wide else state.node[at.BEST]
+    value, floor = state.node[at.SPREAD] if wide else state.node[at.BEST], state.node[at.FLOOR]
     drawn, size, t = len(ahead) - state.tally[at.LEFT_AHEAD], len(ahead), state.tally[at.EPISODES]
-    look, moved, room = False, True, -1.0
     until, every = until_due(rules, t), 1 if rules.schedule == EVERY_EPISODE else rules.every
+    look, begun, moved, measured, room, rest = False, False, True, True, 0.0, state.tally[at.EAGER]
+    if t < rest and rules.by_return == 0:
+        note_nothing(state)
     while True:
         if moved:
             bar, spare, spent, stale = limits(rules, state, value[0], epsilon)
-            moved = False
-        if room < 0.0:
-            room = spare  # given once, before the first episode
-        else:
+            room = spare if measured else room  # given once, after a measurement
+            moved, measured = False, False
+        if begun:
             until -= 1
-            look = (spent and until == 0) or (not value[0] > bar and (until == 0 or rules.at_eliminations == 0))
+            look = not value[0] > bar and (until == 0 or rules.at_eliminations == 0)
+            if look and not wide:
+                backward_masked(graph, arc[at.LOWER], floor)
+                look = is_within(rules, value[0] - floor[0], epsilon)
+                if not look and t >= rest:
+                    measured = take_stock(rules, state, t, every)
+                    moved, rest = True, state.tally[at.EAGER]
+            look |= spent and until == 0
             until = every if until == 0 else until
-        if look or t >= limit or (stale and until == 1):
+        begun = True
+        if look or t >= limit:
             break
+        if stale and until == 1:
+            state.tally[at.FRESH_CLEAR] = 0
+            survey(graph, state)
+            slack = least_clear(state.stage)
+            if slack < 0.0:
+                break
+            if t >= rest and not measured:
+                measured = take_stock(rules, state, t, every)
+                moved, rest = True, state.tally[at.EAGER]
+            if measured:
+                keep_clear(state.stage, state.real, slack)
         t += 1
         if drawn + horizon > size and reality.plain == 1:
             state.tally[at.LEFT_AHEAD] = size - drawn

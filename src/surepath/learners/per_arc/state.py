@@ -52,8 +52,9 @@ BEST, REACH, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
 # Rows of State.path, int [2, H], and of State.stage, float [6, H].
 PATH, ADVICE = range(2)
 GAIN, FALLEN, RISEN, CLEAR, CLEAR_SEEN, REFERENCE = range(6)
-# FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged.  CLEAR: least by which an
-# active arc of the stage clears the lower value of its state.  CLEAR_SEEN: the same when arcs were last judged.
+# FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged; infinite while no notes are
+# taken.  CLEAR: least by which an active arc of the stage clears the lower value of its state.  CLEAR_SEEN: the same
+# when arcs were last judged.
 # REFERENCE: what bounds of the stage are relative to; infinite while there is nothing to refer to.
 
 # Places in State.tally, int.

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import FloatArray
+from surepath._types import FloatArray, IntArray
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.state import HALF_BIG, State
+from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 
 
 @hot_kernel
@@ -63,16 +63,51 @@ def is_clear(stage: FloatArray, real: FloatArray) -> bool:
 @folded_kernel
 def measure(state: State) -> bool:
     """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
-    tally = state.tally
-    t = tally[at.EPISODES]
+    pays = measuring_pays(state.tally, state.tally[at.EPISODES], 2, 16)
+    if pays:
+        start_over(state.arc, state.stage, state.real)
+    return pays
+
+
+@folded_kernel
+def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
+    """Tell whether to measure in episode t: for `rest` episodes not, where it has lasted less than `least` episodes."""
     if t < tally[at.EAGER]:
         return False
-    if tally[at.MEASURED] == t - 1:  # the slack measured one episode ago did not last
-        tally[at.EAGER] = t + 16
-        return False
-    tally[at.MEASURED] = t
-    start_over(state.arc, state.stage, state.real)
-    return True
+    lasted = t - tally[at.MEASURED]
+    pays = lasted == 0 or lasted >= least  # 0: the other rule has just measured
+    if pays:
+        tally[at.MEASURED] = t
+    else:
+        tally[at.EAGER] = t + rest
+    return bool(pays)
+
+
+@inner_kernel
+def take_stock(rules: Rules, state: State, t: int, every: int) -> bool:
+    """Measure in a sprint, FLOOR being up to date and nothing to go, or take no notes for a while; return which.
+
+    The seldomer arcs are judged, the longer a measurement must last to cost less than judging them.
+    """
+    least = 2 if rules.by_return == 1 else 4 * min(every, 1000) ** 2
+    pays = measuring_pays(state.tally, t, least, 8 * least)
+    if pays:
+        start_over(state.arc, state.stage, state.real)
+        state.real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
+    elif rules.by_return == 0:
+        note_nothing(state)
+    return pays
+
+
+@folded_kernel
+def note_nothing(state: State) -> None:
+    """Forget what is left of any slack, and take no notes until `start_over`: no move is more than its stage allows."""
+    for h in range(state.stage.shape[1]):
+        state.stage[at.FALLEN, h] = np.inf
+        state.stage[at.RISEN, h] = np.inf
+    state.real[at.RETURN_SLACK] = -1.0
+    state.real[at.VALUE_SLACK] = -np.inf
+    state.real[at.FLOOR_SEEN] = np.inf
 
 
 @inner_kernel

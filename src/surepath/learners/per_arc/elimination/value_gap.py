@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import inner_kernel
+from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination.remove import remove
 from surepath.learners.per_arc.elimination.slack import measure
@@ -26,9 +27,8 @@ from surepath.learners.per_arc.state import Rules, State
 def mark(graph: Layers, state: State) -> bool:
     """Note which active arcs the statistics so far rule out; return whether there are any."""
     survey(graph, state)
-    stage, slack = state.stage, np.inf
-    for h in range(stage.shape[1]):
-        slack = min(slack, stage[at.CLEAR, h])
+    stage = state.stage
+    slack = least_clear(stage)
     if slack < 0.0:
         best, floor, top = state.node[at.SCRATCH], state.node[at.SCRATCH_TIE], state.arc[at.TOP]
         safe_best(graph, state, top, best)
@@ -38,12 +38,27 @@ def mark(graph: Layers, state: State) -> bool:
                 value = safe_upper(state, e, top[e]) + best[graph.target[e]]
                 state.flag[at.MARKED, e] = state.flag[at.ACTIVE, e] and value < floor[i]
     if measure(state):
-        for h in range(stage.shape[1]):
-            stage[at.CLEAR_SEEN, h] = stage[at.CLEAR, h]
-        state.real[at.VALUE_SLACK] = slack
+        keep_clear(stage, state.real, slack)
     else:
         state.real[at.VALUE_SLACK] = -np.inf
     return bool(slack < 0.0)
+
+
+@folded_kernel
+def least_clear(stage: FloatArray) -> float:
+    """Find the least by which an active arc clears its state."""
+    slack = np.inf
+    for h in range(stage.shape[1]):
+        slack = min(slack, stage[at.CLEAR, h])
+    return slack
+
+
+@folded_kernel
+def keep_clear(stage: FloatArray, real: FloatArray, slack: float) -> None:
+    """Keep what `survey` has found, to be used up."""
+    for h in range(stage.shape[1]):
+        stage[at.CLEAR_SEEN, h] = stage[at.CLEAR, h]
+    real[at.VALUE_SLACK] = slack
 
 
 @inner_kernel
