@@ -330,7 +330,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
                             end -= 1
                         high = grid[end, 1] if end > row + 3 else 0.0
                     # the one place that judges: it is copied into each
-                    top, gone, rises = judge(graph, pairs, seen, work, row, high, epsilon, np.int64(what))
+                    top, gone, rises = judge(graph, pairs, seen, work, np.int64(row), high, epsilon, np.int64(what))
                     if high > 0.0:
                         if gone == 0:
                             row = end + 1

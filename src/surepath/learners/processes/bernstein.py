@@ -135,7 +135,7 @@ def bernstein_conjugate(table: Bernstein, row: int, beyond: float, y: float, log
 
 @hot_kernel
 def bernstein_line(table: Bernstein, row: int, beyond: float, y: float, log_y: float) -> tuple[float, float]:
-    """Return height at 0 and rise of the chord of the table at y, continued: elsewhere it lies below Z*, convex in y."""
+    """Return height at 0 and rise of the chord of the table at y; continued, it lies below Z*, which is convex in y."""
     place = (log_y - table.log_low) * (1.0 / LOG_TILT_STEP)
     if not y < MIDDLE_TILT:
         place = table.middle + (y - MIDDLE_TILT) * (1.0 / TILT_STEP)
