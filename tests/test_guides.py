@@ -92,7 +92,7 @@ def test_commands_in_sentences_exist_with_their_options(document: str, snippet: 
 
 
 def test_the_table_has_every_state() -> None:
-    from surepath.study.states import STATES
+    from surepath.study.trial import STATES
 
     text = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
     assert tuple(re.findall(r"^\| (\w+) \| .* \| .* \|$", text, re.MULTILINE)[1:]) == STATES

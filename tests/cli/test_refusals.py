@@ -150,3 +150,10 @@ def test_absurd_specs_end_in_words(tmp_path: Path, line: str) -> None:
     (tmp_path / "s.toml").write_text(f"{line}\n{rest}" + ("runs = 2\n" if line.startswith("seed") else ""))
     with pytest.raises(SettingError, match=re.escape("s.toml")):
         Spec.load(tmp_path / "s.toml")
+
+
+def test_a_storage_without_its_option_is_told_which(tmp_path: Path) -> None:
+    done = shell("study", "status", "my.db", folder=tmp_path)
+    assert done.returncode == 2
+    assert "(my.db); storages are named with --storage" in " ".join(done.stderr.replace("│", "").split())
+    assert "--storage" not in shell("show", "a", "b", folder=tmp_path).stderr

@@ -15,7 +15,7 @@ import pytest
 
 from surepath import Study
 from tests.cli.shell import SOURCE, shell
-from tests.cli.test_study_commands import problem
+from tests.cli.studies import problem
 
 TRIAL = """
 import os, random, sys

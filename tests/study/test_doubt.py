@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath._numbers import rounded_up
 from surepath.cli.study.status import text
-from surepath.study.certificate import content_hash
-from surepath.study.certificate_words import assumptions, statement
-from surepath.study.render import html_page
+from surepath.study.certificate.file import content_hash
+from surepath.study.certificate.words import assumptions, statement
+from surepath.study.status.display import html_page
 from surepath.study.verify import verify
 from surepath.web.views import sentence
 from tests.cli.shell import shell

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from surepath.errors import SettingError
-from surepath.study.forecast import WORK, Forecast, forecast
+from surepath.study.forecast import Forecast, forecast
+from surepath.study.forecast.look_ahead import WORK
 from tests.study.pipelines import new_study, pipeline, play
 
 

@@ -13,13 +13,6 @@ from tests.study.workers import ENDLESS, check_nothing_lost, kill, new_study, re
 KILLS = 200
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'study.db'}"
-    return str(request.getfixturevalue("postgres"))
-
-
 @pytest.mark.slow
 def test_workers_are_killed_200_times(url: str, tmp_path: Path) -> None:
     study = new_study(url, ENDLESS, lease=0.5, epsilon=0.2)

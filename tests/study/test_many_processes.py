@@ -16,13 +16,6 @@ PROCESSES = 8
 TRIALS = int(os.environ.get("SUREPATH_TRIALS", "40"))  # of each process; 500 is the full size
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'study.db'}"
-    return str(request.getfixturevalue("postgres"))
-
-
 @pytest.mark.slow
 def test_processes_share_a_study(url: str, tmp_path: Path) -> None:
     study = new_study(url, ENDLESS, epsilon=0.001)

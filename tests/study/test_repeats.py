@@ -163,13 +163,13 @@ def test_threads_share_a_study() -> None:
 
 
 def poisoned(content: bytes, kind: str) -> bytes:
-    from surepath.study import snapshot_bytes
+    from surepath.study.storage import snapshots
 
     if kind == "bytes":
         return b"\x80\x04pickle?" + content[9:]
     if kind == "empty":
         return b""
-    tree = snapshot_bytes.decode(content)
+    tree = snapshots.decode(content)
     if kind == "version":
         tree["of"][0] = "0.0.0"
         tree["learner"]["evidence"]["sums"] += 1.0
@@ -180,12 +180,12 @@ def poisoned(content: bytes, kind: str) -> bytes:
         tree["learner"]["evidence"]["sums"] = tree["learner"]["evidence"]["sums"][:3]
     elif kind == "lacking":
         del tree["tally"]
-    return snapshot_bytes.encode(tree)
+    return snapshots.encode(tree)
 
 
 @pytest.mark.parametrize("kind", ["bytes", "empty", "version", "other study", "shape", "lacking", "prefix", "ahead"])
 def test_a_spoilt_snapshot_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("surepath.study.study.SAVE_EVERY", 5)
+    monkeypatch.setattr("surepath.study.fold.SAVE_EVERY", 5)
     place = MemoryStorage()
     study = new_study(place, ENDLESS, epsilon=0.001)
     for _ in range(12):

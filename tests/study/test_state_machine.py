@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-import surepath.study.study
+import surepath.study.fold
 from surepath import MDP
 from surepath.errors import ConflictError, SettingError, StoppedError, StudyError
 from surepath.study import Study
@@ -278,7 +278,7 @@ class OnDisk(Machine):
 
 @pytest.fixture(autouse=True)
 def _many_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surepath.study.study, "SAVE_EVERY", 2)
+    monkeypatch.setattr(surepath.study.fold, "SAVE_EVERY", 2)
 
 
 class TestInMemory(Machine.TestCase):  # type: ignore

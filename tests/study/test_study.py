@@ -254,7 +254,7 @@ def test_every_learner_can_be_studied(learner: str, place: Any) -> None:
 
 
 def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("surepath.study.study.SAVE_EVERY", 3)
+    monkeypatch.setattr("surepath.study.fold.SAVE_EVERY", 3)
     study = new(place[0], declared=1.0)
     play(study, limit=20)
     quick = Study.load(place[0], study.name)

@@ -1,4 +1,4 @@
-"""One browser and one server for the session; a page that fails when the console says anything."""
+"""An API to call; one browser and one server for the session; a page that fails when the console says anything."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
 from surepath import MDP, Study, families
-from tests.web.site import WRITE, Site, database, large_mdp, long_study, new_study, served
+from surepath.study.storage.memory import MemoryStorage
+from surepath.web.access import Access
+from surepath.web.app import create_app
+from tests.web.site import READ, WRITE, Caller, Site, database, large_mdp, long_study, new_study, served
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -27,6 +31,27 @@ AXE = "axe-core@4.10.3"
 PATIENCE = 60.0  # seconds; a busy machine takes its time
 PAST_IS_READ = "!document.body.textContent.includes('Reading the past')"  # in the background, for large studies
 NASTY = '<img src=x onerror="alert(1)"> & 🦉'
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    return MemoryStorage()
+
+
+@pytest.fixture
+def client(storage: MemoryStorage) -> Iterator[TestClient]:
+    with TestClient(create_app(storage, Access(READ, WRITE)), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def reader(client: TestClient) -> Caller:
+    return Caller(client, READ)
+
+
+@pytest.fixture
+def writer(client: TestClient) -> Caller:
+    return Caller(client, WRITE)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A server on a free port in a thread of its own, and studies to serve."""
+"""A server on a free port in a thread of its own, studies to serve, and who calls the API."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import uvicorn
+from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.gap_history import Past
+from surepath.study.status.gap_history import Past
 from surepath.study.storage.records import TrialRow
 from surepath.web.access import Access
 from surepath.web.app import create_app
@@ -39,6 +40,23 @@ def new_study(storage: Any, name: str = "rag", trials: int = 0, **options: Any) 
         trial = study.ask()
         study.tell(trial, np.array(score(trial.plan)) + 0.1 * rng.standard_normal(3))
     return study
+
+
+class Caller:
+    """Calls the API of one application with a token."""
+
+    def __init__(self, client: TestClient, token: str) -> None:
+        self.client, self.headers = client, {"Authorization": f"Bearer {token}"}
+
+    def get(self, verb: str, expect: int = 200, **query: Any) -> Any:
+        answer = self.client.get(f"/api/{verb}", params=query, headers=self.headers)
+        assert answer.status_code == expect, answer.text
+        return answer.json()
+
+    def post(self, verb: str, body: Any = None, expect: int = 200, **query: Any) -> Any:
+        answer = self.client.post(f"/api/{verb}", json=body or {}, params=query, headers=self.headers)
+        assert answer.status_code == expect, answer.text
+        return answer.json()
 
 
 class Site:

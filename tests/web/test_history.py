@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Study
-from surepath.study import gap_history as module
-from surepath.study.gap_history import POINTS, thin
+from surepath.study.status import gap_history as module
+from surepath.study.status.gap_history import POINTS, thin
 from surepath.web.history import History
 from tests.web.site import STEPS, score
 

@@ -14,8 +14,7 @@ from fastapi.testclient import TestClient
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.study.test_bad_places import as_nobody
-from tests.web.site import READ, WRITE, database, new_study
-from tests.web.test_api import Caller
+from tests.web.site import READ, WRITE, Caller, database, new_study
 
 WRITES: list[tuple[str, Any]] = [
     ("ask", {"request": "a"}),

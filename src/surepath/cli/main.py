@@ -94,6 +94,8 @@ def _told(message: object, code: int) -> int:
 def _usage(error: Any) -> int:
     """Return what the command-line library has to say, with the names in it shown."""
     words = "\n".join(shown(line) for line in error.format_message().expandtabs().split("\n"))
+    if "unexpected extra argument" in words and ".study." in getattr(error.ctx.command.callback, "__module__", ""):
+        words += "; storages are named with --storage"
     error.format_message = lambda: words
     try:
         from typer.rich_utils import rich_format_error

@@ -38,7 +38,7 @@ def pilot(
     """
     from surepath.model.sources.textfile import write_text
     from surepath.study.pilot import pilot_paths, read_pilot
-    from surepath.study.sheets import read_past, read_table, sheet_text
+    from surepath.study.sheets.sheet import read_past, read_table, sheet_text
     from surepath.study.trial import Trial
 
     about = open_problem(problem, direction)
@@ -67,9 +67,9 @@ def _run(mdp: MDP, trials: list[Any], command: str, quiet: bool) -> str:
     from rich.progress import track
 
     from surepath.errors import RewardError
-    from surepath.study.command import Command
-    from surepath.study.rows import option_names, plan_columns, score_columns
-    from surepath.study.running import rewards_of
+    from surepath.study.running.command import Command
+    from surepath.study.running.performed import rewards_of
+    from surepath.study.sheets.rows import option_names, plan_columns, score_columns
 
     performer = Command(mdp, command, "pilot")
     out = io.StringIO()

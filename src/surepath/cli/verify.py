@@ -26,7 +26,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check a certificate: compute its bound again, and its sums from the log. Exit code 0 for yes, else 1."""
-    from surepath.study.certificate import read
+    from surepath.study.certificate.file import read
     from surepath.study.verify import verify as check
 
     if storage is not None and log is not None:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import frozen, noise_missing_message, one_of, suggest
-from surepath._numbers import is_whole, refuse_masks
-from surepath._text import word
+from surepath._checks import frozen, noise_missing_message, one_of
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.errors import PathError, ProblemError
+from surepath.errors import ProblemError
 from surepath.model.costs import check_costs, check_weight
+from surepath.model.labels import describe_arc, find_arc, find_node
+from surepath.model.paths import checked_path, log_number_of_paths, number_of_paths
 from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
 
 if TYPE_CHECKING:
@@ -337,40 +337,11 @@ class MDP:
 
     def arc(self, stage: int, state: int | str, action: int | str) -> int:
         """Return the number of the arc (stage, state, action); states and actions by number or by label."""
-        node = self.node(stage, state)
-        wanted = self._id("action", action, self.action_labels)
-        low, high = int(self.first[node]), int(self.first[node + 1])
-        hits = np.flatnonzero(self.action[low:high] == wanted)
-        if not hits.size:
-            have = ", ".join(self.action_label(e) for e in range(low, min(high, low + 20)))
-            raise ProblemError(f"stage {stage}, state {state!r} has no action {action!r}; it has: {have}")
-        return low + int(hits[0])
+        return find_arc(self, stage, state, action)
 
     def node(self, stage: int, state: int | str) -> int:
         """Return the number of the node (stage, state)."""
-        if not is_whole(stage) or not 0 <= stage < self.horizon:
-            raise ProblemError(f"stage must be a whole number 0..{self.horizon - 1}, not {stage!r}")
-        low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
-        wanted = self._id("state", state, self.state_labels)
-        at = low + int(np.searchsorted(self.node_state[low:high], wanted))
-        if at == high or self.node_state[at] != wanted:
-            raise ProblemError(f"state {state!r} cannot be reached at stage {stage}")
-        return at
-
-    def _id(self, kind: str, value: int | str, labels: tuple[str, ...] | None) -> int:
-        if isinstance(value, str):
-            if labels is None:
-                if value.isascii() and value.isdigit():
-                    return int(value)
-                raise ProblemError(f"{kind}s have numbers here, no names; got {value!r}")
-            index = self.label_index(kind).get(value)
-            if index is None:
-                raise ProblemError(f"no {kind} is called {value!r}{suggest(value, labels[:50])}")
-            return index
-        if not is_whole(value):
-            article = "an" if kind == "action" else "a"
-            raise ProblemError(f"{article} {kind} is a whole number or a name, not {value!r}")
-        return int(value)
+        return find_node(self, stage, state)
 
     def label_index(self, kind: str) -> Mapping[str, int]:
         """Return the number behind each name of a "state", "action" or "step"; empty where they have none."""
@@ -402,12 +373,7 @@ class MDP:
 
     def describe_arc(self, arc: int) -> str:
         """Return an arc in words, for messages: "arc 17 (stage 2, state 'a', action 'x')"."""
-        stage = int(np.searchsorted(self.stage_arc, arc, side="right")) - 1
-        node = int(self.source[arc])
-        if word("arc", "option") == "option":
-            name = stage if self.step_labels is None else repr(self.step_labels[stage])
-            return f"option {self.action_label(arc)!r} of step {name} (state {self.state_label(node)!r})"
-        return f"arc {arc} (stage {stage}, state {self.state_label(node)!r}, action {self.action_label(arc)!r})"
+        return describe_arc(self, arc)
 
     def _repr_html_(self) -> str:
         from surepath.model.sketch import graph_html
@@ -481,53 +447,17 @@ class MDP:
 
     @cached_property
     def log_paths(self) -> float:
-        """Natural logarithm of the number of paths, by one backward log-sum-exp sweep over the stages."""
-        value = np.zeros(self.n_nodes + 1)
-        for h in range(self.horizon - 1, -1, -1):
-            low, high = self.stage_node[h], self.stage_node[h + 1]
-            ahead = value[self.target[self.first[low] : self.first[high]]]
-            top = ahead.max()
-            sums = np.add.reduceat(np.exp(ahead - top), self.first[low:high] - self.first[low])
-            # A node far below the others of its stage may underflow: fall back on a shift of its own.
-            with np.errstate(divide="ignore"):
-                value[low:high] = top + np.log(sums)
-            for i in np.flatnonzero(~np.isfinite(value[low:high])):
-                own = value[self.target[self.first[low + i] : self.first[low + i + 1]]]
-                value[low + i] = own.max() + np.log(np.exp(own - own.max()).sum())
-        return float(value[0])
+        """Natural logarithm of the number of paths."""
+        return log_number_of_paths(self)
 
     @property
     def n_paths(self) -> int:
         """Exact number of paths (a big integer)."""
-        count = [0] * self.n_nodes + [1]
-        for node in range(self.n_nodes - 1, -1, -1):
-            arcs = range(int(self.first[node]), int(self.first[node + 1]))
-            count[node] = sum(count[int(self.target[e])] for e in arcs)
-        return count[0]
+        return number_of_paths(self)
 
     def check_path(self, path: ArrayLike) -> IntArray:
         """Return the path as int [H], or an error that says where it breaks."""
-        try:
-            refuse_masks(path)
-            array = np.asarray(path)
-        except ValueError as cause:
-            raise PathError(f"a path is {self.horizon} arc numbers, one per stage; got {path!r}") from cause
-        if array.shape != (self.horizon,) or array.dtype.kind not in "iu":
-            raise PathError(
-                f"a path is {self.horizon} arc numbers, one per stage; got shape {array.shape} of {array.dtype}"
-            )
-        arcs = array.astype(np.int64)
-        if arcs.min() < 0 or arcs.max() >= self.n_arcs:
-            raise PathError(f"arc numbers run from 0 to {self.n_arcs - 1}; got {arcs.tolist()}")
-        node = 0
-        for h, arc in enumerate(arcs):
-            if self.source[arc] != node:
-                raise PathError(
-                    f"not a path: {self.describe_arc(int(arc))} stands at place {h}, "
-                    f"but the path is then at stage {h}, state {self.state_label(node)!r}"
-                )
-            node = int(self.target[arc])
-        return arcs
+        return checked_path(self, path)
 
     def path_labels(self, path: Iterable[int]) -> list[tuple[str, str]]:
         """(state, action) names along a path."""

@@ -1,14 +1,23 @@
-"""Best paths by dynamic programming in NumPy, one stage at a time: the one place for it outside the kernels.
+"""Paths of a graph: the best by dynamic programming in NumPy, how many there are, and whether one is a path at all.
+
+Dynamic programs go one stage at a time; this is the one place for them outside the kernels.
 
 Weights are one number per arc; -inf closes an arc. Where two paths tie, the lowest arc wins.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._numbers import refuse_masks
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.model.mdp import MDP
+from surepath.errors import PathError
+
+if TYPE_CHECKING:
+    from surepath.model.mdp import MDP
 
 
 def values_to_go(mdp: MDP, weight: FloatArray) -> FloatArray:
@@ -79,3 +88,52 @@ def stage_of(mdp: MDP, arc: int) -> int:
 def on_open_paths(mdp: MDP, open_arcs: BoolArray) -> BoolArray:
     """Tell which arcs lie on a path of open arcs from the start to the sink, bool [N]."""
     return values_through(mdp, np.where(open_arcs, 0.0, -np.inf)) > -np.inf
+
+
+def log_number_of_paths(mdp: MDP) -> float:
+    """Return the natural logarithm of the number of paths, by one backward log-sum-exp sweep over the stages."""
+    value = np.zeros(mdp.n_nodes + 1)
+    for h in range(mdp.horizon - 1, -1, -1):
+        low, high = mdp.stage_node[h], mdp.stage_node[h + 1]
+        ahead = value[mdp.target[mdp.first[low] : mdp.first[high]]]
+        top = ahead.max()
+        sums = np.add.reduceat(np.exp(ahead - top), mdp.first[low:high] - mdp.first[low])
+        # A node far below the others of its stage may underflow: fall back on a shift of its own.
+        with np.errstate(divide="ignore"):
+            value[low:high] = top + np.log(sums)
+        for i in np.flatnonzero(~np.isfinite(value[low:high])):
+            own = value[mdp.target[mdp.first[low + i] : mdp.first[low + i + 1]]]
+            value[low + i] = own.max() + np.log(np.exp(own - own.max()).sum())
+    return float(value[0])
+
+
+def number_of_paths(mdp: MDP) -> int:
+    """Count the paths exactly (a big integer)."""
+    count = [0] * mdp.n_nodes + [1]
+    for node in range(mdp.n_nodes - 1, -1, -1):
+        arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
+        count[node] = sum(count[int(mdp.target[e])] for e in arcs)
+    return count[0]
+
+
+def checked_path(mdp: MDP, path: ArrayLike) -> IntArray:
+    """Return the path as int [H], or an error that says where it breaks."""
+    try:
+        refuse_masks(path)
+        array = np.asarray(path)
+    except ValueError as cause:
+        raise PathError(f"a path is {mdp.horizon} arc numbers, one per stage; got {path!r}") from cause
+    if array.shape != (mdp.horizon,) or array.dtype.kind not in "iu":
+        raise PathError(f"a path is {mdp.horizon} arc numbers, one per stage; got shape {array.shape} of {array.dtype}")
+    arcs = array.astype(np.int64)
+    if arcs.min() < 0 or arcs.max() >= mdp.n_arcs:
+        raise PathError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {arcs.tolist()}")
+    node = 0
+    for h, arc in enumerate(arcs):
+        if mdp.source[arc] != node:
+            raise PathError(
+                f"not a path: {mdp.describe_arc(int(arc))} stands at place {h}, "
+                f"but the path is then at stage {h}, state {mdp.state_label(node)!r}"
+            )
+        node = int(mdp.target[arc])
+    return arcs

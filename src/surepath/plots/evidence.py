@@ -13,9 +13,9 @@ from surepath.errors import CertificateError, SettingError, SurepathError
 from surepath.learners.base import Learner
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
-from surepath.study.certificate import checked_kind
+from surepath.study.certificate.file import checked_kind
 from surepath.study.study import Study
-from surepath.study.verify_file import facts_of
+from surepath.study.verify.facts import facts_of
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,17 @@ import numpy as np
 from surepath._checks import one_of
 from surepath._numbers import shortened
 from surepath._version import __version__
-from surepath.errors import ProblemError, SettingError
+from surepath.errors import ProblemError, SettingError, StudyError
 from surepath.learners.own_rules import SamplingRule
 from surepath.learners.registry import LEARNERS, build
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.sources.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.study.lease import seconds
-from surepath.study.states import LEAVE_OUT, ON_FAILURE, WORST
+from surepath.study.storage.contract import Storage
 from surepath.study.storage.records import StudyRecord
+from surepath.study.storage.retry import retrying
+from surepath.study.trial import LEAVE_OUT, ON_FAILURE, WORST
 
 LONGEST_NAME = 200
 
@@ -173,3 +175,31 @@ def _problem_difference(there: MDP, here: MDP) -> str:
     if there.n_arcs != here.n_arcs:
         return f" ({there.n_arcs:,} options there, {here.n_arcs:,} here)"
     return " (its noise, its ranges, its known scores, or what depends on what)"
+
+
+def enter(place: Storage, record: StudyRecord, exist_ok: bool) -> StudyRecord:
+    """Enter a new study into a storage; with `exist_ok` return the one that is there, if it is the same."""
+    try:
+        retrying(lambda: place.create(record))
+    except StudyError as error:
+        if not exist_ok or "already exists" not in str(error):
+            raise
+        found = place.load(record.name)
+        if differing := differences(found, record):
+            raise StudyError(
+                f"the study {record.name!r} exists, but differs in {'; '.join(differing)}. What is frozen never "
+                f"changes: go on with what it has, or choose another name"
+            ) from None
+        return found
+    return record
+
+
+def only_name(place: Storage) -> str:
+    """Return the name of the only study in a storage; an error where there is none or more than one."""
+    names = retrying(place.names)
+    if not names:
+        raise StudyError(f"there is no study in {place.shown}; create one with surepath study create")
+    if len(names) != 1:
+        known = ", ".join(repr(one) for one in names[:20])
+        raise StudyError(f"name the study: {place.shown} has {len(names)} ({known})")
+    return names[0]

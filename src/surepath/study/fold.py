@@ -22,15 +22,16 @@ from surepath._version import __version__
 from surepath.errors import RewardError
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
-from surepath.study import snapshot_bytes
-from surepath.study.states import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
-from surepath.study.storage.contract import Reading
+from surepath.study.storage import snapshots
+from surepath.study.storage.contract import PAGE, Reading, Writing
 from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
 from surepath.study.tally import Tally
+from surepath.study.trial import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
 
-PAGE = 5_000  # rows read at a time
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
 _ALL = 2**31
+SAVE_EVERY = 500  # trials folded in between two snapshots
+SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 EXCLUDE, TIGHTEN = "exclude", "tighten"
 
 
@@ -72,7 +73,7 @@ class Fold:
         if self._torn or last < self.change:  # interrupted amid a step, or the log was replaced by an older copy
             self._reset()
         if self.prefix == 0 and not self.window and last > self.change:
-            self._load(log.snapshot(snapshot_bytes.FORMAT), log.last_number())
+            self._load(log.snapshot(snapshots.FORMAT), log.last_number())
         if last == self.change:
             return
         begun = time.perf_counter()
@@ -205,9 +206,19 @@ class Fold:
             "digest": self.digest,
             "proof": self.proof,
         }
-        row = SnapshotRow(self.prefix, self.actions, snapshot_bytes.FORMAT, snapshot_bytes.encode(tree))
+        row = SnapshotRow(self.prefix, self.actions, snapshots.FORMAT, snapshots.encode(tree))
         self.mark_saved(self.prefix)
         return row
+
+    def save(self, log: Writing) -> None:
+        """Keep a snapshot now and then, so that opening the study is quick."""
+        if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
+            return
+        kept = log.snapshot_prefix(snapshots.FORMAT)  # another worker may have saved one
+        if kept > self.prefix - SAVE_EVERY // 2:
+            self.mark_saved(kept)
+        else:
+            log.save_snapshot(self.snapshot())
 
     def mark_saved(self, prefix: int) -> None:
         """Note that a snapshot of this many trials is kept."""
@@ -222,7 +233,7 @@ class Fold:
         if row is None or row.prefix > last:
             return
         try:
-            tree = snapshot_bytes.decode(row.content)
+            tree = snapshots.decode(row.content)
             if tree["of"] != self._origin(row.prefix, row.actions):
                 return
             self.learner.restore(tree["learner"])

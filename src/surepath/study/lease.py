@@ -1,4 +1,7 @@
-"""Durations as people write them: "10min", "2h", "45s", "3d", a number of seconds, a timedelta."""
+"""Leases: how long a worker may keep a trial, as people write it, and what happens when a lease runs out.
+
+A lease that has run out says that the worker died. Its plan is handed out again first, as a new trial, twice at most.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,18 @@ from typing import Any
 
 from surepath._checks import real
 from surepath.errors import SettingError
+from surepath.study.storage.contract import Writing
+from surepath.study.storage.records import QueueRow, TrialRow
+from surepath.study.trial import EXPIRED, RETRIED
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 LONGEST = 10 * 365 * 86400.0
+MOST_RETRIES = 2  # an option that kills its worker must not be handed out for ever
+BATCH = 1_000
 
 
 def seconds(value: Any, what: str = "lease") -> float:
-    """Read a duration as seconds.
+    """Read a duration as seconds: "10min", "2h", "45s", "3d", a number of seconds, a timedelta.
 
     Example:
         >>> seconds("10min"), seconds("1.5h"), seconds(30)
@@ -46,3 +54,24 @@ def in_words(duration: float) -> str:
         if duration >= UNITS[unit]:
             return f"{duration / UNITS[unit]:.3g}{unit}"
     return f"{duration:.3g}s"
+
+
+def expire(log: Writing) -> None:
+    """Mark running trials whose lease has ended as expired and queue their plans at the front."""
+    now = log.now()
+    for row in reversed(log.expired(now, BATCH)):  # the oldest ends up at the front
+        log.update_trial(row._replace(state=EXPIRED, told=now))
+        if _retries(log, row) < MOST_RETRIES:
+            log.add_to_queue(QueueRow(0, row.path, RETRIED, row.number, now), front=True)
+
+
+def _retries(log: Writing, row: TrialRow) -> int:
+    """Count how often this plan was already handed out again."""
+    count = 0
+    while row.source == RETRIED and row.of is not None and count <= MOST_RETRIES:
+        count += 1
+        earlier = log.trial(row.of)
+        if earlier is None:
+            break
+        row = earlier
+    return count

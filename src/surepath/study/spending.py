@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from surepath._checks import real
 from surepath._types import FloatArray
-from surepath.errors import BudgetError
-from surepath.study.states import CANCELLED, COMPLETE, EXPIRED, IMPORTED, LATE
+from surepath.errors import BudgetError, SettingError
+from surepath.model.mdp import MDP
 from surepath.study.storage.records import TrialRow
+from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, IMPORTED, LATE
 
 
 def money(amount: float) -> str:
@@ -75,6 +77,18 @@ class Spending:
         """Take over what `as_tree` returned."""
         self.total = float(tree["spent"])
         self.unreported = set(np.asarray(tree["unreported"]).tolist())
+
+
+def checked_budget(mdp: MDP, budget: float | None) -> float | None:
+    """Check what a study may spend in all, in the unit of the problem's costs; None where nothing limits it."""
+    if budget is None:
+        return None
+    if mdp.cost is None:
+        raise SettingError("a budget is in the unit of the problem's costs, and no option of this one has a cost")
+    limit = real("budget", budget)
+    if limit <= 0:
+        raise SettingError(f"a budget is a positive amount, not {limit:g}")
+    return limit
 
 
 def affordable(spent: float, prices: Iterable[float], budget: float) -> int:

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from surepath._checks import check_epsilon, real, whole
+from surepath._checks import check_epsilon, whole
 from surepath._types import IntArray
-from surepath.errors import SettingError, StoppedError, StorageError, StudyError
+from surepath.errors import StoppedError, StorageError, StudyError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.options import option_arcs
 from surepath.learners.proven import proven_gap
@@ -26,18 +26,17 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
 from surepath.model.sources.files import parse_json_problem
 from surepath.study import telling
-from surepath.study.creation import Options, differences, new_record
-from surepath.study.expiry import expire
+from surepath.study.asking import next_plans
+from surepath.study.creation import Options, enter, new_record, only_name
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
-from surepath.study.imports import Imports
-from surepath.study.retry import retrying
-from surepath.study.snapshot_bytes import FORMAT
-from surepath.study.spending import affordable
-from surepath.study.states import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED
+from surepath.study.lease import expire
+from surepath.study.sheets.past import Imports
+from surepath.study.spending import checked_budget
 from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
-from surepath.study.trial import Trial
+from surepath.study.storage.retry import retrying
+from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from surepath.study.status import Status
 
 T = TypeVar("T")
-SAVE_EVERY = 500  # trials folded in between two snapshots
-SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 
 
 class Study:
@@ -111,33 +108,13 @@ class Study:
         """
         place = open_storage(storage)
         record = new_record(problem, name, learner, epsilon, delta, sigma, lease, on_failure)
-        try:
-            retrying(lambda: place.create(record))
-        except StudyError as error:
-            if not exist_ok or "already exists" not in str(error):
-                raise
-            found = place.load(record.name)
-            if differing := differences(found, record):
-                raise StudyError(
-                    f"the study {record.name!r} exists, but differs in {'; '.join(differing)}. What is frozen never "
-                    f"changes: go on with what it has, or choose another name"
-                ) from None
-            record = found
-        return cls(place, record)
+        return cls(place, enter(place, record, exist_ok))
 
     @classmethod
     def load(cls, storage: str | Storage, name: str | None = None) -> Study:
         """Open a study; the name may be left out where the storage has only one."""
         place = open_storage(storage)
-        if name is None:
-            names = retrying(place.names)
-            if not names:
-                raise StudyError(f"there is no study in {place.shown}; create one with surepath study create")
-            if len(names) != 1:
-                known = ", ".join(repr(one) for one in names[:20])
-                raise StudyError(f"name the study: {place.shown} has {len(names)} ({known})")
-            name = names[0]
-        wanted = name
+        wanted = only_name(place) if name is None else name
         return cls(place, retrying(lambda: place.load(wanted)))
 
     def close(self) -> None:
@@ -221,7 +198,7 @@ class Study:
             budget: What this study may spend in all, in the unit of the problem's costs: fewer trials than n where
                 they would cost more, and a BudgetError where not even one fits.
         """
-        limit = self._checked_budget(budget)
+        limit = checked_budget(self.mdp, budget)
         count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
         who = self.worker if worker is None else telling.name_text("worker", worker)
         key = _key(request)
@@ -236,16 +213,6 @@ class Study:
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
-
-    def _checked_budget(self, budget: float | None) -> float | None:
-        if budget is None:
-            return None
-        if self.mdp.cost is None:
-            raise SettingError("a budget is in the unit of the problem's costs, and no option of this one has a cost")
-        limit = real("budget", budget)
-        if limit <= 0:
-            raise SettingError(f"a budget is a positive amount, not {limit:g}")
-        return limit
 
     @property
     def spent(self) -> float | None:
@@ -266,23 +233,12 @@ class Study:
         self._company = log.last_change() - self._fold.change > self._own
         self._fold.sync(log)
         self._own = 0
-        learner = self._fold.learner
-        if learner.stopped:
+        if self._fold.learner.stopped:
             raise StoppedError(
                 f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer, "
                 f"tighten() goes on"
             )
-        plans = self._from_queue(log, n)
-        if len(plans) < n:
-            for path in self._fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
-                plans.append(QueueRow(0, tuple(path), ASKED))
-        if budget is not None and self._fold.committed is not None:
-            prices = [self.mdp.price(plan.path) for plan in plans]
-            kept = affordable(self._fold.committed, prices, budget)
-            for plan in reversed(plans[kept:]):
-                if plan.source != ASKED:
-                    log.add_to_queue(plan, front=True)
-            plans = plans[:kept]
+        plans = next_plans(log, self._fold, n, budget)
         lease = now + self.options.lease
         rows = [
             TrialRow(
@@ -291,30 +247,8 @@ class Study:
             for i, plan in enumerate(plans, start=log.last_number() + 1)
         ]
         log.add_trials(rows)
-        self._save(log)
+        self._fold.save(log)
         return rows
-
-    def _from_queue(self, log: Writing, n: int) -> list[QueueRow]:
-        """Take up to n waiting plans from the front; those with an excluded option are dropped."""
-        plans: list[QueueRow] = []
-        while len(plans) < n and (waiting := log.queue(n - len(plans))):
-            excluded = self._fold.learner.excluded
-            for plan in waiting:
-                log.take_from_queue(plan.number)
-                if not excluded[list(plan.path)].any():
-                    plans.append(plan)
-        return plans
-
-    def _save(self, log: Writing) -> None:
-        """Keep a snapshot now and then, so that opening the study is quick."""
-        fold = self._fold
-        if fold.prefix < fold.saved + SAVE_EVERY and fold.seconds < SAVE_SECONDS:
-            return
-        kept = log.snapshot_prefix(FORMAT)  # another worker may have saved one
-        if kept > fold.prefix - SAVE_EVERY // 2:
-            fold.mark_saved(kept)
-        else:
-            log.save_snapshot(fold.snapshot())
 
     def _trial(self, row: TrialRow) -> Trial:
         path = self.mdp.check_path(row.path)
@@ -391,7 +325,7 @@ class Study:
         Returns:
             How many results the import holds.
         """
-        from surepath.study.past import import_rows
+        from surepath.study.sheets.past import import_rows
 
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
@@ -426,9 +360,9 @@ class Study:
             budget: What this study may spend in all, in the unit of the problem's costs; no trial is begun that would
                 cost more than what is left.
         """
-        from surepath.study.optimize import optimize
+        from surepath.study.running.optimize import optimize
 
-        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, self._checked_budget(budget))
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, checked_budget(self.mdp, budget))
 
     # Files -------------------------------------------------------------------------------------------------------
 
@@ -437,7 +371,7 @@ class Study:
 
         Returns the number of trials written.
         """
-        from surepath.study.export import write_export
+        from surepath.study.sheets.export import write_export
 
         return write_export(self, Path(path))
 
@@ -446,7 +380,7 @@ class Study:
         cls, path: str | Path, storage: str | Storage = "sqlite:///study.db", name: str | None = None
     ) -> Study:
         """Make the study of an exported log (JSON lines) in a storage, under its own or another name."""
-        from surepath.study.restore import read_export
+        from surepath.study.sheets.restore import read_export
 
         place = open_storage(storage)
         return cls(place, read_export(Path(path), place, name))
@@ -537,25 +471,25 @@ class Study:
 
     def status(self) -> Status:
         """Say how the study stands: trials by state, the plan in hand, what is proven, who works on it."""
-        from surepath.study.status import read_status
+        from surepath.study.status.status import read_status
 
         return read_status(self)
 
     @property
     def trials(self) -> Any:
         """Every trial as one row of a frame: polars where it is installed, else pandas; waiting plans at the end."""
-        from surepath.study.frames import trials_frame
+        from surepath.study.sheets.frames import trials_frame
 
         return trials_frame(self)
 
     def _repr_html_(self) -> str:
-        from surepath.study.render import html_page
+        from surepath.study.status.display import html_page
 
         return html_page(self.status(), self.learner)
 
     def watch(self, every: float = 1.0) -> None:
         """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
-        from surepath.study.watching import watch
+        from surepath.study.status.display import watch
 
         watch(self, every)
 
@@ -568,7 +502,7 @@ class Study:
 
     def certificate(self) -> Certificate:
         """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
-        from surepath.study.certificate import make
+        from surepath.study.certificate.make import make
 
         return make(self)
 
@@ -580,7 +514,7 @@ class Study:
 
     def explain(self) -> str:
         """Say in words what is known: the plan, what is proven, what stands against it, what to look at."""
-        from surepath.study.explain import explain
+        from surepath.study.status.explain import explain
 
         return explain(self)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.study.spending import Spending
-from surepath.study.states import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, SCORED, SETTLED, SOURCES
 from surepath.study.storage.records import TrialRow
+from surepath.study.trial import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, SCORED, SETTLED, SOURCES
 
 LEFT_OUT = (FAILED, EXPIRED, CANCELLED)
 MARKED = (LATE, IMPORTED)

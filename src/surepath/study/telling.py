@@ -15,9 +15,9 @@ from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.told import told_rewards
 from surepath.model.mdp import MDP
-from surepath.study.states import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
 from surepath.study.storage.contract import Writing
 from surepath.study.storage.records import TrialRow
+from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
 
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
 LONGEST_NOTE = 2_000

@@ -1,4 +1,15 @@
-"""A trial as its worker sees it: which plan to run, under which number to report, until when."""
+"""A trial: the states it can be in, what each means for the evidence, and what its worker sees of it.
+
+| state | meaning | in the evidence |
+|---|---|---|
+| waiting | queued by a person or after an expired lease, not handed out yet; it has no number | no |
+| running | handed out, its lease is alive | no, it counts as a pending play |
+| complete | all H rewards told | yes |
+| partial | a prefix of the H rewards told, then it failed | the prefix |
+| failed | told as failed, nothing seen | no, counted |
+| expired | its lease ran out | no, counted |
+| cancelled | given back before it ran | no, counted |
+"""
 
 from __future__ import annotations
 
@@ -6,6 +17,31 @@ from dataclasses import dataclass
 
 from surepath._types import IntArray
 from surepath.model.plans import Plan
+
+WAITING = "waiting"
+RUNNING = "running"
+COMPLETE = "complete"
+PARTIAL = "partial"
+FAILED = "failed"
+EXPIRED = "expired"
+CANCELLED = "cancelled"
+
+STATES = (WAITING, RUNNING, COMPLETE, PARTIAL, FAILED, EXPIRED, CANCELLED)
+SETTLED = frozenset({COMPLETE, PARTIAL, FAILED, EXPIRED, CANCELLED})  # a settled trial never changes again
+SCORED = frozenset({COMPLETE, PARTIAL})
+
+# Where a trial comes from.
+ASKED = "asked"  # chosen by the learner
+QUEUED = "queued"  # by a person
+RETRIED = "retried"  # the plan of an expired trial, handed out again
+LATE = "late"  # a result told after its trial had expired or was cancelled; it names that trial
+IMPORTED = "imported"  # a past result
+
+SOURCES = (ASKED, QUEUED, RETRIED, LATE, IMPORTED)
+
+# What a failed trial counts for.
+LEAVE_OUT, WORST = "leave-out", "worst"
+ON_FAILURE = (LEAVE_OUT, WORST)
 
 
 @dataclass(frozen=True, eq=False)

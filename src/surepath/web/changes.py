@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 
-from surepath.study.gap_history import thin
+from surepath.study.status.gap_history import thin
 from surepath.web import views
 from surepath.web.picture import arc_values
 from surepath.web.plain import rounded

@@ -144,7 +144,7 @@ class RemoteStudy(RemoteView):
         budget: float | None = None,
     ) -> None:
         """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
-        from surepath.study.optimize import optimize
+        from surepath.study.running.optimize import optimize
 
         optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
 

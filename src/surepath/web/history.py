@@ -1,6 +1,6 @@
 """The proven gap over trials, thinned here so that a million trials draw in an instant.
 
-A thread of its own follows the log (`study/gap_history.py`). What is proven at this moment is the last point.
+A thread of its own follows the log (`study/status/gap_history.py`). What is proven at this moment is the last point.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 
-from surepath.study import gap_history
-from surepath.study.gap_history import POINTS, Past, Point, thin
+from surepath.study.status import gap_history
+from surepath.study.status.gap_history import POINTS, Past, Point, thin
 from surepath.study.study import Study
 
 log = logging.getLogger("surepath.web")

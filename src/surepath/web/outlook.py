@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from surepath.study.progress import rough_trials_left
+from surepath.study.status.progress import rough_trials_left
 from surepath.study.study import Study
 from surepath.web.plain import plain
 

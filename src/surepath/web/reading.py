@@ -13,8 +13,8 @@ from fastapi.responses import FileResponse, JSONResponse
 from starlette.background import BackgroundTask
 
 from surepath._version import __version__
-from surepath.study.states import SETTLED
 from surepath.study.storage.contract import TransientError
+from surepath.study.trial import SETTLED
 from surepath.web import rivals, views
 from surepath.web.deps import ANSWERS, Meant, Number, Reader
 from surepath.web.faults import NotFound

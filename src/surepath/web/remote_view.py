@@ -81,8 +81,9 @@ class RemoteView:
 
     def status(self) -> Status:
         """Say how the study stands; see Study.status."""
-        from surepath.study.progress import rough_trials_left
-        from surepath.study.status import RunningTrial, Status
+        from surepath.study.status import Status
+        from surepath.study.status.progress import rough_trials_left
+        from surepath.study.status.status import RunningTrial
 
         found = self.overview()
         gap = _gap(found)
@@ -126,14 +127,14 @@ class RemoteView:
     @property
     def trials(self) -> Any:
         """Every trial as one row of a frame; see Study.trials."""
-        from surepath.study.frames import trials_frame
+        from surepath.study.sheets.frames import trials_frame
 
         return trials_frame(cast(Any, self))
 
     def export(self, path: str | Path) -> int:
         """Write the whole log to a file here; see Study.export."""
         from surepath.model.sources.textfile import write_bytes
-        from surepath.study.export import ending
+        from surepath.study.sheets.export import ending
 
         place = Path(path)
         wanted = "csv" if ending(place) == "csv" else "jsonl"
@@ -142,7 +143,7 @@ class RemoteView:
         return int(headers["Surepath-Trials"])
 
     def _repr_html_(self) -> str:
-        from surepath.study.render import html_page
+        from surepath.study.status.display import html_page
 
         found = self._call("graph")
         whole = len(found["arcs"]["arc"]) == self.mdp.n_arcs  # of a large graph only a part comes, and none is drawn
@@ -154,7 +155,7 @@ class RemoteView:
 
     def watch(self, every: float = 1.0) -> None:
         """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
-        from surepath.study.watching import watch
+        from surepath.study.status.display import watch
 
         watch(cast(Any, self), every)
 

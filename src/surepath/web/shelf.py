@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from surepath.errors import StorageError, StudyError
 from surepath.study.fold import Fold
-from surepath.study.retry import retrying
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.open import open_storage
+from surepath.study.storage.retry import retrying
 from surepath.study.study import Study
 from surepath.web.faults import NotFound
 from surepath.web.history import History

@@ -16,11 +16,11 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 from surepath.plots.intervals import half_width
 from surepath.study.fold import Fold
-from surepath.study.states import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING
-from surepath.study.status import last_failure
+from surepath.study.status.status import last_failure
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
+from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING
 from surepath.web.plain import plain, rounded
 
 SCANNED = 20_000  # trials that one request with a filter looks at

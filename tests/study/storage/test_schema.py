@@ -19,13 +19,6 @@ from surepath.study.storage.tables import metadata
 from tests.study.storage.test_contract import RECORD
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'study.db'}"
-    return str(request.getfixturevalue("postgres"))
-
-
 def test_migrations_and_tables_agree(url: str) -> None:
     SqlStorage(url).create(RECORD)
     engine = open_engine(read_url(url))
@@ -84,7 +77,7 @@ def test_two_who_create_at_once_both_find_the_tables(url: str) -> None:
     import threading
     from dataclasses import replace
 
-    from surepath.study.retry import retrying
+    from surepath.study.storage.retry import retrying
 
     errors: list[Exception] = []
 

@@ -68,7 +68,7 @@ def ask(
 def _write(found: Any, trials: list[Any], sheet: Path) -> None:
     from surepath.model.sources.textfile import write_text
     from surepath.study.lease import in_words
-    from surepath.study.sheets import sheet_text
+    from surepath.study.sheets.sheet import sheet_text
 
     try:
         write_text(sheet, sheet_text(found.mdp, trials))

@@ -30,7 +30,7 @@ def import_log(
     as_json: AsJson = False,
 ) -> None:
     """Take in past results, all of the file or nothing; valid if they were not picked by how they came out."""
-    from surepath.study.past import import_past
+    from surepath.study.sheets.past import import_past
 
     found = load(storage, name)
     count = import_past(found, path, again=again)

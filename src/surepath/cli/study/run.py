@@ -41,8 +41,9 @@ def run(
     The command prints a score for each step, as numbers or as one line of JSON; a non-zero exit is a failed trial.
     One that ends with exit code 0 and prints anything else ends the run.
     """
-    from surepath.study.command import Command
-    from surepath.study.running import Runner
+    from surepath.study.running.command import Command
+    from surepath.study.running.runner import Runner
+    from surepath.study.spending import checked_budget
 
     found = load(storage, name)
     performer = Command(found.mdp, command, found.name)
@@ -54,7 +55,7 @@ def run(
         timeout=timeout,
         progress=progress,
         abandon=performer.end,
-        budget=found._checked_budget(budget),
+        budget=checked_budget(found.mdp, budget),
     )
     words = last_words("interrupted; running trials were given back, all that was told is kept")
     allow(15.0)

@@ -57,8 +57,8 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
 
 def text(now: Any, *, brief: bool = False, forecast: bool = False) -> str:
     """Put a status into words; brief gives one line, and where a forecast follows, no rough guess is made."""
-    from surepath.study.progress import at_most, gap_in_words
     from surepath.study.spending import money
+    from surepath.study.status.progress import at_most, gap_in_words
 
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)

@@ -42,8 +42,8 @@ def tell(
 
 
 def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
-    from surepath.study.states import PARTIAL
-    from surepath.study.whole_scores import missing, with_known
+    from surepath.study.running.performed import missing, with_known
+    from surepath.study.trial import PARTIAL
 
     rewards = with_known(found.mdp, trial_row(found, number).path, rewards)
     answer = found.tell(number, rewards)
@@ -64,8 +64,8 @@ def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
 
 
 def _sheet(found: Any, path: Path, as_json: bool) -> None:
-    from surepath.study.rows import plan_columns
-    from surepath.study.sheets import read_sheet, read_table
+    from surepath.study.sheets.rows import plan_columns
+    from surepath.study.sheets.sheet import read_sheet, read_table
 
     sheet = read_sheet(found.mdp, read_table(path), path.name)
     answers = found.tell_many(sheet.results)

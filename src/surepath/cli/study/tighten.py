@@ -19,7 +19,7 @@ def tighten(
     as_json: AsJson = False,
 ) -> None:
     """Go on to a smaller epsilon with all data kept."""
-    from surepath.study.progress import gap_in_words
+    from surepath.study.status.progress import gap_in_words
 
     found = load(storage, name)
     found.tighten(epsilon)

@@ -26,6 +26,8 @@ from contextlib import AbstractContextManager
 from surepath.errors import StorageError
 from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
 
+PAGE = 5_000  # rows that are read or written at a time
+
 
 class TransientError(StorageError):
     """A transaction that did not come through for a passing reason: a lost connection, a lock held for too long.

@@ -10,10 +10,10 @@ from copy import copy
 from dataclasses import dataclass, field
 
 from surepath.errors import StorageError, StudyError
-from surepath.study.states import RUNNING
 from surepath.study.storage.contract import Reading, Storage, Writing
 from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
 from surepath.study.storage.sql import unknown_study
+from surepath.study.trial import RUNNING
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from surepath.study.states import SETTLED
+from surepath.study.trial import SETTLED
 
 
 @dataclass(frozen=True)

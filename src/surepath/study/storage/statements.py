@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, text, update
 
-from surepath.study.states import RUNNING
 from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, TrialRow
 from surepath.study.storage.tables import actions, heads, queue, requests, snapshots, studies, trials
+from surepath.study.trial import RUNNING
 
 _STUDY: BindParameter[int] = bindparam("the_study")
 _NUMBER: BindParameter[int] = bindparam("the_number")

@@ -1,0 +1,63 @@
+"""Worlds that fit the evidence, drawn at random.
+
+The mean of an arc that was seen n times is normal around its empirical mean with variance sigma^2 / n; means of arcs
+that were never seen are drawn widely around those that were.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from surepath._types import FloatArray
+from surepath.learners.base import Learner
+from surepath.learners.challenger import Challenger
+from surepath.learners.challenger import state as at
+from surepath.learners.per_arc.learner import RuleLearner
+from surepath.model.instance import Instance
+from surepath.model.mdp import MDP
+from surepath.model.rewards import Bounded, Gaussian
+
+
+def draw_world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance:
+    """Draw a world: means of all arcs, in the user's direction, and noise as declared."""
+    visits, sigma = learner.visits, _noise(learner)
+    mean = np.where(np.isnan(learner.means), 0.0, learner.means)
+    if mdp.charge is not None:  # from worths back to scores
+        mean = np.where(np.isnan(learner.means), 0.0, learner.means + mdp.sign * mdp.charge)
+    seen = (visits > 0) & ~mdp.is_known
+    drawn = mean + np.where(seen, sigma / np.sqrt(np.maximum(visits, 1)), 0.0) * rng.standard_normal(mdp.n_arcs)
+    unseen = ~seen & ~mdp.is_known
+    if unseen.any():
+        drawn[unseen] = _unseen(mdp, mean[seen], sigma, unseen, rng)
+    if mdp.reward_range is None:
+        return Instance(mdp, Gaussian(drawn, np.where(mdp.is_known, 1.0, sigma)))
+    low, high = mdp.reward_range
+    inside = np.where(mdp.is_known, mean, np.clip(drawn, low, high))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (inside - low) * (high - inside) / sigma**2 - 1.0
+    steady = ratio[np.isfinite(ratio) & seen]
+    concentration = float(np.clip(np.median(steady), 0.5, 1e4)) if steady.size else 4.0
+    return Instance(mdp, Bounded(low, high, inside, concentration=concentration))
+
+
+def _noise(learner: Learner) -> FloatArray:
+    """Return the noise to simulate: as declared, or as it looks where the learner finds it out by itself."""
+    if isinstance(learner, Challenger) and learner.settings()["sigma"] == "unknown":
+        squares, count = learner._seen.memo[at.RSS], learner._seen.memo[at.SQUARES]
+        return np.asarray(learner.sigma * np.sqrt(squares / count if count > 0 else 1.0))
+    if isinstance(learner, Challenger) and learner.pairs.learned is not None:
+        seen = learner.pairs.learned.learns & (learner.visits > 0)
+        return np.asarray(np.where(seen, np.sqrt(learner._work.variance), learner.sigma))
+    return learner.noise_now() if isinstance(learner, RuleLearner) else learner.sigma
+
+
+def _unseen(mdp: MDP, known: FloatArray, sigma: FloatArray, unseen: Any, rng: np.random.Generator) -> FloatArray:
+    """Draw means for arcs without any score: over the declared range, or widely around the others."""
+    size = int(unseen.sum())
+    if mdp.reward_range is not None:
+        low, high = (bound[unseen] for bound in mdp.reward_range)
+        return np.asarray(low + (high - low) * rng.random(size))
+    centre, spread = (float(known.mean()), float(known.std())) if known.size else (0.0, 0.0)
+    return np.asarray(centre + (2.0 * spread + float(sigma.max()) or 1.0) * rng.standard_normal(size))

@@ -1,0 +1,97 @@
+"""The whole log as a file: JSON lines that hold all of it, or a CSV table of the trials for people.
+
+The first line of a JSON-lines export is the study itself (problem, settings, options, as they were frozen); then come
+the trials in their order, the actions (exclusions, a tighter epsilon) and the plans that wait. `restore.py` reads it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surepath.errors import SettingError
+from surepath.model.sources.textfile import write_bytes
+from surepath.study.sheets.rows import EVERY_ROW, all_trials, columns, option_names
+from surepath.study.storage.contract import Reading
+from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
+from surepath.study.trial import WAITING
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+FORMAT, VERSION = "surepath-study-log", 1
+ENDINGS = {".jsonl": "json lines", ".ndjson": "json lines", ".csv": "csv"}
+
+
+def write_export(study: Study, path: Path) -> int:
+    """Write a log to a file, whole or not at all, and return the number of trials."""
+    kind = ending(path)
+    study.sync()
+
+    def read(log: Reading) -> int:
+        lines = json_lines(study, log) if kind == "json lines" else csv_lines(study, log)
+        write_bytes(path, (line.encode() for line in lines))
+        return log.last_number()
+
+    return study._read(read)
+
+
+def ending(path: Path) -> str:
+    """Tell from a file's name what is written to it: "json lines" or "csv"."""
+    kind = ENDINGS.get(path.suffix.lower())
+    if kind is None:
+        raise SettingError(
+            f"an export ends in .jsonl (everything, to be read back) or .csv (a table), not {path.name!r}"
+        )
+    return kind
+
+
+def json_lines(study: Study, log: Reading) -> Iterator[str]:
+    """Write a log as JSON lines."""
+    record: dict[str, Any] = {key: getattr(study.record, key) for key in StudyRecord.__dataclass_fields__}
+    yield _line({"format": FORMAT, "format_version": VERSION, **record})
+    for row in all_trials(log):
+        entry = row._asdict()
+        del entry["request"], entry["change"]
+        yield _line({"entry": "trial", **entry})
+    for action in log.actions_after(0):
+        entry = action._asdict()
+        del entry["change"]
+        yield _line({"entry": "action", "action": entry.pop("number"), **entry})
+    for waiting in log.queue(EVERY_ROW):
+        entry = waiting._asdict()
+        del entry["number"]  # only trials have numbers
+        yield _line({"entry": "waiting", **entry})
+
+
+def csv_lines(study: Study, log: Reading) -> Iterator[str]:
+    """Write the trials as a CSV table; times are UTC, as 2026-01-31T12:00:00.000+00:00."""
+    mdp = study.mdp
+    yield _cells(columns(mdp))
+    row: TrialRow | QueueRow
+    for row in all_trials(log):
+        facts = [row.number, row.state, row.source, row.of, row.worker, _time(row.asked), _time(row.told), row.note]
+        blank = [""] * (mdp.horizon - len(row.rewards))
+        yield _cells([*facts, *option_names(mdp, row.path), *row.rewards, *blank])
+    for row in log.queue(EVERY_ROW):
+        facts = ["", WAITING, row.source, row.of, "", _time(row.at), "", ""]
+        yield _cells([*facts, *option_names(mdp, row.path), *[""] * mdp.horizon])
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _line(entry: dict[str, Any]) -> str:
+    return json.dumps(entry) + "\n"
+
+
+def _cells(cells: list[Any]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(cells)
+    return out.getvalue()

@@ -1,0 +1,96 @@
+"""A trial as one row of a table: the columns of frames, of exported CSV files and of the files a lab fills in.
+
+The option of step "model" stands in column `plan.model`, its score in `score.model`; where steps have no names, their
+numbers stand there. The prefix keeps a step called "number" or "state" apart from the columns of those names. Where
+the whole plan has one score at its end, every step still has its plan column, and the score stands in `score`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from surepath.model.mdp import MDP
+from surepath.model.plans import WHOLE
+from surepath.study.storage.contract import PAGE, Reading
+from surepath.study.storage.records import TrialRow
+from surepath.study.trial import WAITING
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+EVERY_ROW = 2**31
+FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
+
+
+def steps(mdp: MDP) -> list[str]:
+    """Name the steps, by number where they have no names."""
+    return [str(step) for step in mdp.step_labels or range(mdp.horizon)]
+
+
+def plan_steps(mdp: MDP) -> list[str]:
+    """Name the steps of a plan as people think of it: also where the whole plan is one option, scored at its end."""
+    return [str(step) for step in mdp.plan([0])] if mdp.step_labels == (WHOLE,) else steps(mdp)
+
+
+def plan_columns(mdp: MDP) -> list[str]:
+    """Name the columns of the options."""
+    return [f"plan.{step}" for step in plan_steps(mdp)]
+
+
+def score_columns(mdp: MDP) -> list[str]:
+    """Name the columns of the scores."""
+    return ["score"] if scored_at_end(mdp) else [f"score.{step}" for step in steps(mdp)]
+
+
+def scored_at_end(mdp: MDP) -> bool:
+    """Tell whether the whole plan is one option, with one score at its end."""
+    return mdp.step_labels == (WHOLE,) and plan_steps(mdp) != [WHOLE]
+
+
+def columns(mdp: MDP) -> list[str]:
+    """Name all columns of a table of trials."""
+    return [*FACTS, *plan_columns(mdp), *score_columns(mdp)]
+
+
+def option_names(mdp: MDP, path: tuple[int, ...]) -> list[str]:
+    """Name the options of a path."""
+    if mdp.step_labels == (WHOLE,):
+        return [str(option) for option in mdp.plan(list(path)).values()]
+    return [mdp.action_label(arc) for arc in path]
+
+
+def all_trials(log: Reading, last: int = EVERY_ROW) -> Iterator[TrialRow]:
+    """Read every trial, or those up to a number, page by page."""
+    first = 1
+    while first <= last and (rows := log.trials(first, min(PAGE, last - first + 1))):
+        yield from rows
+        first = rows[-1].number + 1
+
+
+def table(study: Study) -> dict[str, list[Any]]:
+    """Read every trial and waiting plan into columns."""
+    mdp = study.mdp
+    found: dict[str, list[Any]] = {name: [] for name in columns(mdp)}
+    scores, plans = score_columns(mdp), plan_columns(mdp)
+
+    def add(facts: tuple[Any, ...], path: tuple[int, ...], rewards: tuple[float, ...]) -> None:
+        for name, value in zip(FACTS, facts):
+            found[name].append(value)
+        for name, option in zip(plans, option_names(mdp, path)):
+            found[name].append(option)
+        for i, name in enumerate(scores):
+            found[name].append(rewards[i] if i < len(rewards) else None)
+
+    def read(log: Reading) -> None:
+        for values in found.values():
+            values.clear()
+        for row in all_trials(log):
+            facts = (row.number, row.state, row.source, row.of, row.worker, row.asked, row.told, row.note)
+            add(facts, row.path, row.rewards)
+        for waiting in log.queue(EVERY_ROW):
+            add((None, WAITING, waiting.source, waiting.of, "", waiting.at, None, ""), waiting.path, ())
+
+    study.sync()
+    study._read(read)
+    return found

@@ -1,0 +1,7 @@
+"""How a study stands: one small value, and the ways to see it.
+
+Read `status.py` (the value), `progress.py` (one line of it), `display.py` (notebooks and `watch`), `explain.py` (what
+is known, in words), then `gap_history.py` (the proven gap over the trials).
+"""
+
+from surepath.study.status.status import Status as Status

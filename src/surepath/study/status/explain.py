@@ -1,0 +1,61 @@
+"""What a study knows now, in words, for every learner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surepath._numbers import rounded_up
+from surepath._text import shown
+from surepath.learners.proven import proven_gap
+from surepath.model.costs import in_words
+from surepath.study.certificate.words import ADVICE
+from surepath.study.spending import money
+from surepath.study.trial import CANCELLED, EXPIRED, FAILED
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+
+def explain(study: Study) -> str:
+    """Say what is known now."""
+    with study._lock:
+        learner, tally, window = study.learner, study._fold.tally, len(study._fold.window)
+        trials, spent = study._fold.prefix, study._fold.spent
+    lines = [f"study {study.name}: {trials} trials settled" + (f", {window} under way or waiting" if window else "")]
+    lines[0] += "" if spent is None else f"; spent {money(spent)}"
+    lines += [f"counted: {in_words(study.mdp)}"] if study.mdp.charge is not None else []
+    lines += str(learner.explain()).split("\n") if hasattr(learner, "explain") else _plain(study, learner)
+    left_out = {state: tally.states[state] for state in (FAILED, EXPIRED, CANCELLED) if tally.states[state]}
+    if left_out:
+        said = ", ".join(f"{count} {state}" for state, count in left_out.items())
+        lines.append(f"left out of the proof: {said}; their being left out must not depend on their scores")
+    findings = learner.findings()
+    if findings:
+        first = min(findings, key=lambda found: found.p_value)
+        if first.message not in lines:
+            lines.append(first.message)
+        lines.append(f"what to do: {ADVICE[first.kind]}")
+    return "\n".join(shown(line) for line in lines)
+
+
+def _plain(study: Study, learner: Any) -> list[str]:
+    """Incumbent, certified gap and what is ruled out."""
+    mdp, gap = study.mdp, proven_gap(learner)
+    plan = " > ".join(str(option) for option in mdp.plan(learner.recommend()).values())
+    proven = f"proven to be within {rounded_up(gap, 4)} of the best" if np.isfinite(gap) else "nothing is proven yet"
+    active, excluded = learner.active, learner.excluded
+    ruled_out = int((~active & ~excluded).sum())
+    lines = [
+        f"after {learner.episodes} trials: {plan}",
+        f"{proven} (wanted: {learner.epsilon:g}); {ruled_out} of {mdp.n_arcs} options ruled out",
+    ]
+    unseen = int(((learner.visits == 0) & ~mdp.is_known & active).sum())
+    if unseen:
+        lines.append(f"{unseen} options have no score yet")
+    if excluded.any():
+        lines.append(f"{int(excluded.sum())} options were excluded; the proof is over the plans that are left")
+    if learner.stopped:
+        lines.append("the answer is proven; tighten() goes on to a smaller epsilon")
+    return lines

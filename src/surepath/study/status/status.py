@@ -1,0 +1,140 @@
+"""How a study stands: one small value for the command line, notebooks and whoever watches."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from surepath.learners.proven import proven_gap
+from surepath.learners.watch.findings import DOUBT, doubt
+from surepath.model.costs import in_words
+from surepath.model.plans import Plan
+from surepath.study.status.progress import rough_trials_left
+from surepath.study.storage.contract import Reading
+from surepath.study.trial import FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+MOST_WAITING = 1_000_000
+LATEST = 500  # trials among which a failure is looked for
+
+
+class RunningTrial(NamedTuple):
+    """A trial whose lease is alive."""
+
+    number: int
+    worker: str
+    plan: Plan
+    asked: float
+    lease_until: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a study stands.
+
+    Attributes:
+        name, storage: Where it is; a password is not shown.
+        trials: How many were handed out, imported or told late.
+        states: How many are in each state.
+        settled: Trials up to the first one that still runs: what the proof is made of.
+        best_plan: The plan in hand.
+        certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
+        epsilon, delta: What is asked for.
+        done: Whether that is proven.
+        rough_trials_left: A rough upper bound: those needed if the gap fell no faster than with the root of the trials;
+            None when nothing can be said. `Study.forecast` simulates instead.
+        running: Trials whose lease is alive.
+        workers: Who runs them.
+        findings: What the rewards say against the declared noise, in sentences.
+        now: The storage's clock, in seconds since 1970.
+        last_failure: Which of the latest trials failed last, and why; "" when none did.
+        spent: What the trials have cost, as far as each came; None where no option has a cost.
+        worth: How a plan's worth is made of score and cost; "" where it is the score.
+    """
+
+    name: str
+    storage: str
+    trials: int
+    states: dict[str, int]
+    settled: int
+    best_plan: Plan
+    certified_gap: float
+    epsilon: float
+    delta: float
+    done: bool
+    rough_trials_left: int | None
+    running: tuple[RunningTrial, ...]
+    workers: tuple[str, ...]
+    findings: tuple[str, ...]
+    now: float
+    last_failure: str = ""
+    spent: float | None = None
+    worth: str = ""
+
+    @property
+    def answer(self) -> str:
+        """ "proven", "not proven yet", or "in doubt" where the scores contradict what was declared."""
+        return DOUBT if self.findings else "proven" if self.done else "not proven yet"
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the answer is in doubt, in one sentence, or None."""
+        return doubt(self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        running = [trial._asdict() for trial in self.running]
+        found = {**asdict(self), "answer": self.answer, "running": running}
+        return {
+            name: value for name, value in found.items() if name not in ("spent", "worth") or value not in (None, "")
+        }
+
+
+def read_status(study: Study) -> Status:
+    """Read how a study stands; the cost does not grow with its history."""
+    with study._lock:
+        study.sync()
+        fold = study._fold
+        waiting, now = study._read(lambda log: (len(log.queue(MOST_WAITING)), log.now()))
+        after = sorted(fold.window.values())
+        states = {state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES}
+        running = tuple(
+            RunningTrial(row.number, row.worker, study.mdp.plan(list(row.path)), row.asked, row.lease)
+            for row in after
+            if row.state == RUNNING
+        )
+        learner = fold.view  # looking must not change what the log decides
+        gap, epsilon = proven_gap(learner), float(learner.epsilon)
+        left = 0 if learner.stopped else rough_trials_left(study.evidence_trials, gap, epsilon)
+        return Status(
+            name=study.name,
+            storage=study.storage.shown,
+            trials=fold.prefix + len(after),
+            states={**states, WAITING: waiting},
+            settled=fold.prefix,
+            best_plan=study.mdp.plan(learner.recommend()),
+            certified_gap=gap,
+            epsilon=epsilon,
+            delta=float(learner.delta),
+            done=bool(learner.stopped),
+            rough_trials_left=left,
+            running=running,
+            workers=tuple(sorted({trial.worker for trial in running})),
+            findings=tuple(str(finding.message) for finding in learner.findings()),
+            now=now,
+            last_failure=study._read(last_failure) if states[FAILED] + states[PARTIAL] else "",
+            spent=fold.spent,
+            worth=in_words(study.mdp),
+        )
+
+
+def last_failure(log: Reading) -> str:
+    """Name the trial that failed last, with its reason; only the latest are looked at, so that the cost stays small."""
+    rows = log.trials(max(log.last_number() - LATEST + 1, 1), LATEST)
+    failed = [row for row in rows if row.state in (FAILED, PARTIAL) and row.note and row.source != IMPORTED]
+    if not failed:
+        return ""
+    last = max(failed, key=lambda row: (row.told or 0.0, row.number))
+    return f"trial {last.number}: {last.note}"

@@ -1,0 +1,245 @@
+"""Certificates: what they hold, at any moment, and that they are about the right moment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surepath import MDP
+from surepath._numbers import rounded_up
+from surepath.errors import CertificateError
+from surepath.study.certificate import Certificate
+from surepath.study.certificate.file import content_hash
+from surepath.study.certificate.make import make
+from surepath.study.certificate.words import statement
+from surepath.study.storage.memory import MemoryStorage
+from surepath.study.verify import verify
+from tests.study.pipelines import SIGMA, new_study, pipeline, play
+
+
+def test_a_finished_study_proves_its_plan_from_the_sums(tmp_path: Path) -> None:
+    study = new_study(name="pipeline")
+    play(study)
+    certificate = study.certificate()
+    learner = study.learner
+    assert certificate["plan"] == study.best_plan
+    assert certificate["path"] == study.best_path.tolist()
+    assert certificate["certified_gap"] == study.certified_gap <= 0.3
+    assert certificate["done"] is True
+    assert certificate["evidence"]["visits"] == learner.visits.tolist()
+    assert certificate["proof"] == {"by": "sums"}
+    assert certificate["trials"]["number"] == len(study)
+    assert certificate["log"]["digest"] == study._fold.digest
+    assert certificate["settings"] == learner.settings()
+    certificate.save(tmp_path / "certificate.json")
+    assert Certificate.load(tmp_path / "certificate.json").to_dict() == certificate.to_dict()
+    assert str(certificate) == certificate["statement"]
+    assert f"at most {rounded_up(certificate['certified_gap'], 4)} less than the best plan" in str(certificate)
+    assert verify(certificate, storage=study.storage).answer == "yes"
+
+
+def test_it_says_that_nothing_is_proven_before_every_option_was_seen() -> None:
+    study = new_study()
+    play(study, trials=2)
+    certificate = study.certificate()
+    assert certificate["certified_gap"] is None
+    assert certificate.certified_gap == float("inf")
+    assert certificate["statement"] == "Nothing is proven yet after 2 trials."
+    assert certificate["done"] is False
+    assert verify(certificate, storage=study.storage).answer == "yes"
+
+
+def test_on_the_way_it_states_what_is_proven_so_far() -> None:
+    study = new_study(epsilon=0.001, problem=pipeline(sigma=1.0))
+    play(study, trials=60)
+    certificate = study.certificate()
+    assert not certificate["done"]
+    assert 0.001 < certificate["certified_gap"] < np.inf
+    assert certificate["certified_gap"] == pytest.approx(study.certified_gap, rel=0.011)
+    assert verify(certificate).answer == "yes"
+
+
+def test_results_after_the_stop_do_not_spoil_the_proof() -> None:
+    kept = 0
+    for shift in (0.05, 0.1, 0.2, 0.4):
+        study = new_study()
+        play(study)
+        proven = study.certificate()
+        stop, visits = proven["log"]["trials"], study.learner.visits[study.best_path]
+        lower = study.learner.means[study.best_path] - shift * (visits + 1)  # lowers every mean of the plan by shift
+        study.import_trials([(study.best_plan, lower)])
+        later = study.certificate()
+        assert study._fold.prefix == stop + 1
+        assert later["certified_gap"] <= proven["certified_gap"]
+        if later["log"]["trials"] == stop:
+            kept += 1
+            assert later["evidence"] == proven["evidence"]
+            assert later["trials"]["sources"]["imported"] == 0
+        answer = "in doubt" if study.learner.findings() else "yes"  # rewards so far off are no noise as declared
+        assert verify(later, storage=study.storage).answer == answer
+    assert kept > 0
+
+
+def test_it_counts_what_was_left_out_late_or_imported_by_option() -> None:
+    storage = MemoryStorage()
+    study = new_study(storage, epsilon=0.001)
+    play(study, trials=40, mishaps=True)
+    study.import_trials([(study.best_plan, [0.5, 0.5, 0.5])])
+    late = study.ask()
+    study.cancel(late)
+    assert study.tell(late, [0.1, 0.2, 0.3]) == "late"
+    certificate = study.certificate()
+    counts, by_arc = certificate["trials"], certificate["trials"]["by_arc"]
+    assert counts["states"]["failed"] > 0 < counts["states"]["cancelled"]
+    assert counts["sources"]["imported"] == counts["sources"]["late"] == 1
+    assert by_arc["imported"] == {str(arc): 1 for arc in sorted(study.best_path.tolist())}
+    assert by_arc["late"] == {str(arc): 1 for arc in sorted(late.path.tolist())}
+    assert sum(by_arc["failed"].values()) == 3 * counts["states"]["failed"]
+    text = " ".join(certificate["assumptions"])
+    assert f"({counts['states']['failed'] + counts['states']['cancelled']}: failed, expired or cancelled)" in text
+    assert "1 imported trials" in text
+    assert verify(certificate, storage=storage).answer == "yes"
+
+
+def test_exclusions_and_tightening_are_part_of_it() -> None:
+    study = new_study()
+    play(study, trials=20)
+    study.exclude({"parse": "z"})
+    play(study)
+    study.tighten(0.1)
+    play(study)
+    certificate = study.certificate()
+    assert [action["kind"] for action in certificate["actions"]] == ["exclude", "tighten"]
+    assert certificate["epsilon"] == 0.1 >= certificate["certified_gap"]
+    assert certificate["plan"]["parse"] != "z"
+    assert "avoid what was excluded" in certificate["statement"]
+    assert "a fact of the world" in certificate["assumptions"][-1]
+    assert verify(certificate, storage=study.storage).answer == "yes"
+
+
+def test_an_exclusion_after_the_stop_asks_for_a_new_proof() -> None:
+    study = new_study()
+    play(study)
+    best = study.best_plan
+    study.exclude({"fetch": best["fetch"]})
+    certificate = study.certificate()
+    assert certificate["plan"]["fetch"] != best["fetch"]
+    assert verify(certificate, storage=study.storage).answer == "yes"
+
+
+def test_a_gap_that_needs_options_ruled_out_earlier_holds_the_sums_of_those_moments() -> None:
+    study = new_study(epsilon=0.0)
+    play(study, means_seed=4)
+    certificate = study.certificate()
+    assert certificate["certified_gap"] == 0.0
+    assert certificate["proof"]["by"] in ("sums", "moments")
+    assert verify(certificate).answer == "yes"
+    eprl = new_study(learner="eprl", epsilon=0.05)
+    play(eprl, means_seed=4)
+    certificate = eprl.certificate()
+    assert certificate["proof"]["by"] == "moments"
+    moments = certificate["proof"]["moments"]
+    assert sorted(moment["trials"] for moment in moments) == [moment["trials"] for moment in moments]
+    assert verify(certificate).answer == "yes"
+    assert verify(certificate, storage=eprl.storage).answer == "yes"
+
+
+@pytest.mark.parametrize("learner", ["wholeplan", "design"])
+def test_some_learners_can_only_be_checked_by_a_replay(learner: str) -> None:
+    study = new_study(learner=learner)
+    play(study, mishaps=True)
+    certificate = study.certificate()
+    assert certificate["proof"]["by"] == "replay"
+    alone = verify(certificate)
+    assert alone.answer == "open"
+    assert "only a replay of the log can check it" in alone.differences[0]
+    assert verify(certificate, storage=study.storage).answer == "yes"
+
+
+@pytest.mark.parametrize("noise", ["bernstein", "betting", "unknown"])
+def test_learned_noise_is_checked_from_its_scores(noise: str) -> None:
+    mdp = pipeline() if noise == "unknown" else pipeline(sigma=None, reward_range=(-2.0, 2.0))
+    learner = {"name": "challenger"} if noise == "unknown" else {"name": "challenger", "noise": noise}
+    study = new_study(problem=mdp, learner=learner, sigma="unknown" if noise == "unknown" else None, epsilon=0.5)
+    play(study)
+    certificate = study.certificate()
+    assert certificate["certified_gap"] <= 0.5
+    assert certificate["proof"]["by"] in ("scores", "moments")
+    assert verify(certificate).answer == "yes"
+    assert verify(certificate, storage=study.storage).answer == "yes"
+    content = certificate.to_dict()
+    content["certified_gap"] /= 2
+    content["statement"] = statement(content)
+    content["sha256"] = content_hash(content)
+    assert verify(content, storage=study.storage).answer == "no"
+
+
+def test_widths_without_a_guarantee_prove_nothing() -> None:
+    study = new_study(learner={"name": "eprl", "preset": "experiment"}, sigma=0.1)
+    play(study)
+    certificate = study.certificate()
+    assert certificate["certified_gap"] is None
+    assert "no guarantee" in certificate["proof"]["why"]
+
+
+def test_minimized_scores_and_worst_scores_of_failures_are_put_in_words() -> None:
+    mdp = pipeline(sigma=None, reward_range=(-2.0, 2.0), direction="minimize")
+    study = new_study(problem=mdp, epsilon=1.0, on_failure="worst")
+    play(study, mishaps=True)
+    certificate = study.certificate()
+    assert "costs on average at most" in certificate["statement"]
+    assert any("counts as its worst score" in line for line in certificate["assumptions"])
+    assert verify(certificate, storage=study.storage).answer == "yes"
+
+
+def test_warnings_say_what_to_do() -> None:
+    study = new_study(problem=pipeline(sigma=0.001), epsilon=0.01)
+    play(study, trials=400)
+    certificate = study.certificate()
+    assert certificate["warnings"]
+    assert certificate["warnings"][0]["advice"].startswith("declare a larger sigma")
+    assert verify(certificate, storage=study.storage).answer == "in doubt"
+
+
+def test_the_hash_does_not_depend_on_the_order_of_keys() -> None:
+    study = new_study()
+    content = make(study).to_dict()
+    turned = dict(reversed(list(content.items())))
+    assert content_hash(turned) == content["sha256"] == content_hash(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it is not JSON"),
+        ("[]", 'it lacks "kind"'),
+        ('{"kind": "surepath certificate"}', "its format is None"),
+        ('{"kind": "surepath certificate", "format": 99}', "upgrade it"),
+        ('{"a": 1, "a": 2}', "a field stands twice"),
+        ('{"a": NaN}', "it holds NaN"),
+        ("[" * 100_000, "it is not JSON"),
+    ],
+)
+def test_files_that_are_no_certificate_are_refused_in_words(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "certificate.json"
+    file.write_text(text)
+    with pytest.raises(CertificateError, match=why.replace("[", r"\[")):
+        Certificate.load(file)
+
+
+def test_a_missing_file_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(CertificateError, match="nowhere"):
+        Certificate.load(tmp_path / "nowhere.json")
+
+
+def test_numbers_survive_the_file_exactly(tmp_path: Path) -> None:
+    mdp = MDP.from_steps({"a": [1, 2]}, sigma=SIGMA / 3)
+    study = new_study(problem=mdp, epsilon=0.1)
+    play(study)
+    study.certificate().save(tmp_path / "c.json")
+    content = json.loads((tmp_path / "c.json").read_text())
+    assert content["evidence"]["sums"] == study.learner._sums.tolist()
+    assert content["settings"]["sigma"] == [SIGMA / 3] * 2

@@ -1,0 +1,179 @@
+"""The plain implementation of the bounds: against listing every path, and against the learners."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surepath import EPRL, MDP, Challenger
+from surepath.study.plain_bound.bound import PlainBound
+from surepath.study.plain_bound.checker import checker_of
+from surepath.study.plain_bound.conjugate import upper_conjugate
+from surepath.study.plain_bound.evidence import Sums
+from surepath.study.plain_bound.passes import Passes, log_number_of_paths
+from tests.naive.challenger import Entry, Stretch, Twin, h_star
+from tests.naive.paths import all_paths
+from tests.strategies import arc_values, mdps
+
+Path = tuple[int, ...]
+WIDTHS = ["one-sided", "two-sided", "per-arc"]
+
+
+def some_sums(mdp: MDP, seed: int, most: int = 60) -> Sums:
+    rng = np.random.default_rng(seed)
+    visits = rng.integers(1, most, size=mdp.n_arcs)
+    return Sums(visits, rng.normal(size=mdp.n_arcs), 0.3 * np.sqrt(visits) * rng.normal(size=mdp.n_arcs))
+
+
+def twin_of(plain: PlainBound, seen: Sums) -> tuple[Twin, list[np.ndarray]]:
+    """The enumerating twin with the same numbers, and slopes for each of its entries."""
+    mdp, alive, of = plain.mdp, np.ones(plain.mdp.n_arcs, dtype=bool), plain.entries
+    entries = [
+        Entry(
+            c=np.stack([of.precision(e, "rival"), of.precision(e, "incumbent")]),
+            cost=of.cost(e),
+            prior=e["prior"],
+            kind=e["kind"],
+            tilt=of.sigma / (e["slope"] * of.planned(e)) if e["kind"] == "shifted" else np.zeros(mdp.n_arcs),
+        )
+        for e in of.bound["entries"]
+    ]
+    mean = seen.origin + seen.sums / seen.visits
+    twin = Twin(mdp, plain.sigma, seen.visits, mean, alive, entries, of.bound["rho"])
+    return twin, [of.slopes(e, seen, alive) for e in of.bound["entries"]]
+
+
+def listed(twin: Twin, slopes: list[np.ndarray], path: Path) -> tuple[dict[Path, float], dict[Stretch, float], float]:
+    """The least G of every path and of every excursion, and the largest G of a path by the best single row."""
+    tables = [twin.bounds(entry, ks, path) for entry, ks in zip(twin.entries, slopes)]
+    singles = [twin.single_bounds(entry, ks, path) for entry, ks in zip(twin.entries, slopes)]
+    paths = {q: min(float(table[q].min()) for table in tables) for q in twin.paths if q != path}
+    stretches = {x: min(float(table[x].min()) for table in singles) for x in (singles[0] if singles else {})}
+    one_row = min((float(np.max(list(table.values()), axis=0).min()) for table in tables if table), default=0.0)
+    return paths, stretches, one_row
+
+
+def may_go(mdp: MDP, paths: dict[Path, float], stretches: dict[Stretch, float]) -> set[int]:
+    """Arcs that may be ruled out: all that is left of what passes them, paths or excursions, is negative."""
+    gone: set[int] = set()
+    while True:
+        left = {q: g for q, g in paths.items() if not gone & set(q)}
+        parts = {x[1]: g for x, g in stretches.items() if not gone & set(x[1])}
+        more = {
+            arc
+            for arc in range(mdp.n_arcs)
+            if all(g < 0 for q, g in left.items() if arc in q) or all(g < 0 for x, g in parts.items() if arc in x)
+        }
+        if more <= gone:
+            return gone
+        gone |= more
+
+
+def test_the_conjugate_is_never_below_the_supremum_and_hardly_above() -> None:
+    y = np.geomspace(1e-3, 30, 2001)
+    exact, found = h_star(y), upper_conjugate(y)
+    assert (found >= exact - 1e-12).all()
+    assert (found - exact <= 1e-8 * (1 + exact)).all()
+    outside = np.array([1e-6, 1e-5, 500.0, 1e4])
+    assert (upper_conjugate(outside) >= h_star(outside) * (1 - 1e-9)).all()
+
+
+@given(mdps(), st.integers(0, 2**32 - 1))
+def test_the_passes_find_the_best_path_through_every_arc(mdp: MDP, seed: int) -> None:
+    weight = np.stack([arc_values(mdp, seed), arc_values(mdp, seed + 1, "ties")], axis=1)
+    through = Passes(mdp).through(weight)
+    paths = all_paths(mdp)
+    for arc in range(mdp.n_arcs):
+        for row in range(2):
+            most = max(weight[list(path), row].sum() for path in paths if arc in path)
+            assert through[arc, row] == pytest.approx(most)
+    assert log_number_of_paths(mdp) == pytest.approx(np.log(len(paths)))
+
+
+@settings(max_examples=40)
+@given(
+    mdps(max_states=2, max_horizon=3),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(WIDTHS),
+    st.sampled_from(["auto", "detour", "excursion", "uniform", "both"]),
+    st.sampled_from([0.0, 0.5]),
+)
+def test_what_is_proven_holds_for_every_path_listed(
+    mdp: MDP, seed: int, widths: str, prior: str, epsilon: float
+) -> None:
+    learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.3, widths=widths, prior=prior)
+    plain, seen = PlainBound(mdp, learner.settings()), some_sums(mdp, seed)
+    alive = np.ones(mdp.n_arcs, dtype=bool)
+    twin, slopes = twin_of(plain, seen)
+    path = twin.paths[seed % len(twin.paths)]
+    gap = plain.gap(seen, np.array(path), alive)
+    paths, stretches, one_row = listed(twin, slopes, path)
+    if gap > 0:
+        assert gap >= max(paths.values()) - 1e-9
+    else:
+        assert max(paths.values(), default=0.0) <= 1e-9 or max(stretches.values()) <= 1e-9
+    assert gap <= max(0.0, one_row) * 1.0011 + 1e-9
+    gone = set(np.flatnonzero(plain.ruled_out(seen, np.array(path), alive)).tolist())
+    assert gone <= may_go(mdp, paths, stretches)
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+@pytest.mark.parametrize("epsilon", [0.0, 0.4])
+def test_it_confirms_what_challenger_proves_at_every_moment(widths: str, epsilon: float) -> None:
+    mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2]}, sigma=0.2)
+    learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.2, widths=widths)
+    plain = PlainBound(mdp, learner.settings())
+    means, rng = arc_values(mdp, 3), np.random.default_rng(0)
+    for trial in range(1500):
+        path = learner.ask()
+        before = learner.active
+        learner.tell(path, means[path] + 0.2 * rng.standard_normal(mdp.horizon))
+        seen = Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy())
+        if (before & ~learner.active).any():
+            gone = plain.ruled_out(seen, learner._recommend(), before)
+            assert gone[before & ~learner.active].all()
+        if trial % 60 == 59 or learner.stopped:
+            gap = learner._stop_gap() if learner.stopped else learner._gap()
+            assert plain.proves(seen, learner._recommend(), learner.active, gap)
+            if 0.1 < gap < np.inf:  # slopes lie closer here, which matters for gaps near 0 alone
+                assert not plain.proves(seen, learner._recommend(), learner.active, 0.95 * gap)
+        if learner.stopped:
+            break
+    assert learner.stopped
+
+
+def test_known_and_noise_free_arcs_need_no_margin() -> None:
+    rows = [("s", "a", "t"), ("s", "b", "t"), ("t", "c", "end"), ("t", "d", "end")]
+    mdp = MDP.from_edges(rows)
+    learner = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=[0.0, 0.0, 1.0, 1.0])
+    plain, alive = PlainBound(mdp, learner.settings()), np.ones(4, dtype=bool)
+    seen = Sums(np.array([1, 1, 5, 5]), np.array([1.0, 0.25, 0.0, 0.0]), np.zeros(4))
+    alive[3] = False
+    assert plain.gap(seen, np.array([0, 2]), alive) == 0.0
+    assert plain.gap(seen, np.array([1, 2]), alive) == pytest.approx(0.75, rel=2e-3)
+    alive[3] = True
+    assert plain.gap(seen, np.array([0, 2]), alive) > 1.0
+
+
+def test_nothing_is_proven_while_an_arc_is_unseen() -> None:
+    mdp = MDP.from_arrays([[[0, 0]]])
+    plain = PlainBound(mdp, Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0).settings())
+    seen = Sums(np.array([4, 0]), np.array([1.0, 0.0]), np.zeros(2))
+    assert np.isinf(plain.gap(seen, np.array([0]), np.ones(2, dtype=bool)))
+    assert not plain.ruled_out(seen, np.array([0]), np.ones(2, dtype=bool)).any()
+
+
+def test_what_has_no_proof_is_never_checked_as_one() -> None:
+    mdp = MDP.from_arrays([[[0, 0]]])
+    feasible = np.ones(2, dtype=bool)
+    spec = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0).settings()
+    spec["bound"]["entries"][0]["kind"] = "divining"
+    assert checker_of(mdp, spec, feasible) == (None, "no proof: this version cannot check entries of kind divining")
+    spec["bound"]["entries"][0].update(kind="half-normal", weight=0.9)
+    checker, why = checker_of(mdp, spec, feasible)
+    assert checker is None
+    assert "sum to more than 1" in why
+    authors = EPRL(mdp, epsilon=0.1, delta=0.1, sigma=1.0, preset="experiment").settings()
+    assert "no guarantee" in checker_of(mdp, authors, feasible)[1]

@@ -1,0 +1,250 @@
+"""Trials run in this process: budgets, callbacks, threads, leases, interrupts, other workers."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surepath import Study
+from surepath.errors import RewardError, SettingError, StudyError
+from surepath.study.running import runner
+from surepath.study.running.performed import Outcome
+from surepath.study.storage.contract import Storage
+from surepath.study.storage.sql import SqlStorage
+from tests.study.conftest import Clock
+from tests.study.worlds import BEST, NEVER, bounded, new_study, rows, scores, states
+
+
+@pytest.mark.parametrize(("on_failure", "limit"), [("leave-out", 10), ("worst", 50)])
+def test_when_the_first_trials_all_fail_the_function_is_wrong(on_failure: str, limit: int) -> None:
+    study = new_study(mdp=bounded(), on_failure=on_failure, epsilon=NEVER)
+
+    def broken(plan: dict[Any, Any]) -> Iterator[float]:
+        if plan:
+            raise ModuleNotFoundError("No module named 'tourch'")
+        yield 0.0
+
+    with pytest.raises(
+        StudyError, match=f"the first {limit} trials all failed, the last one with: ModuleNotF"
+    ) as caught:
+        study.optimize(broken)
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+    assert len(study) == limit
+
+
+def test_one_good_trial_says_that_the_function_works() -> None:
+    study = new_study(epsilon=NEVER)
+    turn = itertools.count()
+
+    def mostly(plan: dict[Any, Any]) -> list[float]:
+        if next(turn) == 8:
+            return [0.5, 0.5]
+        raise TimeoutError
+
+    study.optimize(mostly, n_trials=40)
+    assert states(study) == {"complete": 1, "failed": 39}
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_budget_is_kept(jobs: int) -> None:
+    study = new_study(epsilon=NEVER)
+    study.optimize(scores, n_trials=7, n_jobs=jobs)
+    study.optimize(scores, n_trials=2, n_jobs=jobs)
+    assert states(study) == {"complete": 9}
+
+
+def test_a_timeout_begins_nothing_more() -> None:
+    study = new_study(epsilon=NEVER)
+    begun = time.monotonic()
+
+    def slow(plan: dict[Any, Any]) -> list[float]:
+        time.sleep(0.2)
+        return scores(plan)
+
+    study.optimize(slow, timeout=0.5)
+    assert 1 <= len(study) <= 4
+    assert time.monotonic() - begun < 60
+    assert set(states(study)) == {"complete"}
+
+
+def test_callbacks_see_each_trial_and_can_end_the_run() -> None:
+    study = new_study(epsilon=NEVER)
+    seen: list[Outcome] = []
+
+    def call(which: Study, outcome: Outcome) -> bool:
+        assert which is study
+        seen.append(outcome)
+        return len(seen) == 3
+
+    study.optimize(lambda plan: [0.5, 0.25], callbacks=[call])
+    assert [outcome.trial.number for outcome in seen] == [1, 2, 3]
+    assert seen[0].rewards == (0.5, 0.25)
+    assert seen[0].state == "complete"
+
+
+def test_an_error_in_a_callback_is_not_swallowed() -> None:
+    study = new_study(epsilon=NEVER)
+
+    def call(*_: object) -> None:
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        study.optimize(scores, callbacks=[call], n_jobs=2)
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_jobs": 0}, {"n_jobs": 1.5}, {"n_trials": 0}, {"timeout": "soon"}, {"timeout": -1}]
+)
+def test_absurd_options_are_refused_before_anything_runs(options: dict[str, Any]) -> None:
+    study = new_study()
+    with pytest.raises(SettingError):
+        study.optimize(scores, **options)
+    assert len(study) == 0
+
+
+def test_jobs_run_at_the_same_time() -> None:
+    study = new_study(epsilon=NEVER)
+    meeting = threading.Barrier(4, timeout=60)
+
+    def together(plan: dict[Any, Any]) -> list[float]:
+        meeting.wait()  # passes only when four trials run at once
+        return scores(plan)
+
+    study.optimize(together, n_jobs=4, n_trials=8)
+    assert states(study) == {"complete": 8}
+
+
+def test_every_storage_serves_threads(opening: Callable[[], Storage]) -> None:
+    study = new_study(opening(), epsilon=0.2)
+    study.optimize(scores, n_jobs=3)
+    assert study.best_plan == BEST
+    replay = Study.load(opening(), study.name)
+    assert (replay.digest, replay.done, replay.certified_gap) == (study.digest, True, study.certified_gap)
+
+
+def test_leases_are_renewed_while_a_trial_runs(tmp_path: Path, clock: Clock) -> None:
+    """The clock of leases moves on when a lease has been renewed, so that a busy machine cannot be too slow for it."""
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    study = new_study(SqlStorage(url, clock), epsilon=NEVER, lease=0.3)
+    other = Study.load(SqlStorage(url, clock))
+
+    def slow(plan: dict[Any, Any]) -> list[float]:
+        for _ in range(5):  # three leases and more
+            clock.time += 0.2
+            end = time.monotonic() + 60
+            while other.status().running[0].lease_until < clock.time + 0.25:  # marks what has expired
+                assert time.monotonic() < end
+                time.sleep(0.01)
+        return scores(plan)
+
+    study.optimize(slow, n_trials=1)
+    assert states(study) == {"complete": 1}
+
+
+def test_another_worker_may_finish_the_study() -> None:
+    study = new_study(epsilon=0.5)
+    other = Study.load(study.storage, study.name)
+    turn = itertools.count()
+
+    def meanwhile(plan: dict[Any, Any]) -> list[float]:
+        if next(turn) == 0:
+            while not other.done:
+                trial = other.ask()
+                other.tell(trial, scores(trial.plan))
+                if trial.number > 1000:
+                    pytest.fail("the other worker does not get done")
+                if other.status().settled == 0 and trial.number > 30:
+                    break  # the prefix waits for the trial that runs here
+        return scores(plan)
+
+    study.optimize(meanwhile)
+    assert study.done
+    assert next(turn) < 20
+
+
+def test_an_interrupt_gives_the_trial_back_and_is_raised_again() -> None:
+    study = new_study(epsilon=NEVER)
+    turn = itertools.count()
+
+    def interrupted(plan: dict[Any, Any]) -> list[float]:
+        if next(turn) == 2:
+            raise KeyboardInterrupt
+        return scores(plan)
+
+    with pytest.raises(KeyboardInterrupt):
+        study.optimize(interrupted)
+    assert states(study) == {"complete": 2, "cancelled": 1}
+    study.optimize(scores, n_trials=2)
+    assert states(study) == {"complete": 4, "cancelled": 1}
+
+
+def test_an_interrupt_between_asking_and_hearing_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = new_study(epsilon=NEVER)
+    ask = study.ask
+
+    def cut(*args: Any, **more: Any) -> Any:
+        ask(*args, **more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "ask", cut)
+    with pytest.raises(KeyboardInterrupt):
+        study.optimize(scores)
+    assert states(study) == {"cancelled": 1}
+
+
+def test_an_interrupt_in_the_middle_of_a_fold_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = new_study(epsilon=NEVER)
+    study.optimize(scores, n_trials=3)
+    learner, tell = study._fold.learner, study._fold.learner.tell
+
+    def cut(*args: Any, **more: Any) -> None:
+        tell(*args, **more)
+        raise KeyboardInterrupt  # told, but not yet counted as told
+
+    monkeypatch.setattr(learner, "tell", cut)
+    with pytest.raises(KeyboardInterrupt):
+        study.optimize(scores)
+    assert study.learner.episodes == sum(row.state == "complete" for row in rows(study))
+    assert study.digest == Study.load(study.storage, study.name).digest
+
+
+def test_an_error_in_one_thread_lets_the_others_finish() -> None:
+    study = new_study(epsilon=NEVER)
+    both, turn = threading.Barrier(2, timeout=30), itertools.count()
+    threads: dict[int, threading.Thread] = {}
+
+    def one_is_wrong(plan: dict[Any, Any]) -> list[float]:
+        mine = next(turn)
+        threads[mine] = threading.current_thread()
+        both.wait()
+        if mine == 0:
+            return [math.nan, 0.5]
+        threads[0].join(60)  # the error has been handed on
+        return scores(plan)
+
+    with pytest.raises(RewardError, match="nan"):
+        study.optimize(one_is_wrong, n_jobs=2, n_trials=4)
+    assert states(study) == {"complete": 1, "failed": 1}
+
+
+def test_the_log_tells_each_trial(caplog: pytest.LogCaptureFixture) -> None:
+    study = new_study(epsilon=NEVER)
+    with caplog.at_level(logging.INFO, logger="surepath.study"):
+        study.optimize(lambda plan: [0.5, 0.25], n_trials=1)
+    assert [record.message for record in caplog.records] == [
+        "begin trial 1: model=small, prompt=short",
+        "trial 1 is complete [0.5, 0.25]",
+        f"the budget is spent; {study.forecast(50)}",
+    ]
+
+
+def test_renewal_comes_well_before_the_end_of_a_lease() -> None:
+    assert runner.RENEW <= 0.5

@@ -1,0 +1,376 @@
+"""Results by CSV: what is read, what is refused with its line, one transaction for a whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surepath import MDP, Study
+from surepath.errors import ConflictError, RewardError, StudyError, SurepathError
+from surepath.study.sheets.past import import_past
+from surepath.study.sheets.sheet import read_past, read_sheet, read_table, sheet_text
+from surepath.study.storage.contract import Storage
+from surepath.study.telling import Result
+from surepath.study.verify import verify
+from tests.study.worlds import STEPS, new_study
+
+HEAD = "number,plan.model,plan.prompt,score.model,score.prompt\n"
+
+
+def asked(n: int = 4, **options: Any) -> tuple[Study, str]:
+    study = new_study(epsilon=1e-6, **options)
+    return study, sheet_text(study.mdp, study.ask(n))
+
+
+def tell(study: Study, text: str, name: str = "plate.csv") -> tuple[list[str], list[int]]:
+    sheet = read_sheet(study.mdp, text, name)
+    return study.tell_many(sheet.results), sheet.empty
+
+
+def states(study: Study) -> list[str]:
+    return [row.state for row in study._read(lambda log: log.trials(1, 1000))]
+
+
+def test_a_sheet_has_the_plans_and_empty_scores() -> None:
+    _, text = asked(2)
+    assert text == HEAD + "1,small,short,,\n2,large,short,,\n"
+
+
+def test_a_cycle() -> None:
+    study, text = asked(4)
+    lines = text.splitlines()
+    lines[1] += "x"  # replaced below
+    filled = [lines[0], lines[1][:-2] + "0.5,0.25", lines[2][:-1] + "0.5,Failed", lines[3][:-1] + "failed,", lines[4]]
+    text = "\n".join(filled)
+    assert tell(study, text) == (["told", "told", "told"], [4])
+    assert states(study) == ["complete", "partial", "failed", "running"]
+    assert tell(study, text) == (["repeated", "repeated", "repeated"], [4])
+    row = study._read(lambda log: log.trial(2))
+    assert row is not None
+    assert (row.rewards, row.note) == ((0.5,), "failed at step prompt")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            "1,small,short,0.5,0.5\n2,large,short,0.5,abc\n",
+            "line 3: score.prompt must be a number, or failed, not 'abc'",
+        ),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5,nan\n", "line 3: score.prompt must be a number"),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5,1e999\n", "line 3: score.prompt must be a number"),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5,1_0\n", "line 3: score.prompt must be a number"),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5,\n", "line 3: score.prompt is empty"),
+        ("1,small,short,0.5,0.5\n2,large,short,,0.5\n", "line 3: score.model is empty"),
+        (
+            "1,small,short,0.5,0.5\n2,large,short,failed,0.5\n",
+            "line 3: score.model says failed, but score.prompt after",
+        ),
+        ("1,small,short,0.5,0.5\n9,large,short,0.5,0.5\n", "line 3: there is no trial 9; the last one is 4"),
+        (
+            "1,small,short,0.5,0.5\n2,small,short,0.5,0.5\n",
+            "line 3: trial 2 is the plan model=large, prompt=short; not model=small, prompt=short",
+        ),
+        ("1,small,short,0.5,0.5\n2,larg,short,0.5,0.5\n", "line 3: .* has no option 'larg'"),
+        ("1,small,short,0.5,0.5\n,large,short,0.5,0.5\n", "line 3: number must be the number of a trial, not ''"),
+        ("1,small,short,0.5,0.5\n-2,large,short,0.5,0.5\n", "line 3: number must be"),
+        ("1,small,short,0.5,0.5\n2,large,short,0.5\n", "line 3 has 4 cells; the header has 5 columns"),
+        ("1,small,short,0.5,0.5\n1,small,short,0.5,0.6\n", "line 3: trial 1 was already recorded as"),
+        ('1,small,short,0.5,0.5\n2,"large,short,0.5,0.5\n', "line 3 is not valid CSV"),
+    ],
+)
+def test_a_wrong_row_is_named_and_nothing_is_taken(rows: str, words: str) -> None:
+    study, _ = asked(4)
+    with pytest.raises((StudyError, RewardError), match=f"plate.csv, {words}"):
+        tell(study, HEAD + rows)
+    assert set(states(study)) == {"running"}
+
+
+def test_every_storage_takes_all_of_a_sheet_or_nothing(opening: Callable[[], Storage]) -> None:
+    study, text = asked(4, storage=opening())
+    wrong = text.replace(",,", ",0.5,0.5").replace("4,large", "9,large")
+    with pytest.raises(StudyError, match="line 5: there is no trial 9"):
+        tell(study, wrong)
+    assert states(Study.load(opening())) == ["running"] * 4
+    tell(study, text.replace(",,", ",0.5,0.5"))
+    assert states(Study.load(opening())) == ["complete"] * 4
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        ("", "is empty; its first line names the columns: number, score.model, score.prompt"),
+        (
+            "number,score.model\n",
+            "lacks the column 'score.prompt'; it needs 'number', 'score.model', 'score.prompt', "
+            "and has 'number', 'score.model'$",
+        ),
+        ("number,score.model,score.prompts\n", r"lacks .* 'score.prompt' \(is 'score.prompts' meant to be it\?\); it"),
+        ("score.model,score.prompt\n", "lacks the column 'number'"),
+        ("number,score.model,score.prompt,score.model\n", "names the column 'score.model' twice"),
+    ],
+)
+def test_wrong_headers(head: str, words: str) -> None:
+    study, _ = asked(1)
+    with pytest.raises(StudyError, match=f"plate.csv {words}"):
+        tell(study, head)
+
+
+def test_columns_in_any_order_and_company() -> None:
+    study, _ = asked(2)
+    text = "operator,score.prompt,number,note,score.model\n# a remark\nann,0.25,1,,0.5\n\nbob,failed,2,spilled,0.5\n"
+    assert tell(study, text)[0] == ["told", "told"]
+    first, second = study._read(lambda log: log.trials(1, 2))
+    assert first.rewards == (0.5, 0.25)
+    assert (second.rewards, second.note) == ((0.5,), "spilled")
+
+
+def test_what_spreadsheets_write() -> None:
+    study, _ = asked(2)
+    text = "number;score.model;score.prompt\r\n1;0,5;-1,25\r\n2;1;2\r\n"
+    assert tell(study, text)[0] == ["told", "told"]
+    assert [row.rewards for row in study._read(lambda log: log.trials(1, 2))] == [(0.5, -1.25), (1.0, 2.0)]
+
+
+EXCEL = "number;plan.größe;score.größe\r\n1,0;weiß;0,5\r\n2.0;weiß;failed\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(EXCEL, "cp1252"), (EXCEL.replace(";", "\t"), "utf-16"), (EXCEL, "utf-8-sig"), (EXCEL, "utf-8")],
+)
+def test_what_spreadsheets_save(tmp_path: Path, text: str, encoding: str) -> None:
+    """Excel's plain CSV is in Windows' encoding, its Unicode text in UTF-16 with tabs; 1 may be written as 1.0."""
+    mdp = MDP.from_steps({"größe": ["weiß"]}, sigma=0.1)
+    (tmp_path / "plate.csv").write_bytes(text.encode(encoding))
+    sheet = read_sheet(mdp, read_table(tmp_path / "plate.csv"), "plate.csv")
+    assert [(one.number, one.rewards, one.failed, one.path) for one in sheet.results] == [
+        (1, [0.5], False, (0,)),
+        (2, [], True, (0,)),
+    ]
+
+
+@pytest.mark.parametrize("data", [b"number\n1\n\x81\n", "number\n1\n\u0141\n".encode("utf-16-le")])
+def test_other_encodings_are_refused_with_the_way_out(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "plate.csv").write_bytes(data)
+    with pytest.raises(StudyError, match=rf"plate\.csv, line {3 if data[-2] == 0x81 else 1} .*save it as CSV UTF-8"):
+        read_table(tmp_path / "plate.csv")
+
+
+def test_a_sheet_without_plans_says_so() -> None:
+    study, text = asked(2)
+    assert read_sheet(study.mdp, text, "plate.csv").plans
+    assert not read_sheet(study.mdp, "number,score.model,score.prompt\n1,0.5,0.5\n", "plate.csv").plans
+
+
+def test_one_score_at_the_end_has_a_column_for_every_step_and_one_score() -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
+    study = new_study(mdp=mdp, epsilon=1e-6)
+    text = sheet_text(mdp, study.ask(3))
+    assert text.startswith("number,plan.model,plan.prompt,score\n1,small,short,\n")
+    lines = text.splitlines()
+    filled = "\n".join([lines[0], lines[1] + "0.5", lines[2] + "failed", lines[3]])
+    assert tell(study, filled) == (["told", "told"], [3])
+    assert [row.note for row in study._read(lambda log: log.trials(1, 2))] == ["", "failed"]
+    with pytest.raises(StudyError, match="line 2: trial 3 is"):  # rows are compared with the log
+        tell(study, f"{lines[0]}\n3,small,short,0.5")
+
+
+def test_one_score_at_the_end_is_verified_by_an_exported_table(tmp_path: Path) -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
+    study, file = new_study(mdp=mdp, epsilon=1e-6), tmp_path / "log.csv"
+    study.optimize(lambda plan: [0.5], n_trials=6)
+    study.export(file)
+    head, *rows = file.read_text().splitlines()
+    assert head.endswith(",plan.model,plan.prompt,score")
+    certificate = study.certificate().to_dict()
+    assert verify(certificate, log=file).answer == "yes"
+    file.write_text("\n".join([head, *rows[:-1], rows[-1].removesuffix("0.5") + "0.25"]))
+    assert verify(certificate, log=file).answer == "no"
+    old = [head.replace("plan.model,plan.prompt,score", "plan.whole plan,score.whole plan")]
+    for row in rows:
+        *facts, model, prompt, score = row.split(",")
+        old.append(",".join([*facts, f'"{{""model"": ""{model}"", ""prompt"": ""{prompt}""}}"', score]))
+    file.write_text("\n".join(old))  # as earlier versions wrote it
+    assert verify(certificate, log=file).answer == "yes"
+
+
+def test_one_score_at_the_end_in_the_form_of_earlier_versions() -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
+    study = new_study(mdp=mdp, epsilon=1e-6)
+    study.ask(2)
+    text = 'number,plan.whole plan,score.whole plan\n1,"{""model"": ""small"", ""prompt"": ""short""}",0.25\n'
+    assert tell(study, text)[0] == ["told"]
+    past = read_past(mdp, text, "past.csv")[0][0]
+    assert (past.plan, past.rewards) == ({"model": "small", "prompt": "short"}, [0.25])
+    again = read_past(mdp, "model,prompt,score\nsmall,short,0.25\n", "past.csv")[0][0]
+    assert (again.plan, again.rewards) == (past.plan, past.rewards)
+
+
+def test_lines_are_counted_through_quoted_line_breaks() -> None:
+    study, _ = asked(2)
+    text = 'number,score.model,score.prompt,note\n1,0.5,0.5,"two\nlines"\n2,x,0.5,\n'
+    with pytest.raises(RewardError, match=r"plate\.csv, line 4: score\.model"):
+        tell(study, text)
+
+
+def test_known_scores_are_filled_in() -> None:
+    edges = [
+        {"stage": 0, "state": "a", "action": "x", "next_state": "b", "known": 0.5},
+        {"stage": 0, "state": "a", "action": "y", "next_state": "b", "sigma": 0.1},
+        {"stage": 1, "state": "b", "action": "p", "sigma": 0.1},
+        {"stage": 1, "state": "b", "action": "q", "sigma": 0.1},
+    ]
+    mdp = MDP.from_edges(edges)
+    study = new_study(mdp=mdp, epsilon=1e-6)
+    study.enqueue({0: "x", 1: "p"})
+    text = sheet_text(mdp, study.ask(4))
+    assert "x,p,0.5,\n" in text
+    assert len(read_sheet(mdp, text, "s").empty) == 4  # a score that is known anyway is not filled in by anybody
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if ",x," in line)
+    filled = "\n".join([lines[0], lines[at].replace("0.5,", ",") + "0.7"])
+    assert tell(study, filled)[0] == ["told"]
+    assert study._read(lambda log: log.trial(at)).rewards == (0.5, 0.7)  # type: ignore[union-attr]
+
+
+def test_a_late_sheet_is_kept() -> None:
+    study, text = asked(1, lease=0.01)
+    import time
+
+    time.sleep(0.05)
+    study.sync()
+    assert states(study) == ["expired"]
+    filled = text.replace(",,", ",0.5,0.5")
+    assert tell(study, filled)[0] == ["late"]
+    assert tell(study, filled)[0] == ["repeated"]
+    assert states(study) == ["expired", "complete"]
+
+
+def test_results_of_a_program() -> None:
+    study, _ = asked(2)
+    assert study.tell_many([Result(1, [0.5, 0.5]), Result(2, [0.5], failed=True, note="why")]) == ["told", "told"]
+    with pytest.raises(ConflictError, match=r"^trial 1 was"):
+        study.tell_many([Result(1, [0.5, 0.6])])
+
+
+# Past results ------------------------------------------------------------------------------------------------------
+
+
+def test_past_results_are_trials(tmp_path: Path) -> None:
+    study = new_study(epsilon=1e-6)
+    file = tmp_path / "past.csv"
+    file.write_text("model,prompt,score.model,score.prompt\nlarge,long,0.9,0.8\nsmall,long,0.2,\nsmall,short,,\n")
+    assert import_past(study, file) == (2, 0, 1)
+    assert import_past(study, file) == (0, 2, 1)  # a second time it would count twice
+    first, second = study._read(lambda log: log.trials(1, 9))
+    assert (first.state, first.source, first.rewards) == ("complete", "imported", (0.9, 0.8))
+    assert (second.state, second.rewards, second.note) == ("partial", (0.2,), "imported from past.csv")
+    assert study.evidence_trials == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model,score.model,score.prompt\nlarge,0.5,0.5\n", "past.csv lacks the column 'plan.prompt'"),
+        ("model,prompt,score.model,score.prompt\nlarge,long,0.5,0.5\nlarge,lon,0.5,0.5\n", "line 3: .*'lon'"),
+        ("model,prompt,score.model,score.prompt\nlarge,long,0.5,1e300\n", "line 2: the reward at stage 1"),
+    ],
+)
+def test_wrong_past_results(tmp_path: Path, text: str, words: str) -> None:
+    study = new_study()
+    (tmp_path / "past.csv").write_text(text)
+    with pytest.raises(SurepathError, match=words):
+        import_past(study, tmp_path / "past.csv")
+    assert len(study) == 0
+
+
+PAST = "model,prompt,score.model,score.prompt\nlarge,long,0.9,0.8\nsmall,long,0.2,0.7\n"
+
+
+def test_a_file_that_grew_is_refused(tmp_path: Path, opening: Callable[[], Storage]) -> None:
+    study, file = new_study(opening(), epsilon=1e-6), tmp_path / "past.csv"
+    file.write_text(PAST)
+    assert import_past(study, file).imported == 2
+    file.write_text(PAST + "small,short,0.2,0.1\n")
+    words = r"^past\.csv: 2 of 3 results are in the log already, from an earlier import: nothing was taken.*--again"
+    for other in (study, Study.load(opening())):
+        with pytest.raises(StudyError, match=words):
+            import_past(other, file)
+    assert len(study) == 2
+    assert import_past(study, file, again=True).imported == 3
+    file.write_text(
+        "model,prompt,score.model,score.prompt\nlarge,long,0.9,0.8\n"
+    )  # a part of an import is no grown one
+    assert import_past(study, file).imported == 1
+    assert import_past(study, file).repeated == 1
+    assert import_past(study, file, again=True).imported == 1
+
+
+def test_equal_rows_are_counted_when_files_are_compared(tmp_path: Path) -> None:
+    study, plan = new_study(epsilon=1e-6), {"model": "large", "prompt": "long"}
+    assert study.import_trials([(plan, [1, 0]), (plan, [1, 0]), (plan, [1, 1])]) == 3
+    assert study.import_trials([(plan, [1, 0]), (plan, [1, 1]), (plan, [0, 1])]) == 3  # 1 and 0 twice, then once
+    with pytest.raises(StudyError, match=r"all 3 results are in the log already, from an earlier import.*again=True"):
+        study.import_trials([(plan, [1, 1]), (plan, [1, 0]), (plan, [1, 0])])
+    assert study.import_trials([(plan, [1, 1]), (plan, [1, 0]), (plan, [1, 0])], again=True) == 3
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_plate_that_was_told_is_refused_as_past_results(tmp_path: Path, late: bool) -> None:
+    study, text = asked(3)
+    file = tmp_path / "plate.csv"
+    file.write_text(text.replace("short,,", "short,0.5,0.25"))
+    done = read_sheet(study.mdp, file.read_text(), "plate.csv").results
+    if late:
+        study.cancel(done[0].number)
+    study.tell_many(done[:1])
+    with pytest.raises(
+        StudyError, match=rf"1 of {len(done)} results is in the log .*as trial {done[0].number} of this"
+    ):
+        import_past(study, file)
+    study.tell_many(done)
+    with pytest.raises(StudyError, match=rf"all {len(done)} results are in the log already, as trials 1, 2"):
+        import_past(study, file)
+    assert len(study) == 3 + late
+    assert import_past(study, file, again=True).imported == len(done)
+
+
+def test_the_own_export_is_refused_as_past_results(tmp_path: Path) -> None:
+    study, _ = asked(3)
+    study.tell(1, [0.5, 0.25])
+    study.tell(2, [0.5])
+    study.enqueue({"model": "large", "prompt": "long"})
+    study.export(tmp_path / "log.csv")
+    with pytest.raises(
+        StudyError, match=r"log\.csv: all 2 results are in the log already, as trials 1, 2 of this study"
+    ):
+        import_past(study, tmp_path / "log.csv")
+    other = new_study(epsilon=1e-6)
+    assert import_past(other, tmp_path / "log.csv") == (2, 0, 2)
+
+
+cells = st.sampled_from(
+    ["", "1", "2", "small", "large", "short", "0.5", "failed", "nan", "-", '"', "#", "é", "\n", "9" * 30]
+)
+tables = st.lists(st.lists(cells | st.text(max_size=3), min_size=1, max_size=6), max_size=5)
+
+
+@given(
+    tables, st.sampled_from([HEAD, "", "number;score.model;score.prompt\n", "score.model,score.prompt,model,prompt\n"])
+)
+def test_any_text_is_read_or_refused_in_words(table: list[list[str]], head: str) -> None:
+    mdp = MDP.from_steps(STEPS, sigma=0.1)
+    text = head + "\n".join(",".join(row) for row in table)
+    for read in (read_sheet, read_past):
+        words = ""
+        try:
+            read(mdp, text, "plate.csv")
+        except SurepathError as error:
+            words = str(error)
+        assert not words or words.startswith("plate.csv")
