@@ -160,7 +160,7 @@ def judge(
         fill_widths(pairs, work, row)
     constant = challenge(graph, pairs, work, row, single)
     passes(graph, work, single)
-    top, where, gone, falls = -np.inf, -1, 0, False
+    top, where, gone, falls = -np.inf, np.int64(-1), 0, False
     value = 0.0
     for h in range(len(incumbent)):
         value += abs(mean[incumbent[h]])
