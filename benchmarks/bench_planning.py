@@ -2,7 +2,8 @@
 
 "quick" is the step between two full checks: the three rows around the last best one, and the next path. "full" is the
 full check with elimination. "step" is the mean episode of a compiled run that grows by one per cent: one full check,
-play and bookkeeping included, so that full checks count as often as they really happen. Times are the least of several.
+play and bookkeeping included, so that full checks count as often as they really happen. Times are seconds of CPU, the
+least of several.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ class Bench:
         self.call(tasks.WAKE)
 
     def call(self, task: int, limit: int = 0) -> float:
-        """One task of the loop, in seconds."""
+        """One task of the loop, in seconds of CPU."""
         graph, pairs = self.learner.graph, self.learner.pairs
-        begun = time.perf_counter()
+        begun = time.thread_time()
         act(graph, pairs, self.seen, self.work, self.reality, self.rng, task, limit, np.inf, EPSILON)
-        return time.perf_counter() - begun
+        return time.thread_time() - begun
 
     def full(self) -> float:
         """A full check and a choice."""

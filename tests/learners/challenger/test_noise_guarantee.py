@@ -41,6 +41,18 @@ CASES = {
 }
 
 
+def one_choice(known: float, row: list[float], stages: int = 60) -> Instance:
+    """One choice at the start, a known score against the scores of `row`; then steps of known score 0."""
+    available = np.zeros((stages, 1, 2), dtype=bool)
+    available[:, :, 0] = available[0] = True
+    shape = MDP.from_arrays(np.zeros((stages, 1, 2), dtype=int), available=available)
+    fields = {name: getattr(shape, name) for name in ("first", "target", "stage_node", "node_state", "action")}
+    known_score = np.append([known, np.nan], np.zeros(stages - 1))
+    limits = np.zeros(stages + 1), np.ones(stages + 1)
+    mdp = MDP(**fields, known=known_score, reward_range=limits)
+    return Instance(mdp, Bounded(0, 1, sampler="table", tables=[[known], row, *[[0.0]] * (stages - 1)]))
+
+
 def wrong(instance: Instance, epsilon: float, delta: float, runs: int, **settings: Any) -> int:
     return wrong_of(Challenger(instance.mdp, epsilon, delta, **{**QUICK, **settings}), instance, runs)
 
@@ -94,4 +106,42 @@ def test_without_v_it_fails() -> None:
     row = int(np.argmin(np.abs(np.log(table.w))))  # c = 1
     blind = table._replace(value=np.tile(table.value[row], (len(table.w), 1)), slope=np.zeros_like(table.slope))
     learner.pairs = learner.pairs._replace(learned=learned._replace(bernstein=blind))
+    assert is_above(wrong_of(learner, instance, runs), runs, delta)
+
+
+# The rare score decides which plan is better: instance, delta, runs, whether one entry has all the weight.
+BY_RARE_SCORES = {
+    "gains, all entries": (one_choice(0.1, [0.0] * 17 + [1.0] * 3), 0.1, 200, False),
+    "losses, all entries": (one_choice(0.9, [1.0] * 17 + [0.0] * 3), 0.1, 200, False),
+    "gains": (one_choice(0.1, [0.0] * 17 + [1.0] * 3), 0.5, 200, True),
+    "losses": (one_choice(0.9, [1.0] * 17 + [0.0] * 3), 0.5, 200, True),
+    "gains that are rarer": (one_choice(0.03, [0.0] * 24 + [1.0]), 0.9, 400, True),
+    "losses that are rarer": (one_choice(0.97, [1.0] * 24 + [0.0]), 0.9, 400, True),
+}
+
+
+@pytest.mark.parametrize("name", BY_RARE_SCORES)
+def test_with_tilts_beyond_their_limit_it_fails(name: str) -> None:
+    """Bets of more than all there is, where what is lost is at most all: sure before the rare score has been seen.
+
+    Sixty stages, because the slopes that a check looks at hide such a build on short problems. There the least slope is
+    about 1 / n, the best one for tilts within their limit. It is worth B / n, so that a run that has seen only zeros
+    goes on for n >= B / mean trials, and by then the rare score has come with probability 1 - delta whatever the
+    tilts. With the stages the slopes reach further down.
+    """
+    instance, delta, runs, alone = BY_RARE_SCORES[name]
+    learner = Challenger(instance.mdp, 0.0, delta, noise="betting", **QUICK)  # type: ignore[arg-type]
+    if alone:
+        entry = {**learner.bound["entries"][0], "weight": 1.0, "scale": 0.25}
+        bound = {**learner.bound, "entries": [entry]}
+        learner = Challenger(instance.mdp, 0.0, delta, noise="betting", bound=bound, **QUICK)  # type: ignore[arg-type]
+    assert not is_above(wrong_of(learner, instance, runs), runs, delta)
+    learned = learner.pairs.learned
+    assert learned is not None
+    betting = learned.betting
+    assert betting is not None
+    tilt = 40.0 * betting.tilt
+    base = np.stack([1 + tilt * betting.edge[:-1], 1 + tilt * betting.edge[1:]])
+    bold = learned._replace(betting=betting._replace(tilt=tilt, base=base))
+    learner.pairs = learner.pairs._replace(learned=bold)
     assert is_above(wrong_of(learner, instance, runs), runs, delta)

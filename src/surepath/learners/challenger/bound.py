@@ -143,7 +143,7 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
 
     It is 0 on arcs without noise. Arcs must be known or visited.
     """
-    j, k = int(work.grid[row, 0]), work.grid[row, 1]
+    j, k = np.uint64(work.grid[row, 0]), work.grid[row, 1]
     kind, cost, table, learned, course = pairs.kind[j], pairs.cost[j], pairs.conjugate, pairs.learned, work.course
     sigma, c, tilt = pairs.sigma, pairs.c, pairs.tilt
     all_a, log_a, extra, weight, live, on = work.a, work.log_a, work.extra, work.weight, work.live, work.on
@@ -152,7 +152,7 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
     for e in range(np.uint64(len(live))):
         if not live[e] and not on[e]:
             continue
-        side = np.int64(OWN if on[e] else RIVAL)
+        side = np.uint64(OWN if on[e] else RIVAL)
         a = all_a[side, j, e]
         if a == 0.0:
             w = 0.0

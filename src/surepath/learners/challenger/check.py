@@ -25,6 +25,7 @@ from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge, fill_widths, passes
 from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
+from surepath.learners.processes.floors import fill_floors
 from surepath.learners.processes.learned import BERNSTEIN, convex_from
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
@@ -38,6 +39,8 @@ ROUTINE, THOROUGH, FIND_LEAST = range(3)
 ELIMINATE, MARK, TAKE_OUT = range(3)
 
 REACH, MOST_ROWS = 4, 24  # slopes of a SHIFTED entry beyond that of the mean visits; and in all
+
+BLOCK = 8  # rows that are looked at together, to see whether any of them can tell something
 
 SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
 
@@ -135,22 +138,29 @@ def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
 
 @inner_kernel
 def judge(
-    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole
+    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, high: float, epsilon: float, what: Whole
 ) -> tuple[float, int, bool]:
     """Judge one row: eliminate, mark or drop; returns the largest z (-inf if none is left) and how many arcs left.
 
     The third answer is whether none left and no z is below that of the row judged before. work.path[0] is set to the
     arc where the largest z is reached, or -1.
+
+    With a slope `high` above 0 nothing is changed: the answers are what the largest z is at least at all slopes from
+    that of the row to `high`, and how many arcs may leave.
     """
     first, target, alive, behind, ahead = graph.first, graph.target, seen.alive, work.behind, work.ahead
     weight, mean, incumbent, path, through = work.weight, work.mean, work.incumbent, work.path, work.through
     on, live, cleared = work.on, work.live, work.cleared
     wall, slack = -work.grid[row, 1], work.slack[0] + SHARE * abs(epsilon)
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
-    fill_widths(pairs, work, row)
+    if high > 0.0:
+        slopes = (work.grid[row, 1], high)
+        fill_floors(pairs.learned, work.course, int(work.grid[row, 0]), slopes, work.extra, live, on, weight)
+    else:
+        fill_widths(pairs, work, row)
     constant = challenge(graph, pairs, work, row, single)
     passes(graph, work, single)
-    top, where, gone, rises = -np.inf, -1, 0, True
+    top, where, gone, falls = -np.inf, np.int64(-1), 0, False
     value = 0.0
     for h in range(len(incumbent)):
         value += abs(mean[incumbent[h]])
@@ -158,20 +168,27 @@ def judge(
     # A bound of a noisy row must pass in spite of rounding, which may have made it smaller. Ties of quiet paths, whose
     # rewards are exact, count as ties in spite of rounding.
     limit = epsilon + slack if wall > 0.0 else epsilon - slack
-    for i in range(len(first) - 1):
-        here = behind[i] + constant
-        for e in range(first[i], first[i + 1]):
+    most, some = 0.5 * wall if wall > 0.0 else np.inf, -rounding if what == ELIMINATE else limit
+    start, one = np.uint64(0), np.uint64(1)
+    for i in range(np.uint64(len(first) - 1)):
+        here, stop = behind[i] + constant, np.uint64(first[np.uint64(i) + one])
+        for e in range(start, stop):
             if on[e] or not live[e]:
                 continue
-            z, beyond = -np.inf, ahead[target[e]]
+            z, beyond = -np.inf, ahead[np.uint64(target[e])]
             if here > -np.inf and beyond > -np.inf:
                 z = here + weight[e] + beyond
-                if not z <= (0.5 * wall if wall > 0.0 else np.inf):
+                if not z <= most:
                     z = np.inf  # through a wall; or no number, which proves nothing
-            rises = rises and z >= through[e]
-            through[e] = z
             if z > top:
-                top, where = z, e
+                top, where = z, np.int64(e)
+            if high > 0.0:
+                gone += 1 if z <= some else 0
+                continue
+            falls = falls or z < through[e]
+            through[e] = z
+            if z > some:
+                continue
             if z < -rounding and what != TAKE_OUT:
                 alive[e] = False
                 live[e] = False
@@ -181,8 +198,9 @@ def judge(
                 if what == TAKE_OUT:
                     live[e] = False
                     gone += 1
+        start = stop
     path[0] = where
-    return top, gone, rises and gone == 0
+    return top, gone, not falls and gone == 0
 
 
 @hot_kernel
@@ -263,10 +281,11 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     Passes that can tell nothing new are left out. A row says the same again while no arc has left. And G of every pair
     is convex in the slope, so every z is: when from one slope of an entry to the next none has fallen, and no arc left,
     none will fall at the slopes that follow. (Widths by Bernstein are convex beyond the slopes where the range bounds
-    them.)
+    them.) Rows of Bernstein entries are first looked at in blocks: by what the widths are at least at all slopes of a
+    block, most blocks can take out nothing. Where such a row might still be the one to plan with, it is judged at last.
     """
     alive, live, on, cleared, grid = seen.alive, work.live, work.on, work.cleared, work.grid
-    scale, kind, judged = pairs.scale, pairs.kind, work.judged
+    scale, kind, judged, cost, toll = pairs.scale, pairs.kind, work.judged, pairs.cost, pairs.toll
     for e in range(len(alive)):
         live[e] = alive[e]
         cleared[e] = False
@@ -276,28 +295,47 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE
     wide, count, before = how != ROUTINE, left(live, on, cleared), -1
     own, other, best, lowest = 0.0, 0.0, NO_ROW, np.inf
+    least, spared, sparing = np.inf, np.inf, how != FIND_LEAST
     while True:
         if what == TAKE_OUT:
             if count == 0:
                 return PASSED, lowest
             if count == before:  # these rows take out nothing more
-                if wide or 4 * count > len(alive):
+                if spared < least:  # a row that was left out may be the best
+                    sparing = False
+                elif wide or 4 * count > len(alive):
                     return best, lowest
-                wide, before = True, -1
+                else:
+                    wide, before = True, -1
             if before < 0:
                 own, other = planning_scale(pairs, seen), beside_scale(pairs, seen)
                 best = first_row(pairs, work, rows, own)
             before = count
-        least, size, last, over = np.inf, count, -1, -1
-        for row in range(rows):
+        least, size, last, over, spared = np.inf, count, -1, -1, np.inf
+        row = tried = 0
+        while row < rows:
             entry = int(grid[row, 0])
             planned = (scale[entry] == own or scale[entry] == other) and grid[row, 1] > 0.0
             due = wide or planned
             if what != TAKE_OUT:
                 due = row % 4 == 0 if what == ELIMINATE else row % 2 == 0 or kind[entry] == SHIFTED
             if due and entry != over:
-                if what == ELIMINATE or judged[row, 1] != size:  # the one place that judges: it is copied into each
-                    top, gone, rises = judge(graph, pairs, seen, work, row, epsilon, np.int64(what))
+                if what == ELIMINATE or judged[row, 1] != size:
+                    end, high = row, 0.0
+                    rising = cost[entry] + toll[entry] >= 0.0 and grid[row, 1] > 0.0  # what is paid, in the slope
+                    if sparing and kind[entry] == BERNSTEIN and row >= tried and rising:
+                        tried = min(row + BLOCK, rows)
+                        end = tried - 1
+                        while int(grid[end, 0]) != entry:
+                            end -= 1
+                        high = grid[end, 1] if end > row + 3 else 0.0
+                    # the one place that judges: it is copied into each
+                    top, gone, rises = judge(graph, pairs, seen, work, np.int64(row), high, epsilon, np.int64(what))
+                    if high > 0.0:
+                        if gone == 0:
+                            row = end + 1
+                            spared = min(spared, top) if planned else spared
+                        continue
                     size -= gone
                     judged[row, 0], judged[row, 1] = top, size if gone == 0 and what != ELIMINATE else -1
                     if rises and entry == last:
@@ -306,6 +344,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
                 lowest = min(lowest, judged[row, 0])
                 if planned and judged[row, 0] < least:
                     best, least = row, judged[row, 0]
+            row += 1
         if what == MARK:
             for e in range(len(alive)):
                 live[e] = alive[e] and not cleared[e]

@@ -121,15 +121,30 @@ def bernstein_conjugate(table: Bernstein, row: int, beyond: float, y: float, log
         place = (log_y - table.log_low) * (1.0 / LOG_TILT_STEP)
         if not place >= 0.0:
             return float(table.value[row, 0] + beyond * table.slope[row, 0] + (table.log_low - log_y))
-        i = min(int(place), table.middle - 1)
+        point = min(int(place), table.middle - 1)
     else:
-        i = table.middle + int((y - MIDDLE_TILT) * (1.0 / TILT_STEP))
-        if not i < len(table.y) - 1:
+        point = table.middle + int((y - MIDDLE_TILT) * (1.0 / TILT_STEP))
+        if not point < len(table.y) - 1:
             return np.inf
+    at, i, up = np.uint64(row), np.uint64(point), np.uint64(point + 1)
     share = (y - table.y[i]) * table.per_y[i]
-    low = table.value[row, i] + beyond * table.slope[row, i]
-    high = table.value[row, i + 1] + beyond * table.slope[row, i + 1]
+    low = table.value[at, i] + beyond * table.slope[at, i]
+    high = table.value[at, up] + beyond * table.slope[at, up]
     return float(low + share * (high - low))
+
+
+@hot_kernel
+def bernstein_line(table: Bernstein, row: int, beyond: float, y: float, log_y: float) -> tuple[float, float]:
+    """Return height at 0 and rise of the chord of the table at y; continued, it lies below Z*, which is convex in y."""
+    place = (log_y - table.log_low) * (1.0 / LOG_TILT_STEP)
+    if not y < MIDDLE_TILT:
+        place = table.middle + (y - MIDDLE_TILT) * (1.0 / TILT_STEP)
+    point = min(max(place, 0.0), len(table.y) - 2.0)
+    at, i, up = np.uint64(row), np.uint64(point), np.uint64(point + 1.0)
+    low = table.value[at, i] + beyond * table.slope[at, i]
+    high = table.value[at, up] + beyond * table.slope[at, up]
+    rise = (high - low) * table.per_y[i]
+    return low - rise * table.y[i], rise
 
 
 def bernstein_values(table: Bernstein, row: int, beyond: float, y: FloatArray) -> FloatArray:

@@ -217,7 +217,13 @@ def tabulate(
 
 @optional_kernel
 def bet_width(
-    betting: Betting | None, widths: BetWidths | None, side: Whole, j: int, e: int | np.uint64, k: float, log_k: float
+    betting: Betting | None,
+    widths: BetWidths | None,
+    side: Whole | np.uint64,
+    j: Whole | np.uint64,
+    e: int | np.uint64,
+    k: float,
+    log_k: float,
 ) -> float:
     """w(k) or a little above it for a range of 1; log_k must be the logarithm of k."""
     if betting is None:

@@ -1,0 +1,82 @@
+"""What Bernstein widths are at least over a range of slopes: rows of a check that cannot tell anything are left out.
+
+Where it is not the ceiling the width of an arc is k (Z*(per / k) + log Z(0, c)), convex in k, and so above every line
+that supports it. A chord of the table continued, height + rise y, lies below Z*; so at all slopes k of the range
+
+    w(k) >= rise * per + k (height + log Z(0, c)),
+
+which is least at an end of the range. On an arc whose noise is not learned w(k) >= k / 2 log(1 + n / c), as h* >= 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath._types import BoolArray, FloatArray
+from surepath.kernels.jit import Whole, optional_kernel
+from surepath.learners.processes.bernstein import Bernstein, bernstein_line
+from surepath.learners.processes.learned import Course, Learned
+
+
+@optional_kernel
+def fill_floors(
+    learned: Learned | None,
+    course: Course | None,
+    j: Whole,
+    slopes: tuple[float, float],
+    extra: FloatArray,
+    live: BoolArray,
+    on: BoolArray,
+    weight: FloatArray,
+) -> None:
+    """Put into `weight` what the widths of Bernstein entry j are at least, at slopes from the first to the second.
+
+    For the arcs that are live, and the incumbent's own.
+    """
+    if learned is None:
+        return
+    if course is None:
+        return
+    low, high = slopes
+    middle = np.sqrt(low * high)
+    log_middle, log_high = np.log(middle), np.log(high)
+    for e in range(np.uint64(len(live))):
+        if not live[e] and not on[e]:
+            continue
+        side = np.uint64(1 if on[e] else 0)
+        if learned.learns[e]:
+            weight[e] = bernstein_floor(
+                learned.bernstein, course, learned.start, side, j, low, high, middle, log_middle, log_high, e
+            )
+        else:
+            weight[e] = low * extra[side, j, e]
+
+
+@optional_kernel
+def bernstein_floor(
+    table: Bernstein | None,
+    course: Course,
+    start: FloatArray,
+    side: np.uint64,
+    j: Whole,
+    low: float,
+    high: float,
+    middle: float,
+    log_middle: float,
+    log_high: float,
+    e: int | np.uint64,
+) -> float:
+    """Return what the width of an arc by the Bernstein process is at least, at slopes from low to high."""
+    if table is None:
+        return 0.0
+    per, ceiling = course.per[e], course.ceiling[e]
+    edge = 1.01 * per  # the ceiling is the width at no slope from here on
+    if edge <= low:
+        y, log_y, least = per / middle, course.log_per[e] - log_middle, low
+    else:
+        y, log_y, least = per / high, course.log_per[e] - log_high, min(0.995 * edge, high)
+    row, beyond = course.row[side, j, e], course.beyond[side, j, e]
+    fixed, rise = bernstein_line(table, row, beyond, y, log_y)
+    fixed += start[side, j, e]
+    width = rise * per + fixed * (least if fixed >= 0.0 else high)
+    return float(width if edge <= low else min(width, ceiling))
