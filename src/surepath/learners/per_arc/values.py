@@ -1,7 +1,11 @@
-"""Walk the path of largest weight for each of three weights: widths, upper bounds, lower bounds.
+"""The values that rules read, brought up to date on demand and kept in the state, and the paths they lead to.
 
-One kernel for all of them, because each copy of the passes takes a quarter of a second to compile. A quick one
-beside it finds the path to play.
+BEST      largest upper value over active policies; BIG or more where an infinity is in it
+SPREAD    largest sum of widths over active policies; twice that of the start is the diameter
+FLOOR     largest lower value over ALL policies; -inf where every path has an unvisited arc
+
+One kernel walks the path of largest weight for each of three weights (widths, upper bounds, lower bounds), because each
+copy of the passes takes a quarter of a second to compile. A quick one beside it finds the path to play.
 """
 
 from __future__ import annotations
@@ -9,15 +13,34 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import Whole, folded_kernel, inner_kernel
+from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.cached_values import refresh_values
 from surepath.learners.per_arc.state import Rules, State
-from surepath.learners.per_arc.sweeps import backward_counted, walk_counted, walk_masked
+from surepath.learners.per_arc.sweeps import backward_counted, backward_masked, walk_counted, walk_masked
 
 # Which path: an active policy of largest diameter, an active policy of largest upper value, or a policy of largest
 # lower value among ALL policies.
 WIDEST, HIGHEST, SAFEST = range(3)
+
+
+@hot_kernel
+def refresh_values(graph: Layers, state: State, fresh: Whole, weight: Whole, value: Whole) -> None:
+    """Compute a row of State.node from a row of State.arc, unless the place `fresh` of the tally says it is current."""
+    if state.tally[fresh] == 0:
+        backward_masked(graph, state.arc[weight], state.node[value])
+        state.tally[fresh] = 1
+
+
+@folded_kernel
+def best_values(graph: Layers, state: State) -> None:
+    """Bring BEST up to date."""
+    refresh_values(graph, state, np.int64(at.FRESH_BEST), np.int64(at.UPPER), np.int64(at.BEST))
+
+
+@folded_kernel
+def floor_values(graph: Layers, state: State) -> None:
+    """Bring FLOOR up to date."""
+    refresh_values(graph, state, np.int64(at.FRESH_FLOOR), np.int64(at.LOWER), np.int64(at.FLOOR))
 
 
 @inner_kernel
