@@ -97,10 +97,10 @@ def main() -> None:
             bench = Bench(instance, ROUNDS, noise)
             bench.full()
             n = bench.learner.mdp.n_arcs
-            repeat = 60 if n < 20_000 else 10
-            full = min(bench.full() for _ in range(3))
+            repeat, rounds = (60, 12) if n < 20_000 else (10, 3)
+            full = min(bench.full() for _ in range(rounds))
             quick = min(bench.quick() for _ in range(repeat))
-            step = min(bench.step() for _ in range(3))
+            step = min(bench.step() for _ in range(rounds))
             goal = f"{target:,.0f}" if target else "-"
             cells = f"{1e6 * quick:>11,.0f}{1e6 * full:>11,.0f}{1e6 * step:>11,.0f}"
             print(f"{n:>8,}{horizon:>5}{cells}{1e9 * quick / n:>14.1f}{goal:>11}", flush=True)

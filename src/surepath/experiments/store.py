@@ -197,24 +197,26 @@ def frame_of(task: Task, columns: Columns) -> polars.DataFrame:
         "learner": cell.label,
         "delta": cell.delta,
     }
-    frame = pl.DataFrame({name: pl.Series(columns[name]) for name in ("run", "epsilon")})
-    frame = frame.with_columns(
-        pl.Series("epsilon_per_gap", per_gap if per_gap is not None else [None] * size, dtype=pl.Float64),
-        *(pl.Series(name, columns[name]) for name in ("tau", "censored", "correct", "regret", "reason")),
-        *(pl.Series(name, columns[name]) for name in ("eliminated", "gap")),
-        pl.Series("path", columns["path"], dtype=pl.List(pl.Int64)),
-    )
     tail = {"seed": cell.seed, "budget": cell.budget, "settings": columns["settings"], "version": __version__}
-    ends = [[_constant(value).alias(name) for name, value in part.items()] for part in (head, tail)]
-    found: polars.DataFrame = frame.select(*ends[0], pl.all(), *ends[1])
+    found: polars.DataFrame = pl.DataFrame(
+        [
+            *(_constant(name, value, size) for name, value in head.items()),
+            *(pl.Series(name, columns[name]) for name in ("run", "epsilon")),
+            pl.Series("epsilon_per_gap", per_gap if per_gap is not None else [None] * size, dtype=pl.Float64),
+            *(pl.Series(name, columns[name]) for name in ("tau", "censored", "correct", "regret", "reason")),
+            *(pl.Series(name, columns[name]) for name in ("eliminated", "gap")),
+            pl.Series("path", columns["path"], dtype=pl.List(pl.Int64)),
+            *(_constant(name, value, size) for name, value in tail.items()),
+        ]
+    )
     return found
 
 
-def _constant(value: Any) -> polars.Expr:
-    """Return an expression with one value for the whole column."""
+def _constant(name: str, value: Any, size: int) -> polars.Series:
+    """Return a column with one value; built at once, since each query costs a millisecond."""
     pl = need("polars", "data")
-    found: polars.Expr = pl.lit(value, dtype=pl.Int64 if isinstance(value, int) else None)
-    return found
+    found: polars.Series = pl.Series(name, [value], dtype=pl.Int64 if isinstance(value, int) else None)
+    return found.new_from_index(0, size)
 
 
 def is_whole(file: Path) -> bool:
