@@ -33,7 +33,7 @@ ALLOWED = {
 }
 
 # Learners with a room of their own: none of them looks into another's.
-ROOMS = ("challenger", "per_arc", "whole_plan")
+ROOMS = ("challenger", "design", "per_arc", "whole_plan")
 
 
 def imports(file: Path) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from surepath._types import FloatArray
 
 _KINDS = {
     "c": "complex numbers",

@@ -14,8 +14,8 @@ import pytest
 
 from surepath import families, simulate
 from surepath.errors import SettingError
-from surepath.experiments.backends import Columns, LocalBackend
-from surepath.experiments.cells import Task
+from surepath.experiments.backends import LocalBackend
+from surepath.experiments.cells import Columns, Task
 from surepath.experiments.results import read, scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec

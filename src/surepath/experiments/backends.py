@@ -14,14 +14,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
 from surepath._checks import one_of, whole
-from surepath.experiments.cells import Task
+from surepath.experiments.cells import Columns, Task
 from surepath.experiments.instance_sources import instance_of
 from surepath.learners.runs import cancelled_by
 from surepath.simulation.simulate import simulate
 
 NAMES = ("local", "ray")
-
-Columns = dict[str, Any]
 
 
 class Backend(Protocol):

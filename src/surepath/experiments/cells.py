@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from surepath.experiments.spec import Spec
 
 MOST_RUNS = 999_999_999  # nine digits in the names of files
+Columns = dict[str, Any]  # of finished runs, by name
 FORMAT = 3  # of the stored columns; part of every key, so that rows of two formats are never mixed
 
 

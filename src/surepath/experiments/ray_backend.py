@@ -9,8 +9,8 @@ from typing import Any
 
 from surepath._checks import whole
 from surepath._optional import need
-from surepath.experiments.backends import Columns, play_task
-from surepath.experiments.cells import Task
+from surepath.experiments.backends import play_task
+from surepath.experiments.cells import Columns, Task
 
 
 class RayBackend:

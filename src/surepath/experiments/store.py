@@ -22,8 +22,7 @@ import numpy as np
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import FileError, SettingError
-from surepath.experiments.backends import Columns
-from surepath.experiments.cells import FORMAT, MOST_RUNS, Cell, Task
+from surepath.experiments.cells import FORMAT, MOST_RUNS, Cell, Columns, Task
 from surepath.experiments.instance_sources import name_of
 from surepath.model.sources.textfile import PARTIAL, make_folder, write_bytes
 

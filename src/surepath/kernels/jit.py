@@ -1,4 +1,4 @@
-"""The one kernel decorator, and what its kernels have in common.
+"""The decorators of kernels, and what kernels have in common.
 
 Numba's file cache watches only the file of the function that was called: a change in a kernel it calls, or in a
 constant that it freezes, is not seen. So the folder of the cache is named by a hash of all that kernels can see

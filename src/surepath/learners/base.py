@@ -26,6 +26,7 @@ from surepath.errors import SettingError, StoppedError
 from surepath.kernels.arrays import Graph, graph_of
 from surepath.learners.hooks import Hooks
 from surepath.learners.plays import Failures, UnderWay
+from surepath.learners.runs import GO_ON, STOP_REASONS
 from surepath.learners.snapshots import (
     Snapshot,
     check_snapshot,
@@ -115,7 +116,7 @@ class Learner(Hooks):
     # Copies ----------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the lock, which belongs to this object."""
+        """Return everything but the lock, which belongs to this object."""
         with self._lock:
             return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
@@ -215,7 +216,7 @@ class Learner(Hooks):
 
     @locked
     def certified_gap(self) -> float:
-        """Proven bound, valid at all times at once, on how far `recommend()` is from the best."""
+        """Return a proven bound, valid at all times at once, on how far `recommend()` is from the best."""
         if self.stopped:
             self._renew_answer()
         return self._gap() if self._answer is None else self._answer[1]
@@ -382,6 +383,12 @@ class Learner(Hooks):
         """Forget the stop."""
         self.stopped, self.stop_reason, self._answer = False, None, None
 
+    def _stop(self, reason: int) -> None:
+        """Keep a verdict, GO_ON or an index of STOP_REASONS; a stop is final."""
+        if reason != GO_ON and not self.stopped:
+            self.stop_reason = STOP_REASONS[reason]
+            self.stopped = True
+
     def _note_stop(self) -> None:
         """Keep the answer from the moment of the stop on."""
         if self.stopped and self._answer is None:
@@ -402,7 +409,7 @@ class Learner(Hooks):
 
     @locked
     def snapshot(self) -> Snapshot:
-        """Everything that decides, as plain arrays and numbers; `restore` goes on from it bit for bit."""
+        """Save everything that decides as plain arrays and numbers; `restore` goes on from it bit for bit."""
         return take_snapshot(self)
 
     @locked
@@ -426,11 +433,11 @@ class Learner(Hooks):
         return build({**self.settings(), "epsilon": epsilon}, self.mdp)
 
     def settings(self) -> dict[str, Any]:
-        """Everything that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules."""
+        """Return all that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules."""
         return current_settings(self)
 
     def sigma_setting(self) -> float | list[float]:
-        """sigma as one number where all arcs to learn agree."""
+        """Return sigma, as one number where all arcs to learn agree."""
         values = np.unique(self.sigma[~self.mdp.is_known])
         if len(values) <= 1:
             return float(values[0]) if len(values) else 1.0

@@ -80,7 +80,7 @@ class Hooks(ABC):
         """Take in what `_evidence` gave, on a learner of the same settings."""
 
     def _begin(self, rng: np.random.Generator) -> None:  # noqa: B027 (most draw nothing)
-        """Before a simulated run played step by step: draw what this learner draws for itself."""
+        """Draw what this learner draws for itself, before a simulated run that is played step by step."""
 
     @abstractmethod
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:

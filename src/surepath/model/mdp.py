@@ -439,7 +439,7 @@ class MDP:
         return cast(FloatArray, frozen(factor))
 
     def noise_missing(self, who: str) -> str | None:
-        """None when every arc's noise is declared or its reward known; else why `who` needs it, and the ways out."""
+        """Return None if every arc's noise is declared or its reward known; else why `who` needs it, and ways out."""
         lacking = np.flatnonzero(np.isnan(self.declared_sigma))
         if not lacking.size:
             return None
@@ -460,7 +460,7 @@ class MDP:
         return checked_path(self, path)
 
     def path_labels(self, path: Iterable[int]) -> list[tuple[str, str]]:
-        """(state, action) names along a path."""
+        """List the (state, action) names along a path."""
         return [(self.state_label(int(self.source[e])), self.action_label(int(e))) for e in path]
 
     def plan(self, path: ArrayLike) -> Plan:

@@ -94,7 +94,7 @@ def step_in_words(mdp: MDP, stage: int) -> str:
 
 
 def check_step_labels(labels: Any, horizon: int, error: type[SurepathError]) -> tuple[str, ...] | None:
-    """Names of the steps: one per stage, text, none empty, none twice."""
+    """Check the names of the steps: one per stage, text, none empty, none twice."""
     if labels is None:
         return None
     if isinstance(labels, str) or not isinstance(labels, (list, tuple)):

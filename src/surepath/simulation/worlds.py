@@ -142,7 +142,7 @@ def _scatter(mdp: MDP, scatter: float | None, undeclared: bool) -> FloatArray | 
 
 
 def _range(mdp: MDP, spread: tuple[float, float] | None) -> tuple[FloatArray, FloatArray]:
-    """Least and largest mean of every arc."""
+    """Find the least and largest mean of every arc."""
     if spread is not None:
         least, most = real("spread", spread[0]), real("spread", spread[1])
         if not least < most:

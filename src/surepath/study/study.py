@@ -35,7 +35,7 @@ from surepath.study.storage.contract import Reading, Storage, TransientError, Wr
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.study.storage.retry import retrying
-from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial
+from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial, trial_number
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -528,8 +528,3 @@ class Study:
 def _key(request: str | None) -> str:
     """Name a request: as its caller does, or as nobody else does."""
     return uuid.uuid4().hex if request is None else telling.name_text("request", request)
-
-
-def trial_number(trial: Trial | int) -> int:
-    """Return the number of a trial, given as a Trial or by its number."""
-    return trial.number if isinstance(trial, Trial) else whole("the number of a trial", trial, low=1)

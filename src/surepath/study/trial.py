@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from surepath._checks import whole
 from surepath._types import IntArray
 from surepath.model.plans import Plan
 
@@ -66,3 +67,8 @@ class Trial:
 
     def __str__(self) -> str:
         return f"trial {self.number}: " + ", ".join(f"{step}={option}" for step, option in self.plan.items())
+
+
+def trial_number(trial: Trial | int) -> int:
+    """Return the number of a trial, given as a Trial or by its number."""
+    return trial.number if isinstance(trial, Trial) else whole("the number of a trial", trial, low=1)

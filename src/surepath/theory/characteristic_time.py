@@ -8,7 +8,7 @@ path with probability 1 - delta plays at least T* kl(delta, 1 - delta) episodes 
 Every f_q(w) = gap_q^2 / (2 sum sigma^2 / w) is concave and grows in proportion to w, so f_q(w') <= <gradient at w, w'>
 for all w'. Hence both sides are certified:
 
-- from below, 1/T* >= min over q of f_q(w) at any w, the minimum bounded by branch and bound (`engine.excursions`);
+- from below, 1/T* >= min over q of f_q(w) at any w, the minimum bounded by branch and bound (`kernels/excursions.py`);
 - from above, 1/T* <= the heaviest path under any mixture of gradients of f_q's: one dynamic program.
 
 In between: keep the hardest q's found, maximise a smooth minimum of their f_q over flows (written as shares of the

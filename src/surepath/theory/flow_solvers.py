@@ -43,7 +43,7 @@ def unscaled(problem: FlowProblem, flow: IntArray, scale: float) -> NDArray[Any]
 
 
 def compiled(problem: FlowProblem) -> Answer:
-    """Push-relabel in whole numbers: `engine.flow`."""
+    """Solve by push-relabel in whole numbers: `kernels/flow/minimum.py`."""
     from surepath.kernels.arrays import graph_of
     from surepath.kernels.flow.minimum import bounded_flow, minimum_flow
 
@@ -110,7 +110,7 @@ def ortools(problem: FlowProblem) -> Answer:
 
 
 def _largest_filling(mdp: MDP, demand: IntArray, excess: IntArray) -> IntArray:
-    """Unlimited capacities: the reduction of `engine.flow`, solved by OR-Tools' maximum flow."""
+    """Solve for unlimited capacities: the reduction of `kernels/flow/minimum.py`, by OR-Tools' maximum flow."""
     maximum = need("ortools.graph.python.max_flow", "flow").SimpleMaxFlow()
     n = mdp.n_nodes + 1
     excess[0] = excess[-1] = 0

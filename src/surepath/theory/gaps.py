@@ -79,11 +79,11 @@ class Gaps:
         return float(self.deterministic_return[self.deterministic_return > 0].min(initial=np.inf))
 
     def near_optimal(self, epsilon: float) -> BoolArray:
-        """Z^epsilon: the arcs that lie on some epsilon-optimal path, bool [N]."""
+        """Find Z^epsilon: the arcs that lie on some epsilon-optimal path, bool [N]."""
         return self.deterministic_return <= check_epsilon(epsilon) + self.tolerance
 
     def stage_minimum(self, epsilon: float) -> FloatArray:
-        """Delta_min of each stage as in Theorem 1, float [H].
+        """Compute Delta_min of each stage as in Theorem 1, float [H].
 
         The least positive deterministic return gap of the stage where Z^epsilon has exactly one arc there, else 0;
         infinite where that arc is the only one of its stage.
@@ -93,7 +93,7 @@ class Gaps:
         return np.where(near == 1, np.minimum.reduceat(positive, self.mdp.stage_arc[:-1]), 0.0)
 
     def log_near_optimal_paths(self, epsilon: float, cells: int = 128) -> LogCount:
-        """Logarithm of the number of epsilon-optimal paths, between two proven bounds.
+        """Compute the logarithm of the number of epsilon-optimal paths, between two proven bounds.
 
         A path is epsilon-optimal iff the value gaps along it sum to at most epsilon. Counting such sums exactly is a
         knapsack; here the gaps are rounded down, and up, to epsilon / cells. epsilon = 0 is exact.

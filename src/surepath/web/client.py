@@ -15,11 +15,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
-from surepath._checks import check_epsilon, whole
+from surepath._checks import check_epsilon
 from surepath._numbers import read_numbers, shortened
 from surepath._types import IntArray
 from surepath.errors import RewardError, SettingError
-from surepath.study.trial import Trial
+from surepath.study.trial import Trial, trial_number
 from surepath.web.remote_view import RemoteView
 from surepath.web.transport import PATIENCE
 
@@ -68,20 +68,20 @@ class RemoteStudy(RemoteView):
 
     def tell(self, trial: Trial | int, rewards: Any) -> str:
         """Report a trial's rewards; see Study.tell."""
-        return str(self._call(f"trials/{_number(trial)}/tell", {"rewards": _rewards(rewards)})["outcome"])
+        return str(self._call(f"trials/{trial_number(trial)}/tell", {"rewards": _rewards(rewards)})["outcome"])
 
     def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
         """Report that a trial failed; see Study.fail."""
         body = {"rewards": _rewards(rewards), "note": note[:2_000]}
-        return str(self._call(f"trials/{_number(trial)}/fail", body)["outcome"])
+        return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int) -> None:
         """Give a trial back that was not run."""
-        self._call(f"trials/{_number(trial)}/cancel", {})
+        self._call(f"trials/{trial_number(trial)}/cancel", {})
 
     def renew(self, trial: Trial | int) -> float:
         """Extend a lease from now; returns when it ends."""
-        return float(self._call(f"trials/{_number(trial)}/renew", {})["lease_until"])
+        return float(self._call(f"trials/{trial_number(trial)}/renew", {})["lease_until"])
 
     def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
         """Queue a plan of your own to be handed out next; see Study.enqueue."""
@@ -154,10 +154,6 @@ class RemoteStudy(RemoteView):
 
 def _key(request: str | None) -> str:
     return uuid.uuid4().hex if request is None else request
-
-
-def _number(trial: Trial | int) -> int:
-    return trial.number if isinstance(trial, Trial) else whole("the number of a trial", trial, low=1)
 
 
 def _rewards(rewards: Any) -> Any:

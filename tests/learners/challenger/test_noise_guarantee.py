@@ -115,8 +115,8 @@ BY_RARE_SCORES = {
     "losses, all entries": (one_choice(0.9, [1.0] * 17 + [0.0] * 3), 0.1, 200, False),
     "gains": (one_choice(0.1, [0.0] * 17 + [1.0] * 3), 0.5, 200, True),
     "losses": (one_choice(0.9, [1.0] * 17 + [0.0] * 3), 0.5, 200, True),
-    "gains that are rarer": (one_choice(0.03, [0.0] * 24 + [1.0]), 0.9, 400, True),
-    "losses that are rarer": (one_choice(0.97, [1.0] * 24 + [0.0]), 0.9, 400, True),
+    "gains that are rarer": (one_choice(0.03, [0.0] * 24 + [1.0]), 0.9, 1000, True),
+    "losses that are rarer": (one_choice(0.97, [1.0] * 24 + [0.0]), 0.9, 1000, True),
 }
 
 
@@ -126,8 +126,8 @@ def test_with_tilts_beyond_their_limit_it_fails(name: str) -> None:
 
     Sixty stages, because the slopes that a check looks at hide such a build on short problems. There the least slope is
     about 1 / n, the best one for tilts within their limit. It is worth B / n, so that a run that has seen only zeros
-    goes on for n >= B / mean trials, and by then the rare score has come with probability 1 - delta whatever the
-    tilts. With the stages the slopes reach further down.
+    goes on for n >= B / (the known score) trials, and by then the rare score has come with probability 1 - delta
+    whatever the tilts. With the stages the slopes reach further down.
     """
     instance, delta, runs, alone = BY_RARE_SCORES[name]
     learner = Challenger(instance.mdp, 0.0, delta, noise="betting", **QUICK)  # type: ignore[arg-type]

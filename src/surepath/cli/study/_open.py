@@ -40,7 +40,7 @@ def load(storage: str, name: str | None) -> Study:
 def trial_row(found: Study, number: int) -> TrialRow:
     """Read one trial."""
     from surepath.errors import StudyError
-    from surepath.study.study import trial_number
+    from surepath.study.trial import trial_number
 
     number = trial_number(number)
     found.sync()

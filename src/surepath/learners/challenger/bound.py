@@ -336,7 +336,7 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: 
 
 @folded_kernel
 def trace(graph: Graph, work: Scratch, through: int, single: Whole) -> None:
-    """After `challenge`: the path of largest G through one arc, into work.path.
+    """Write the path of largest G through one arc into work.path, after `challenge`.
 
     Only values are kept, so each step back looks for the arc that gives its node's value. O(N) at worst. With `single`
     it is the incumbent but for one excursion.

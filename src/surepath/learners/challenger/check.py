@@ -47,7 +47,7 @@ SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
 
 @folded_kernel
 def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int) -> int:
-    """Rows of a SHIFTED entry: the planned slope over the part of the planned visits that has been made.
+    """Fill in the rows of a SHIFTED entry: the planned slope over the part of the planned visits that has been made.
 
     From the least such part of an arc, where every pair is sure to be covered, to the mean one and somewhat beyond.
     Twice the planned slope is the most that can prove epsilon, so while visits are few there is no row at all.
@@ -75,7 +75,7 @@ def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int)
 
 @inner_kernel
 def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
-    """Rows (entry, slope): per entry the slopes, on a geometric grid, that some pair may need; returns their number.
+    """Fill in rows (entry, slope), per entry the slopes of a geometric grid that some pair may need; return how many.
 
     The best slope of a pair is about the root of the sum of its a^2 over twice its B. The largest of its a decides: the
     slope lies between that a over D and that a times U. So a slope is left out where no arc has such an a: sigmas of

@@ -50,7 +50,7 @@ class Explanation:
     remark: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ def explain(learner: Challenger, count: int) -> Explanation:
 
 
 def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) -> list[Rival]:
-    """Strongest challengers: through each arc off the incumbent, the path of largest optimistic value; the best few.
+    """Find the strongest challengers: through each arc off the incumbent, the path of largest optimistic value.
 
     Which paths are looked at is a heuristic; the bound shown for each is exact for the grid.
     """

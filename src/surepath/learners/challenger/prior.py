@@ -51,7 +51,7 @@ def even_shares(mdp: MDP) -> FloatArray:
 
 
 def precisions(mdp: MDP, bound: Mapping[str, Any]) -> FloatArray:
-    """c of every arc on either side of a pair, [2, entries, N], but for entries of the shifted kind."""
+    """Compute c of every arc on either side of a pair, [2, entries, N], but for entries of the shifted kind."""
     shares = even_shares(mdp)
     scales = [entry.get("scale", 1.0) for entry in bound["entries"]]
     sides = [bound["rival"], bound["incumbent"]]

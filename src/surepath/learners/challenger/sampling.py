@@ -119,7 +119,7 @@ def is_crowded(graph: Graph, alive: BoolArray, cost: FloatArray, ahead: FloatArr
 
 @folded_kernel
 def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
-    """Whose turn the next trial is."""
+    """Tell whose turn the next trial is."""
     episodes, alive, ahead, cost = seen.memo[at.EPISODES], seen.alive, work.ahead, work.extra[OWN, pairs.ties]
     sampling, planned, crowd, crowd_from = pairs.sampling, pairs.planned, pairs.crowd, pairs.crowd_from
     covered = episodes >= len(alive)
@@ -134,7 +134,7 @@ def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
 
 @folded_kernel
 def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
-    """At each node take the arc that lags most behind its part of the flow by the guard's own plays, into work.path."""
+    """Take at each node the arc that lags most behind its part of the flow by the guard's own plays, into work.path."""
     first, target, guarded, part, path = graph.first, graph.target, seen.guarded, pairs.flow, work.path
     node = 0
     for h in range(len(path)):
@@ -199,7 +199,7 @@ def prices_differ(mdp: MDP) -> bool:
 
 
 def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
-    """Price of each arc for the sampling, float [N]; empty where it is not asked for."""
+    """Compute the price of each arc for the sampling, float [N]; empty where it is not asked for."""
     if not thrifty or mdp.cost is None:
         return np.zeros(0)
     return np.asarray(mdp.cost + LEAST_PRICE * float(mdp.cost.mean()))

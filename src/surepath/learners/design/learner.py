@@ -110,7 +110,7 @@ class Design(Learner):
         return int(left[np.searchsorted(left, self._cursor) % len(left)])
 
     def _around_failures(self, path: IntArray) -> IntArray:
-        """Another path of the list, where one is left that does not use an option that keeps failing."""
+        """Find another path of the list, where one is left that does not use an option that keeps failing."""
         if not self._failures.resting(path, self.episodes):
             return path
         due = self._due.copy()
@@ -155,7 +155,7 @@ class Design(Learner):
         return best_path(self.mdp, np.where(self._active(), self._means(), -np.inf))
 
     def _gap(self) -> float:
-        """Nothing is proven before the end."""
+        """Return the gap; nothing is proven before the end."""
         return self.schedule.gap if not self._due.any() else float("inf")
 
     def tighten(self, epsilon: float) -> None:
@@ -163,7 +163,7 @@ class Design(Learner):
         raise SettingError("a design looks at its data once and cannot be tightened; build one with a smaller epsilon")
 
     def _epsilon_changed(self) -> None:
-        """Never called: a design cannot be tightened."""
+        """Do nothing: a design cannot be tightened."""
 
     def _excluded_changed(self) -> None:
         """Plan anew on what is left; what was played for another list is not used."""

@@ -177,7 +177,7 @@ class EPRL(RuleLearner):
         return [] if self.rules.periods == NO_PERIODS else self._log.durations(self.episodes)
 
     def _lacking(self) -> BoolArray:
-        """c^k now, at the start of a period, bool [N]."""
+        """Compute c^k now, at the start of a period, bool [N]."""
         few = self._state.number[at.VISITS] < self._state.tally[at.PERIOD]
         return cast(BoolArray, few & self._state.flag[at.STARTED] & ~self.mdp.is_known & ~self._state.flag[at.CLOSED])
 

@@ -37,7 +37,7 @@ from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.processes.intervals import interval_table, most_sums
 from surepath.learners.processes.ranges import learned_arcs, ranges_of
-from surepath.learners.runs import GAP, GO_ON, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.runs import GAP, GO_ON, RunRecord, raise_if_cancelled
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
@@ -217,12 +217,6 @@ class RuleLearner(Learner):
                 restore(self._state, before)
                 raise
         self._stop(reason)
-
-    def _stop(self, reason: int) -> None:
-        """Keep the verdict; a stop is final."""
-        if reason != GO_ON and not self.stopped:
-            self.stop_reason = STOP_REASONS[reason]
-            self.stopped = True
 
     def _own_rules(self, reason: int) -> int:
         """Apply the user's elimination and stopping rules after the statistics; return the verdict."""

@@ -16,7 +16,7 @@ from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.covers import cover, follow_cover
 from surepath.learners.per_arc.state import Rules, State
-from surepath.learners.per_arc.values import HIGHEST, WIDEST, walk
+from surepath.learners.per_arc.values import BY_UPPER, BY_WIDTH, walk
 
 SAMPLING = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
 MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM_SAMPLING = range(6)
@@ -126,7 +126,7 @@ def choose(graph: Layers, rules: Rules, state: State, full: int | None) -> None:
     elif full is not None and turn == RANDOM_PATH:
         random_path(graph, rules, state)
     else:
-        walk(graph, rules, state, np.int64(HIGHEST if turn == HIGHEST_PATH else WIDEST))
+        walk(graph, rules, state, np.int64(BY_UPPER if turn == HIGHEST_PATH else BY_WIDTH))
 
 
 @inner_kernel

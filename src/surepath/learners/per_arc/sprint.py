@@ -1,12 +1,12 @@
-"""Play many episodes between two tests of the rules, for the two that sample by one value: max-diameter and optimism.
+"""Play many episodes in a row, for the two rules that sample by one value: max-diameter and optimism.
 
 Both choose the next path and test their stop on the same backward pass, SPREAD or BEST. When that pass is fresh, every
 width is finite and nothing can be eliminated, an episode is no more than: walk, draw, take in, pass. A sprint plays
-such episodes in a row. That nothing goes is proved by `slack.py`, or else judged here: by the value rule before an
-episode that eliminations follow, as that rule wants it; the stop of BPI-UCRL is tested here too. A sprint ends before
-an episode in which something may go by the value rule, and after one when something may go by the return rule or the
-stop is near; the rules themselves then judge. What is decided is the same: this file leaves out only what provably
-changes nothing.
+such episodes in a row. That nothing goes is proved by `elimination/slack.py`, or else judged here: by the value rule
+before an episode that eliminations follow, as that rule wants it; the stop of BPI-UCRL is tested here too. A sprint
+ends before an episode in which something may go by the value rule, and after one when something may go by the return
+rule or the stop is near; the rules themselves then judge. What is decided is the same: this file leaves out only what
+provably changes nothing.
 
 The bookkeeping of `slack.py` is done here in coarse steps. A bound that moves further than its stage allows is given
 some room ahead, a small share of what is left to spend, so that the next moves need no note. Where it does not pay, at

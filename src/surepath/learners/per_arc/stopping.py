@@ -19,7 +19,7 @@ from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination.slack import start_over
 from surepath.learners.per_arc.rounding import safe_best, safe_lower
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
-from surepath.learners.per_arc.values import HIGHEST, SAFEST, floor_values, refresh_values, walk_counting
+from surepath.learners.per_arc.values import BY_LOWER, BY_UPPER, floor_values, refresh_values, walk_counting
 
 STOPPING = ("diameter", "optimal-gap")
 DIAMETER, OPTIMAL_GAP = range(2)
@@ -88,7 +88,7 @@ def is_exact(graph: Layers, rules: Rules, state: State) -> bool:
     That is so when the active policy of largest upper value has no width (known rewards, sigma 0): no further trial
     can say more of it. Asked only when no passable arc has infinite width.
     """
-    walk_counting(graph, rules, state, np.int64(HIGHEST), np.int64(at.PATH))
+    walk_counting(graph, rules, state, np.int64(BY_UPPER), np.int64(at.PATH))
     exact = True
     for h in range(state.path.shape[1]):
         exact &= state.arc[at.WIDTH, np.uint64(state.path[at.PATH, h])] == 0.0
@@ -106,7 +106,7 @@ def certified_gap(graph: Layers, rules: Rules, state: State) -> float:
     """
     single = rules.single == 1 and state.tally[at.CROWDED] == 0
     optimistic = rules.recommendation == RECOMMEND_OPTIMISTIC or (single and rules.keep_last == 0)
-    walk_counting(graph, rules, state, np.int64(HIGHEST if optimistic else SAFEST), np.int64(at.ADVICE))
+    walk_counting(graph, rules, state, np.int64(BY_UPPER if optimistic else BY_LOWER), np.int64(at.ADVICE))
     if optimistic and single:
         return 0.0
     best = state.node[at.SCRATCH]

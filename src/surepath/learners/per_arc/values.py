@@ -20,7 +20,7 @@ from surepath.learners.per_arc.sweeps import backward_counted, backward_masked, 
 
 # Which path: an active policy of largest diameter, an active policy of largest upper value, or a policy of largest
 # lower value among ALL policies.
-WIDEST, HIGHEST, SAFEST = range(3)
+BY_WIDTH, BY_UPPER, BY_LOWER = range(3)
 
 
 @hot_kernel
@@ -47,13 +47,13 @@ def floor_values(graph: Layers, state: State) -> None:
 def walk_counting(graph: Layers, rules: Rules, state: State, which: Whole, out: Whole) -> None:
     """Write the path that `which` names into the row `out` of State.path, infinities counted apart from the rest.
 
-    Most of them first for WIDEST and HIGHEST, fewest first for SAFEST. An infinite arc adds 0 to a width, and 0 less
-    the reference of its stage to a bound. Without infinities it is the same path, more slowly.
+    Most of them first for BY_WIDTH and BY_UPPER, fewest first for BY_LOWER. An infinite arc adds 0 to a width, and 0
+    less the reference of its stage to a bound. Without infinities it is the same path, more slowly.
     """
     row, rest, sign = at.WIDTH, at.ORIGIN, 1.0
-    if which == HIGHEST:
+    if which == BY_UPPER:
         row, rest = at.UPPER, at.BASE
-    elif which == SAFEST:
+    elif which == BY_LOWER:
         row, rest, sign = at.LOWER, at.BASE, -1.0
     path, visits, infinite = state.path[out], state.number[at.VISITS], state.number[at.INFINITE]
     weight, instead, value, count = state.arc[row], state.arc[rest], state.node[at.SCRATCH], state.node[at.SCRATCH_TIE]
@@ -63,12 +63,12 @@ def walk_counting(graph: Layers, rules: Rules, state: State, which: Whole, out: 
 
 @folded_kernel
 def walk(graph: Layers, rules: Rules, state: State, which: Whole) -> None:
-    """Write the path that `which` names, WIDEST or HIGHEST, into the row PATH; by kept values where all are finite."""
+    """Write the path that `which` names, BY_WIDTH or BY_UPPER, into the row PATH; by kept values if all are finite."""
     if state.tally[at.PASSABLE_INFINITE] > 0:
         walk_counting(graph, rules, state, which, np.int64(at.PATH))
     else:
         fresh, row, values = at.FRESH_SPREAD, at.WIDTH, at.SPREAD
-        if which == HIGHEST:
+        if which == BY_UPPER:
             fresh, row, values = at.FRESH_BEST, at.UPPER, at.BEST
         refresh_values(graph, state, np.int64(fresh), np.int64(row), np.int64(values))
         visits, path = state.number[at.VISITS], state.path[at.PATH]

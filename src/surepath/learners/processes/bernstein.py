@@ -50,7 +50,7 @@ class Bernstein(NamedTuple):
 
 
 def log_mixture(s: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """log Z(S, W), and the mean of l, its variance and the mean of psi(l) under the mixture that Z integrates."""
+    """Compute log Z(S, W), and mean and variance of l and the mean of psi(l) under the mixture that Z integrates."""
     spread, root = s + w, np.sqrt(w + 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         right = np.where(s >= 0, (w + 1 + 14 * root + 60) / spread, 1.0)
@@ -71,12 +71,12 @@ def log_mixture(s: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray, F
 
 
 def log_start(c: FloatArray) -> FloatArray:
-    """log Z(0, c), the cost of the prior."""
+    """Compute log Z(0, c), the cost of the prior."""
     return log_mixture(np.zeros_like(c), c)[0] + TABLE_SAFETY
 
 
 def conjugate_points(y: FloatArray, w: float) -> tuple[FloatArray, FloatArray]:
-    """Z*(y, w) and its slope in w, for increasing y in (0, 1)."""
+    """Compute Z*(y, w) and its slope in w, for increasing y in (0, 1)."""
     root = np.sqrt(w)
     s = np.concatenate([-np.geomspace(4 / y[0], root / 100, 60), np.geomspace(root / 100, 4e3 * (w + root + 1), 60)])
     mean = log_mixture(s, np.full_like(s, w))[1]
@@ -116,7 +116,7 @@ def bernstein_row(table: Bernstein, w: float) -> int:
 
 @hot_kernel
 def bernstein_conjugate(table: Bernstein, row: int, beyond: float, y: float, log_y: float) -> float:
-    """Z*(y, W) or a little above it, W = table.w[row] + beyond; log_y must be the logarithm of y."""
+    """Compute Z*(y, W) or a little above it, W = table.w[row] + beyond; log_y must be the logarithm of y."""
     if y < MIDDLE_TILT:
         place = (log_y - table.log_low) * (1.0 / LOG_TILT_STEP)
         if not place >= 0.0:
@@ -148,7 +148,7 @@ def bernstein_line(table: Bernstein, row: int, beyond: float, y: float, log_y: f
 
 
 def bernstein_values(table: Bernstein, row: int, beyond: float, y: FloatArray) -> FloatArray:
-    """Z*(y, W) or a little above it for an array of y: what the kernel computes, in NumPy."""
+    """Compute Z*(y, W) or a little above it for an array of y: what the kernel computes, in NumPy."""
     points = table.value[row] + beyond * table.slope[row]
     left = points[0] + np.log(table.y[0] / np.minimum(y, table.y[0]))
     inside = np.interp(y, table.y, points)

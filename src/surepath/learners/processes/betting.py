@@ -79,7 +79,7 @@ def _betting(cs: tuple[float, ...]) -> Betting:
 
 
 def betting_of(cs: FloatArray) -> Betting:
-    """Tilts, and the priors for these c."""
+    """Build tilts, and the priors for these c."""
     return _betting(tuple(np.asarray(cs, dtype=np.float64).tolist()))
 
 
@@ -149,7 +149,7 @@ def add_line(line: FloatArray, count: int, height: float, fall: float) -> int:
 
 @hot_kernel
 def capped_log(mass: float, way: float) -> float:
-    """Logarithm of M, rounded down (way -1) or up (way 1), at most LARGEST_LOG."""
+    """Compute the logarithm of M, rounded down (way -1) or up (way 1), at most LARGEST_LOG."""
     log_m = np.log(mass)
     return float(min(log_m + way * LOG_SAFETY * (1.0 + abs(log_m)), LARGEST_LOG))
 
@@ -225,7 +225,7 @@ def bet_width(
     k: float,
     log_k: float,
 ) -> float:
-    """w(k) or a little above it for a range of 1; log_k must be the logarithm of k."""
+    """Compute w(k) or a little above it for a range of 1; log_k must be the logarithm of k."""
     if betting is None:
         return 0.0
     if widths is None:
@@ -243,7 +243,7 @@ def bet_width(
 
 
 def bet_values(betting: Betting, row: FloatArray, k: FloatArray) -> FloatArray:
-    """Widths for an array of slopes from a row of the table: what the kernel computes, in NumPy."""
+    """Compute widths for an array of slopes from a row of the table: what the kernel computes, in NumPy."""
     inside = np.interp(k, np.append(0.0, betting.slope), np.append(row[SLOPES], row[:SLOPES]))
     beyond = row[SLOPES - 1] + (k - betting.slope[-1]) * row[SLOPES + 1]
     return np.asarray(np.where(k > betting.slope[-1], beyond, inside))

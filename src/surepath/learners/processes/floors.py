@@ -5,7 +5,8 @@ that supports it. A chord of the table continued, height + rise y, lies below Z*
 
     w(k) >= rise * per + k (height + log Z(0, c)),
 
-which is least at an end of the range. On an arc whose noise is not learned w(k) >= k / 2 log(1 + n / c), as h* >= 0.
+which is least at an end of the range. On an arc whose noise is not learned w(k) >= k / 2 log(1 + n / c), as h* >= 0; on
+one without noise w(k) = 0. All are lowered by far more than rounding can do.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from surepath._types import BoolArray, FloatArray
 from surepath.kernels.jit import Whole, optional_kernel
 from surepath.learners.processes.bernstein import Bernstein, bernstein_line
 from surepath.learners.processes.learned import Course, Learned
+
+SAFE = 1e-12  # relative
 
 
 @optional_kernel
@@ -44,12 +47,14 @@ def fill_floors(
         if not live[e] and not on[e]:
             continue
         side = np.uint64(1 if on[e] else 0)
-        if learned.learns[e]:
+        if course.per[e] == 0.0 and learned.learns[e]:
+            weight[e] = 0.0  # a sigma of 0 was declared for it
+        elif learned.learns[e]:
             weight[e] = bernstein_floor(
                 learned.bernstein, course, learned.start, side, j, low, high, middle, log_middle, log_high, e
             )
         else:
-            weight[e] = low * extra[side, j, e]
+            weight[e] = (1.0 - SAFE) * low * extra[side, j, e]
 
 
 @optional_kernel
@@ -78,5 +83,6 @@ def bernstein_floor(
     row, beyond = course.row[side, j, e], course.beyond[side, j, e]
     fixed, rise = bernstein_line(table, row, beyond, y, log_y)
     fixed += start[side, j, e]
-    width = rise * per + fixed * (least if fixed >= 0.0 else high)
-    return float(width if edge <= low else min(width, ceiling))
+    first, second = rise * per, fixed * (least if fixed >= 0.0 else high)
+    width = first + second - SAFE * (abs(first) + abs(second))
+    return float(width if edge <= low else min(width, (1.0 - SAFE) * ceiling))

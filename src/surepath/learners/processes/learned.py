@@ -68,7 +68,7 @@ class Course(NamedTuple):
 
 
 def rounded(c: FloatArray) -> FloatArray:
-    """c as a power of 2, so that few priors serve all arcs; any c fixed in advance is valid."""
+    """Round c to a power of 2, so that few priors serve all arcs; any c fixed in advance is valid."""
     return np.asarray(np.clip(2.0 ** np.round(np.log2(c)), LEAST_PRECISION, MOST_PRECISION))
 
 

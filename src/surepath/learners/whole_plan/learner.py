@@ -18,7 +18,7 @@ from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.processes.intervals import interval_table, no_table
 from surepath.learners.processes.ranges import choose_widths, ranges_of
-from surepath.learners.runs import GO_ON, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.runs import RunRecord, raise_if_cancelled
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.rounds import play_plans
 from surepath.learners.whole_plan.state import Plans
@@ -153,7 +153,7 @@ class WholePlan(Learner):
         return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, self._epsilons, self._no_record)
 
     def _active(self) -> BoolArray:
-        """Arcs on some plan that is still in play, bool [N]."""
+        """Find the arcs on some plan that is still in play, bool [N]."""
         used = np.zeros(self.mdp.n_arcs, dtype=bool)
         used[self._arcs[self._plans.active]] = True
         return used
@@ -168,7 +168,7 @@ class WholePlan(Learner):
         return cast(IntArray, self._arcs[int(self._play(tasks.ADVISE))].copy())
 
     def _gap(self) -> float:
-        """Largest upper bound of an active plan minus the lower bound of the recommended one; 0 when one is left."""
+        """Return the largest upper bound of active plans less the lower one of the recommended; 0 if one is left."""
         if self._plans.tally[at.N_ACTIVE] == 1:
             return 0.0
         return self._play(tasks.MEASURE)
@@ -209,12 +209,6 @@ class WholePlan(Learner):
         self._visits[played] += 1
         self._sums[played[learned]] += gains[learned] - self._origin[played[learned]]
         self._stop(reason)
-
-    def _stop(self, reason: int) -> None:
-        """Note the verdict; a stop stays."""
-        if reason != GO_ON and not self.stopped:
-            self.stop_reason = STOP_REASONS[reason]
-            self.stopped = True
 
     def _epsilon_changed(self) -> None:
         self._epsilons[0] = self.epsilon

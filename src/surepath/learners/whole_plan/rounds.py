@@ -34,7 +34,7 @@ from surepath.learners.whole_plan.state import Plans
 
 @hot_kernel
 def width_of(plans: Plans, p: int) -> float:
-    """Half the confidence interval of plan p; infinite while it has not been played."""
+    """Compute half the confidence interval of plan p; infinite while it has not been played."""
     n = plans.visits[p]
     if n == 0:
         return np.inf
@@ -89,7 +89,7 @@ def find_pivot(plans: Plans) -> None:
 
 @inner_kernel
 def bounds(plans: Plans) -> tuple[float, float, int]:
-    """Largest upper bound, largest lower bound and the plan that has it, over active plans; ties: lowest plan."""
+    """Find the largest upper bound of active plans, the largest lower bound and its plan; ties: lowest plan."""
     top, floor, best = -np.inf, -np.inf, -1
     for p in range(len(plans.visits)):
         if plans.active[p]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surepath._checks import suggest
+from surepath._numbers import shortened
 from surepath.errors import ProblemError
 
 FORMAT = "surepath-problem"
@@ -98,9 +99,9 @@ def problem_schema() -> dict[str, Any]:
 def parse_problem(data: Any, name: str) -> ProblemModel:
     """Check parsed JSON against the model; the first error is told in words."""
     if not isinstance(data, dict):
-        raise ProblemError(f"{name}: a problem file is a JSON object, not {_short(data)}")
+        raise ProblemError(f"{name}: a problem file is a JSON object, not {shortened(data)}")
     if data.get("format", FORMAT) != FORMAT:
-        raise ProblemError(f'{name}: format must be "{FORMAT}", not {_short(data["format"])}')
+        raise ProblemError(f'{name}: format must be "{FORMAT}", not {shortened(data["format"])}')
     version = data.get("version", VERSION)
     if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
         raise ProblemError(
@@ -155,12 +156,12 @@ def _in_words(error: ValidationError) -> str:
     if kind == "literal_error":
         valid = [word.strip(" '") for word in str(first["ctx"]["expected"]).replace(" or ", ", ").split(",")]
         hint = suggest(first["input"], valid) if isinstance(first["input"], str) else f" (valid: {', '.join(valid)})"
-        return f"{place} {_short(first['input'])} is not known{hint}"
+        return f"{place} {shortened(first['input'])} is not known{hint}"
     union = [p for p in problems if p["loc"][: len(first["loc"]) - 1] == first["loc"][:-1]]
     if first["loc"] and str(first["loc"][-1]) in _UNION_ARMS and len(union) > 1:
         text = f'; write it as text: "{first["input"]}"' if isinstance(first["input"], float) else ""
-        return f"{_place(first['loc'][:-1])} {_UNIONS[_arms(union)]}, not {_short(first['input'])}{text}"
-    return f"{place} {_KINDS.get(kind, first['msg'])}, not {_short(first['input'])}"
+        return f"{_place(first['loc'][:-1])} {_UNIONS[_arms(union)]}, not {shortened(first['input'])}{text}"
+    return f"{place} {_KINDS.get(kind, first['msg'])}, not {shortened(first['input'])}"
 
 
 _UNION_ARMS = ("str", "int", "constrained-str", "constrained-int", "list[str]")
@@ -179,8 +180,3 @@ def _place(loc: tuple[int | str, ...]) -> str:
         elif part not in _UNION_ARMS and not part.startswith(("literal[", "dict[", "list[")):
             text += f".{part}" if text else part
     return text
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -37,7 +37,7 @@ class Forecast:
     wanted: int
 
     def trials_left(self, share: float = MIDDLE) -> float:
-        """Trials until done that this share of the worlds needs at most; infinite where a cut hides it."""
+        """Return the trials until done that this share of the worlds needs at most; infinite where a cut hides it."""
         found = _quantile(self.left, share)
         return found if found <= self._cut_after() else float("inf")
 
@@ -46,7 +46,7 @@ class Forecast:
         return float(min((n for n, left in zip(self.played, self.left) if np.isinf(left)), default=np.inf))
 
     def gap_after(self, share: float = MIDDLE) -> float:
-        """Certified gap after `more` trials that this share of the worlds has at most."""
+        """Return the certified gap after `more` trials that this share of the worlds has at most."""
         return _quantile(self.gaps, share)
 
     def to_dict(self) -> dict[str, Any]:

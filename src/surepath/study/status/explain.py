@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def explain(study: Study) -> str:
-    """Say what is known now."""
+    """Say in words what a study knows now."""
     with study._lock:
         learner, tally, window = study.learner, study._fold.tally, len(study._fold.window)
         trials, spent = study._fold.prefix, study._fold.spent
@@ -41,7 +41,7 @@ def explain(study: Study) -> str:
 
 
 def _plain(study: Study, learner: Any) -> list[str]:
-    """Incumbent, certified gap and what is ruled out."""
+    """Describe incumbent, certified gap and what is ruled out."""
     mdp, gap = study.mdp, proven_gap(learner)
     plan = " > ".join(str(option) for option in mdp.plan(learner.recommend()).values())
     proven = f"proven to be within {rounded_up(gap, 4)} of the best" if np.isfinite(gap) else "nothing is proven yet"

@@ -15,7 +15,7 @@ from surepath.kernels.jit import bare_kernel, kernel
 
 @bare_kernel
 def backward(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatArray) -> None:
-    """value[i] = largest weight of a path from node i to the sink over passable arcs; value is [n_nodes + 1]."""
+    """Compute value[i], the largest weight of a path from node i to the sink over passable arcs; [n_nodes + 1]."""
     first, target = graph.first, graph.target
     sink = len(first) - 1
     value[sink] = 0.0
@@ -31,7 +31,7 @@ def backward(graph: Graph, weight: FloatArray, passable: BoolArray, value: Float
 
 @bare_kernel
 def forward(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatArray) -> None:
-    """value[i] = largest weight of a path from the start to node i over passable arcs; value is [n_nodes + 1]."""
+    """Compute value[i], the largest weight of a path from the start to node i over passable arcs; [n_nodes + 1]."""
     first, target = graph.first, graph.target
     sink = len(first) - 1
     value[:] = -np.inf
@@ -65,7 +65,7 @@ def walk(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatArra
 
 @kernel
 def log_paths_within(graph: Graph, cost: IntArray, budget: int) -> float:
-    """Logarithm of the number of paths from the start whose whole costs (0 or more) sum to at most budget.
+    """Compute the logarithm of the number of paths from the start whose whole costs (0 or more) sum to at most budget.
 
     One backward sweep, O(N budget): count[i, b] = sum over arcs e of node i with cost[e] <= b of
     count[target, b - cost[e]], two stages in memory at a time.

@@ -5,9 +5,9 @@ any policy,
 
     max over Pi_{s,a,h} and Pi^{t-1} of Vbar_1^{t,pi}  >=  max over Pi of Vlow_1^{t,pi};
 
-a tie stays, a difference that rounding can make counts as a tie (`rounding.py`), and where no active policy passes, the
-arc goes. All arcs are judged on Pi^{t-1} at once. The paper does one dynamic program per arc, O(N^2); here the best to
-come and the best so far come from one backward and one forward pass, and the value through arc e is
+a tie stays, a difference that rounding can make counts as a tie (`../rounding.py`), and where no active policy passes,
+the arc goes. All arcs are judged on Pi^{t-1} at once. The paper does one dynamic program per arc, O(N^2); here the best
+to come and the best so far come from one backward and one forward pass, and the value through arc e is
 reach[source] + upper[e] + best[target], O(N) for all arcs. While all widths hold, no arc of an optimal path goes.
 """
 
