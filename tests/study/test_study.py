@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Study, families
-from surepath.errors import ConflictError, ProblemError, RewardError, SettingError, StoppedError, StudyError
+from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
 from surepath.study.storage.memory import MemoryStorage
 from surepath.study.storage.sql import SqlStorage
 
@@ -267,15 +267,3 @@ def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -
     assert slow._fold.choose(2).tolist() == quick._fold.choose(2).tolist()
     assert slow._fold.digest == quick._fold.digest
     assert slow.learner.snapshot()["evidence"]["sums"].tolist() == quick.learner.snapshot()["evidence"]["sums"].tolist()
-
-
-def test_a_study_takes_the_options_of_each_step_as_they_are() -> None:
-    steps: dict[str, list[Any]] = {"retriever": ["bm25", "dense"], "temperature": [0.2, 0.7]}
-    study = Study.create(steps, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
-    assert study.mdp == MDP.from_steps(steps, sigma=0.1)
-    assert study.ask().plan.keys() == steps.keys()
-    with pytest.raises(ProblemError, match="unknown field 'stepps'"):
-        Study.create({"stepps": {"a": ["x"]}}, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
-    file = {"format": "surepath-problem", "version": 1, "steps": {"a": [2.5, 1]}}
-    with pytest.raises(ProblemError, match=r'not 2\.5; write it as text: "2\.5"'):
-        Study.create(file, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from typer.testing import CliRunner
 
 from surepath.cli.main import app
 from surepath.errors import SettingError
-from surepath.experiments.figures import FIGURES
+from surepath.experiments.figures import FIGURES, Claim
+from surepath.experiments.figures.reproduce import Section, report
 
 pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
@@ -64,3 +66,26 @@ def test_the_report_has_the_figures_of_earlier_calls(tmp_path: Path, monkeypatch
     page = (tmp_path / "report.html").read_text()
     assert '<h2 id="figure-cases">' in page
     assert '<h2 id="figure-cover">' in page
+
+
+def test_the_report_stands_alone_and_escapes() -> None:
+    claims = [Claim("a < b", "1 & 2", True), Claim("c", "d", False), Claim("e", "f", None)]
+    section = Section("figure-x", "Title", "Look here.", b"\x89PNG", claims, {"runs": 3}, 1.5, "theory")
+    page = report([section])
+    assert "How to read this.</b> Look here." in page
+    assert '<td>a &lt; b</td><td>1 &amp; 2</td><td class="yes">yes</td>' in page
+    assert '<td class="no">no</td>' in page
+    assert "<td>not settled</td>" in page
+    assert "Preset <b>theory</b>: Algorithm 1 of the paper" in page
+    assert "experiment</b>" not in page
+    assert not re.search(r"(src|href)=\"(?!data:|#figure-x)", page)
+    assert "http" not in page
+
+
+def test_a_section_is_kept_beside_its_picture(tmp_path: Path) -> None:
+    section = Section("figure-x", "T", "R", b"\x89PNG", [Claim("a", "b", None)], {"runs": 3}, 1.5, "theory")
+    section.save(tmp_path)
+    assert Section.load(tmp_path, "figure-x") == section
+    assert Section.load(tmp_path, "figure-y") is None
+    (tmp_path / "figure-x.json").write_text("{")
+    assert Section.load(tmp_path, "figure-x") is None

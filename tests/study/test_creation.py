@@ -1,14 +1,15 @@
-"""Failures that count as the worst score: every option that is learned must have one."""
+"""What is fixed when a study is created: the problem, and the worst score of every option where failures count."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
 from surepath import MDP, Study
-from surepath.errors import SettingError
+from surepath.errors import ProblemError, SettingError
 from surepath.study.verify import verify
 
 
@@ -39,3 +40,15 @@ def test_a_failure_at_a_known_score_counts_as_that_in_the_log_too() -> None:
     assert content["trials"]["refused"] == 0
     verdict = verify(content, storage=study.storage)
     assert verdict.answer == "yes", verdict
+
+
+def test_a_study_takes_the_options_of_each_step_as_they_are() -> None:
+    steps: dict[str, list[Any]] = {"retriever": ["bm25", "dense"], "temperature": [0.2, 0.7]}
+    study = Study.create(steps, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
+    assert study.mdp == MDP.from_steps(steps, sigma=0.1)
+    assert study.ask().plan.keys() == steps.keys()
+    with pytest.raises(ProblemError, match="unknown field 'stepps'"):
+        Study.create({"stepps": {"a": ["x"]}}, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
+    file = {"format": "surepath-problem", "version": 1, "steps": {"a": [2.5, 1]}}
+    with pytest.raises(ProblemError, match=r'not 2\.5; write it as text: "2\.5"'):
+        Study.create(file, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)

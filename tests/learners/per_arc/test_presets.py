@@ -1,12 +1,13 @@
-"""The `experiment` preset on fresh instances of the paper's family: the figures' claims, in kind."""
+"""Presets: the cap and the sigma of each, and the figures' claims, in kind, on fresh instances."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from surepath import families, simulate, theory
+from surepath import EPRL, MDP, families, simulate, theory
 
+MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
 RULES = {
     "bpi": {"name": "BPIUCRL"},
     "diameter": {"name": "EPRL", "sampling": "max-diameter"},
@@ -48,3 +49,18 @@ def test_stopping_times_are_of_the_size_measured_on_the_authors_code() -> None:
     spec = {"name": "BPIUCRL", "delta": 0.1, "preset": "experiment", "sigma": 0.5}
     result = simulate(spec, instance, 50, 0, epsilons=[epsilon])
     assert 5400 < result.mean_tau() < 6300
+
+
+def test_the_text_has_no_cap_and_the_authors_code_has_one() -> None:
+    for preset, before, after in (("text", np.inf, 5 * np.sqrt(2 * np.log(2 / 0.1))), ("experiment", 1.0, 1.0)):
+        learner = EPRL(MDP_OF_TWO, 0.1, 0.1, 5.0, preset=preset)
+        assert learner.widths_now().tolist() == [before, before]
+        learner.tell([0], [0.5])
+        assert learner.widths_now().tolist() == pytest.approx([after, before])
+
+
+def test_presets_say_their_sigma_where_nobody_else_does() -> None:
+    assert EPRL(MDP_OF_TWO, 0.1, 0.1, preset="text").sigma.tolist() == [1.0, 1.0]
+    assert EPRL(MDP_OF_TWO, 0.1, 0.1, preset="experiment").sigma.tolist() == [0.5, 0.5]
+    declared = MDP.from_edges([("s", "a", "t"), ("s", "b", "t")], sigma=0.25)
+    assert EPRL(declared, 0.1, 0.1, preset="text").sigma.tolist() == [0.25, 0.25]

@@ -1,4 +1,4 @@
-"""Close choices in bad states: value eliminations pay for them, return eliminations do not."""
+"""The price of value eliminations: they pay for close choices in bad states, return eliminations do not."""
 
 from __future__ import annotations
 
