@@ -1,9 +1,9 @@
-"""Settings of the whole suite: Hypothesis profiles, and SUREPATH_STRICT=1, under which a skip is a failure."""
+"""Settings of the whole suite: Hypothesis profiles, SUREPATH_STRICT=1, under which a skip is a failure, a database."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +16,24 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("dev", deadline=None, max_examples=60, suppress_health_check=_SLOW)
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if STRICT or os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Any]:
+    """A PostgreSQL server of this run's own."""
+    from tests.study.postgres import Server, programs
+
+    if programs() is None:
+        pytest.skip("PostgreSQL is not installed; make system installs it")
+    running = Server()
+    yield running
+    running.remove()
+
+
+@pytest.fixture
+def postgres(server: Any) -> str:
+    """The address of an empty database."""
+    return str(server.empty_database())
 
 
 def _reason(longrepr: object) -> str:

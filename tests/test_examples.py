@@ -6,15 +6,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.shell import SOURCE
 from tests.documents import ROOT
-from tests.study.conftest import empty_database
-from tests.study.postgres import Server
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # (arguments that make it short, what it prints); {postgres} is the address of an empty database.
@@ -29,13 +26,6 @@ RUNS = {
     "route.py": ("", r"proven within [\d.]+ minutes of the quickest"),
     "unknown_graph.py": ("", "short of the best"),
 }
-
-
-@pytest.fixture
-def postgres() -> Iterator[str]:
-    server = Server()
-    yield empty_database(server)
-    server.remove()
 
 
 @pytest.mark.slow

@@ -14,19 +14,10 @@ from typer.main import get_command
 from surepath import Study
 from surepath.cli.main import app
 from tests.documents import DOCUMENTS, POSTGRES, ROOT, blocks, run, script, shown_output
-from tests.study.conftest import empty_database
-from tests.study.postgres import Server
 
 LANGUAGES = ("python", "sh", "console", "json", "toml", "csv", "text", "{toctree}", "{eval-rst}", "{image}")
 COMMAND = re.compile(r"^(?:\$ )?(?:surepath|pip|make|python3?) ", re.MULTILINE)
 WITH_COMMANDS = [name for name in dict.fromkeys(block.document for block in blocks()) if script(name)]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    server = Server()
-    yield empty_database(server)
-    server.remove()
 
 
 @pytest.mark.slow

@@ -1,8 +1,7 @@
-"""Storages for tests: memory, a SQLite file, and a schema of its own on a real PostgreSQL server."""
+"""Storages for tests: memory, a SQLite file, and a database of its own on a real PostgreSQL server."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,32 +10,6 @@ import pytest
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.memory import MemoryStorage
 from surepath.study.storage.sql import SqlStorage
-from tests.study.postgres import Server, programs
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    if programs() is None:
-        pytest.skip("PostgreSQL is not installed; make system installs it")
-    running = Server()
-    yield running
-    running.remove()
-
-
-@pytest.fixture
-def postgres(server: Server) -> str:
-    """The address of an empty database."""
-    return empty_database(server)
-
-
-def empty_database(server: Server) -> str:
-    """Create a database on a server and return its address."""
-    import psycopg
-
-    name = f"study_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
-    return server.url.rpartition("/")[0] + f"/{name}"
 
 
 class Clock:

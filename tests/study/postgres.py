@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import uuid
 from pathlib import Path
 
 FOLDERS = "/usr/lib/postgresql"
@@ -109,6 +110,15 @@ class Server:
             self._process.send_signal(how)
             self._process.wait(timeout=60)
             self._process = None
+
+    def empty_database(self) -> str:
+        """Create a database and return its address."""
+        import psycopg
+
+        name = f"study_{uuid.uuid4().hex[:12]}"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+        return self.url.rpartition("/")[0] + f"/{name}"
 
     def remove(self) -> None:
         """Stop the server and delete its folder."""

@@ -10,7 +10,7 @@ from surepath._optional import need
 from surepath.experiments.look import MARKERS, palette, short_name
 from surepath.experiments.stats import compare
 from surepath.plots.look import FAINT, INK, SMALL, below, dress, name_rows, new_figure_of_rows, plain_ticks, short
-from surepath.plots.rows import chosen, epsilon_column, epsilon_words, rows_of
+from surepath.plots.rows import at_one_delta, chosen, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:
     import polars
@@ -45,9 +45,7 @@ def comparison_data(
     pl = need("polars", "data")
     rows = rows_of(source)
     column = epsilon_column(rows)
-    rows = chosen(rows, None, delta, epsilon)
-    if delta is None:
-        rows = rows.filter(pl.col("delta") == pl.col("delta").min())
+    rows = at_one_delta(rows, None, delta, epsilon)
     base = rows["learner"][0] if baseline is None else baseline
     if learners is not None:
         chosen(rows, learners=[*learners, base])

@@ -10,7 +10,7 @@ from surepath._optional import need
 from surepath.experiments.look import MARKERS, palette, short_name
 from surepath.experiments.stats import compare
 from surepath.plots.look import below, dress, new_figure, plain_ticks, short
-from surepath.plots.rows import chosen, epsilon_column, epsilon_words, rows_of
+from surepath.plots.rows import at_one_delta, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:
     import polars
@@ -41,9 +41,7 @@ def cost_data(
     pl = need("polars", "data")
     rows = rows_of(source)
     column = epsilon_column(rows)
-    rows = chosen(rows, instance, delta, None, learners)
-    if delta is None:
-        rows = rows.filter(pl.col("delta") == pl.col("delta").min())
+    rows = at_one_delta(rows, instance, delta, None, learners)
     order = rows.select("instance", "learner").unique(maintain_order=True).with_row_index("order")
     found: polars.DataFrame = (
         compare(rows)

@@ -82,6 +82,18 @@ def chosen(
     return rows.filter(rows["learner"].is_in(learners)) if learners else rows
 
 
+def at_one_delta(
+    rows: polars.DataFrame,
+    instance: str | None,
+    delta: float | None,
+    epsilon: float | None = None,
+    learners: list[str] | None = None,
+) -> polars.DataFrame:
+    """Keep what `chosen` keeps, at one delta: the smallest by default."""
+    rows = chosen(rows, instance, delta, epsilon, learners)
+    return rows.filter(rows["delta"] == rows["delta"].min())
+
+
 def epsilon_column(rows: polars.DataFrame) -> str:
     """Return the column of epsilons: in units of Delta_min where all rows have that."""
     return "epsilon" if rows["epsilon_per_gap"].null_count() else "epsilon_per_gap"

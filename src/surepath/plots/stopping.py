@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from surepath._optional import need
 from surepath.experiments.look import palette, short_name
 from surepath.plots.look import below, dress, new_figure, short
-from surepath.plots.rows import chosen, epsilon_column, epsilon_words, rows_of
+from surepath.plots.rows import at_one_delta, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:
     import polars
@@ -38,9 +38,7 @@ def stopping_data(
     pl = need("polars", "data")
     rows = rows_of(source)
     column = epsilon_column(rows)
-    rows = chosen(rows, instance, delta, epsilon)
-    if delta is None:
-        rows = rows.filter(pl.col("delta") == pl.col("delta").min())
+    rows = at_one_delta(rows, instance, delta, epsilon)
     if epsilon is None:
         rows = rows.filter(pl.col(column) == pl.col(column).min())
     keys = ["instance", "delta", "learner"]

@@ -5,7 +5,9 @@ A lease that has run out says that the worker died. Its plan is handed out again
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +21,11 @@ UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0
 LONGEST = 10 * 365 * 86400.0
 MOST_RETRIES = 2  # an option that kills its worker must not be handed out for ever
 BATCH = 1_000
+
+
+def this_worker() -> str:
+    """Name the worker that this process is: its host and its number."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def seconds(value: Any, what: str = "lease") -> float:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +26,7 @@ from surepath.study import telling
 from surepath.study.asking import next_plans
 from surepath.study.creation import Options, enter, new_record, only_name
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
-from surepath.study.lease import expire
+from surepath.study.lease import expire, this_worker
 from surepath.study.sheets.past import Imports
 from surepath.study.spending import checked_budget
 from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
@@ -129,7 +127,7 @@ class Study:
     @property
     def worker(self) -> str:
         """Who works here: host and process."""
-        return f"{socket.gethostname()}:{os.getpid()}"
+        return this_worker()
 
     # The log -----------------------------------------------------------------------------------------------------
 

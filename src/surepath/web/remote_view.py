@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +15,7 @@ from surepath._types import IntArray
 from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
 from surepath.study.creation import Options
+from surepath.study.lease import this_worker
 from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
 from surepath.web.picture import KNOWN, OPEN
 from surepath.web.transport import PATIENCE, Transport
@@ -52,7 +51,7 @@ class RemoteView:
     @property
     def worker(self) -> str:
         """Who works here: host and process."""
-        return f"{socket.gethostname()}:{os.getpid()}"
+        return this_worker()
 
     @cached_property
     def record(self) -> StudyRecord:

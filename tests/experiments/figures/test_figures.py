@@ -11,6 +11,7 @@ import pytest
 
 from surepath.experiments import figures
 from surepath.experiments.figures import FIGURES, Options, cover
+from surepath.experiments.figures.panels import draw_panels
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -20,16 +21,16 @@ def test_a_figure_has_its_data_drawing_and_claims_in_one_file(name: str) -> None
     assert Path(str(module.__file__)) == folder / f"{name.removeprefix('figure-')}.py"
     assert module.TITLE
     assert module.READING
-    for function in ("make", "panels", "draw", "claims"):
+    for function in ("make", "panels", "claims"):
         assert inspect.getmodule(getattr(module, function)) is module, function
 
 
 def test_a_drawing_is_a_matplotlib_figure(tmp_path: Path) -> None:
     pytest.importorskip("polars")
     figure_class = pytest.importorskip("matplotlib.figure").Figure
-    drawn = cover.draw(cover.make(Options(folder=tmp_path)), "theory")
+    drawn = draw_panels(cover.panels(cover.make(Options(folder=tmp_path)).frames), cover.TITLE)
     assert isinstance(drawn, figure_class)
-    assert drawn.get_suptitle() == f"{cover.TITLE} (theory settings)"
+    assert drawn.get_suptitle() == cover.TITLE
 
 
 def test_figures_are_imported_without_matplotlib() -> None:

@@ -1,8 +1,7 @@
 """The paper's figures, one file each with its experiment, its drawing and its claims.
 
 `FIGURES` lists them in the order of the report. Every file has TITLE, READING (how to read the picture),
-make(options) that plays the experiment and judges the claims, panels(frames) with the numbers to draw, and
-draw(found, preset) that returns a matplotlib figure.
+make(options) that plays the experiment and judges the claims, and panels(frames) with the numbers to draw.
 """
 
 from surepath.experiments.figures import bounds, cases, cover, hard, ratios, tree

@@ -25,7 +25,7 @@ from surepath.experiments.figures.common import (
     proven,
     settled,
 )
-from surepath.experiments.figures.panels import Panel, draw_panels, line_with_band
+from surepath.experiments.figures.panels import Panel, line_with_band
 from surepath.experiments.instance_sources import instance_of
 from surepath.experiments.results import scan
 
@@ -74,11 +74,6 @@ def panels(frames: Frames) -> list[Panel]:
         series = [line_with_band(label, data.filter(learner=label), "delta", "ratio") for label in labels_of(data)]
         found.append(Panel(title, "delta", "mean episodes / limit", series, line_at=1.0, x_falls=True))
     return found
-
-
-def draw(found: Found, preset: str) -> Any:
-    """Draw the distance to both limits as delta falls; returns a matplotlib figure."""
-    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
 
 
 def claims(

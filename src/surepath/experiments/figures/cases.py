@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from surepath.experiments.figures.common import (
     CHALLENGER,
@@ -22,7 +22,7 @@ from surepath.experiments.figures.common import (
     play,
     short_name,
 )
-from surepath.experiments.figures.panels import STRIP, Panel, Series, draw_panels
+from surepath.experiments.figures.panels import STRIP, Panel, Series
 from surepath.experiments.results import read
 from surepath.experiments.stats import permutation_test
 
@@ -71,11 +71,6 @@ def panels(frames: Frames) -> list[Panel]:
         title = f"{short_name(part['instance'][0])}: epsilon = {part['epsilon'][0]:.3f}"
         found.append(Panel(title, "", "episodes", series, x_log=False, categories=labels))
     return found
-
-
-def draw(found: Found, preset: str) -> Any:
-    """Draw every run's stopping time, a panel per instance; returns a matplotlib figure."""
-    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
 
 
 def claims(rows: polars.DataFrame, means: polars.DataFrame, instances: list[str]) -> list[Claim]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from surepath import theory
 from surepath.experiments.figures.common import Claim, Found, Frames, Options
-from surepath.experiments.figures.panels import Panel, Series, draw_panels
+from surepath.experiments.figures.panels import Panel, Series
 from surepath.model import families
 
 if TYPE_CHECKING:
@@ -58,11 +58,6 @@ def panels(frames: Frames) -> list[Panel]:
         Series("shortcut open: m + 1", m, [float(value) for value in data["open"].to_list()]),
     ]
     return [Panel("paths that cover all arcs but the shortcut", "m", "paths", series, x_log=False, y_log=False)]
-
-
-def draw(found: Found, preset: str) -> Any:
-    """Draw the sizes of covers over m; returns a matplotlib figure."""
-    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
 
 
 def claims(covers: polars.DataFrame) -> list[Claim]:

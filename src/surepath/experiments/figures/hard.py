@@ -21,7 +21,7 @@ from surepath.experiments.figures.common import (
     settled,
     under,
 )
-from surepath.experiments.figures.panels import Panel, Series, draw_panels, line_with_band
+from surepath.experiments.figures.panels import Panel, Series, line_with_band
 from surepath.model import families
 
 if TYPE_CHECKING:
@@ -143,11 +143,6 @@ def limits_of(one: polars.DataFrame, x: str) -> list[Series]:
         Series("published bound (refuted)", at, one["published"].to_list(), dash="dotted"),
         Series("design, fixed in advance", at, one["design"].to_list(), dash="dashdot"),
     ]
-
-
-def draw(found: Found, preset: str) -> Any:
-    """Draw episodes and worst-case bounds over each size; returns a matplotlib figure."""
-    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
 
 
 def claims(frames: Frames, preset: str) -> list[Claim]:

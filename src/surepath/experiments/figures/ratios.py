@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from surepath.experiments.figures.common import (
     play,
     settled,
 )
-from surepath.experiments.figures.panels import Panel, draw_panels, points_over_epsilon
+from surepath.experiments.figures.panels import Panel, points_over_epsilon
 from surepath.experiments.results import scan
 
 if TYPE_CHECKING:
@@ -101,11 +101,6 @@ def panels(frames: Frames) -> list[Panel]:
         Panel("against BPI-UCRL", x, "mean episodes / those of BPI-UCRL", left, line_at=1.0),
         Panel("max-diameter against max-coverage", x, "mean episodes / those of max-coverage", right, line_at=1.0),
     ]
-
-
-def draw(found: Found, preset: str) -> Any:
-    """Draw both ratios over epsilon / Delta_min; returns a matplotlib figure."""
-    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
 
 
 def claims(means: polars.DataFrame, rows: polars.DataFrame | polars.LazyFrame) -> list[Claim]:

@@ -20,6 +20,7 @@ from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import SettingError
 from surepath.experiments.figures import FIGURES, PRESETS, Claim, Options
+from surepath.experiments.figures.panels import draw_panels
 from surepath.experiments.look import image, page, png, svg
 from surepath.model.sources.textfile import make_folder, write_bytes, write_text
 
@@ -101,7 +102,7 @@ def _figure(name: str, options: Options) -> Section:
     module = FIGURES[name]
     started = time.perf_counter()
     found = module.make(replace(options, folder=options.folder / EXPERIMENTS))
-    figure = module.draw(found, options.preset)
+    figure = draw_panels(module.panels(found.frames), f"{module.TITLE} ({options.preset} settings)")
     write_bytes(options.folder / f"{name}.svg", svg(figure))
     for part, frame in found.frames.items():
         stream = io.BytesIO()

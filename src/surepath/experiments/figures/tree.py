@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from surepath import theory
 from surepath.experiments.figures.common import (
@@ -24,7 +24,7 @@ from surepath.experiments.figures.common import (
     short_name,
     under,
 )
-from surepath.experiments.figures.panels import Panel, Series, draw_panels, points_over_epsilon
+from surepath.experiments.figures.panels import Panel, Series, points_over_epsilon
 from surepath.experiments.instance_sources import instance_of
 
 if TYPE_CHECKING:
@@ -95,11 +95,6 @@ def panels(frames: Frames) -> list[Panel]:
             series.append(Series(f"upper bound, {label}", x, one[f"upper {label}"].to_list(), dash="dotted"))
         found.append(Panel(short_name(part["instance"][0]), "epsilon / Delta_min", "episodes", series))
     return found
-
-
-def draw(found: Found, preset: str) -> Any:
-    """Draw episodes and bounds over epsilon, a panel per tree; returns a matplotlib figure."""
-    return draw_panels(panels(found.frames), f"{TITLE} ({preset} settings)")
 
 
 def claims(data: polars.DataFrame, limits: polars.DataFrame, preset: str) -> list[Claim]:

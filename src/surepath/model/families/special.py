@@ -17,6 +17,16 @@ COVER_GAP = Family("cover_gap", {"m": "m"})
 TWIN_OPTIMAL = Family("twin_optimal", {"horizon": "h"})
 
 
+def _tree_depth(family: str, states: int, actions: int) -> int:
+    """Compute log2 of the states of a start and a full binary tree; refuse other numbers and single actions."""
+    depth = int(states).bit_length() - 1
+    if states < 2 or states != 2**depth:
+        raise ProblemError(f"{family} needs 2, 4, 8, ... states (a start and a full binary tree), not {states}")
+    if actions < 2:
+        raise ProblemError(f"{family} needs at least 2 actions, not {actions}")
+    return depth
+
+
 @register(MINIMAX_HARD)
 def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: float = 1.0) -> Instance:
     """Build the appendix's worst case: wait in the start, enter a binary tree, stay in a leaf; all means are zero.
@@ -37,11 +47,7 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
     sigma = check_noise(sigma)
-    depth = int(states).bit_length() - 1
-    if states < 2 or states != 2**depth:
-        raise ProblemError(f"minimax_hard needs 2, 4, 8, ... states (a start and a full binary tree), not {states}")
-    if actions < 2:
-        raise ProblemError(f"minimax_hard needs at least 2 actions, not {actions}")
+    depth = _tree_depth("minimax_hard", states, actions)
     if horizon < 3 * depth:
         raise ProblemError(
             f"minimax_hard needs a horizon of at least 3 log2(states) = {3 * depth} for {states} states, not {horizon}"
@@ -80,11 +86,7 @@ def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
     sigma = check_noise(sigma)
-    depth = int(states).bit_length() - 1
-    if states < 2 or states != 2**depth:
-        raise ProblemError(f"minimax_tree needs 2, 4, 8, ... states (a start and a full binary tree), not {states}")
-    if actions < 2:
-        raise ProblemError(f"minimax_tree needs at least 2 actions, not {actions}")
+    depth = _tree_depth("minimax_tree", states, actions)
     if horizon <= depth:
         raise ProblemError(f"minimax_tree needs a horizon above log2(states) = {depth}, not {horizon}")
     first_leaf, node = states // 2, np.arange(states)
