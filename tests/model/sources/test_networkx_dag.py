@@ -20,10 +20,13 @@ from tests.naive.paths import all_paths
 @given(st.sets(st.tuples(st.integers(0, 6), st.integers(1, 7)).filter(lambda uv: uv[0] < uv[1]), max_size=14))
 def test_plans_are_the_simple_paths_of_networkx(edges: set[tuple[int, int]]) -> None:
     graph = nx.DiGraph([*sorted(edges), (0, 7)])
-    table = read_networkx(graph, 0, 7)
-    listed = list(graph.edges)
-    edge_of = {int(arc): listed[i] for i, arc in enumerate(table.arc_of_row) if arc >= 0}
-    ways = [[edge_of[arc] for arc in path if arc in edge_of] for path in all_paths(table.mdp)]
+    mdp = read_networkx(graph, 0, 7).mdp
+    names = {
+        int(arc): (mdp.state_label(int(mdp.source[arc])), mdp.action_label(int(arc)))
+        for arc in np.flatnonzero(~mdp.is_known)
+    }
+    edge_of = {arc: (int(state), int(action)) for arc, (state, action) in names.items()}
+    ways = [[edge_of[arc] for arc in path if arc in edge_of] for path in all_paths(mdp)]
     assert sorted(ways) == sorted(map(list, nx.all_simple_edge_paths(graph, 0, 7)))
 
 
@@ -42,7 +45,7 @@ def test_attributes_and_parallel_edges() -> None:
     assert mdp.sigma.tolist() == [0.0, 0.5, 1.5]
     assert table.means is not None
     assert table.means.tolist() == [4.0, 2.0, 9.0]
-    assert table.arc_of_row.tolist() == [0, 1, 2, -1]
+    assert mdp.n_arcs == 3
 
 
 def test_shorter_ways_wait_at_no_cost() -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import suggest
-from surepath._types import FloatArray, IntArray
+from surepath._types import FloatArray
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.edge_rows import Edge
@@ -20,7 +20,6 @@ class EdgeTable(NamedTuple):
     """An edge table laid out as an MDP."""
 
     mdp: MDP
-    arc_of_row: IntArray  # [rows] the arc each row became, -1 where no plan passes
     means: FloatArray | None  # [N] mean of each arc where the table gives them
 
 
@@ -106,10 +105,6 @@ def assemble(
         place = {state: len(node_state) + i for i, state in enumerate(here)}
         target += [len(node_state) if step.next_state is None else place[step.next_state] for step in arcs]
 
-    arc_of_row = np.full(len(edges), -1, dtype=np.int64)
-    for arc, row in enumerate(row_of_arc):
-        if row >= 0:
-            arc_of_row[row] = arc
     used = [edges[row] if row >= 0 else None for row in row_of_arc]
     known = _column([0.0 if edge is None else edge.known for edge in used])
     low = _column([nan if edge is None else edge.low for edge in used])
@@ -132,7 +127,7 @@ def assemble(
         cost=np.array([0.0 if edge is None or edge.cost != edge.cost else edge.cost for edge in used]),
         cost_weight=cost_weight,
     )
-    return EdgeTable(mdp, arc_of_row, _means(used))
+    return EdgeTable(mdp, _means(used))
 
 
 def _column(values: list[float]) -> FloatArray | None:
