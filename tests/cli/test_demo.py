@@ -18,7 +18,7 @@ from surepath.cli import _demo_costs
 from surepath.cli._demo_view import View
 from surepath.cli._output import this_program
 from surepath.cli.main import app
-from surepath.kernels.jit import is_compiled
+from tests.kernels.compiled import compiled_only
 
 
 def call(*arguments: str) -> str:
@@ -137,7 +137,7 @@ def test_figures_of_others_come_with_the_settings_that_made_them() -> None:
         assert figure.get("delta", figure.get("learner", {}).get("delta")) == facts["learner"]["delta"]
 
 
-@pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
+@compiled_only
 def test_the_demo_needs_no_kernels_but_challengers() -> None:
     program = """
 import sys

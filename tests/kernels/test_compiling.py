@@ -13,9 +13,9 @@ from numba.core import config, event
 
 from surepath.kernels._compiling import Announcer
 from surepath.kernels.cache_folder import Folder
-from surepath.kernels.jit import is_compiled
+from tests.kernels.compiled import compiled_only
 
-pytestmark = pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
+pytestmark = compiled_only
 
 
 @pytest.fixture

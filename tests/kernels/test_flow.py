@@ -13,8 +13,9 @@ from surepath import MDP, Gaussian, Instance, theory
 from surepath.kernels.arrays import graph_of
 from surepath.kernels.flow import minimum as flow
 from surepath.kernels.flow import nearest, push_relabel, residual
-from surepath.kernels.jit import is_compiled, kernel
+from surepath.kernels.jit import kernel
 from surepath.theory.kernels import excursions, soft_game
+from tests.kernels.compiled import compiled_only
 from tests.strategies import mdps
 
 
@@ -40,7 +41,7 @@ def test_a_cover_from_compiled_code_adds_up_to_a_minimum_flow(mdp: MDP, seed: in
     assert len(paths) == theory.minimum_flow(mdp, demand, integer=True).value
 
 
-@pytest.mark.skipif(not is_compiled(), reason="signatures exist only where kernels are compiled")
+@compiled_only
 def test_one_signature_a_kernel() -> None:
     mdp = MDP.from_arrays([[[0, 1], [0, 1]], [[0, 1], [0, 1]], [[0, 0], [0, 0]]])
     instance = Instance(mdp, Gaussian(np.linspace(0, 1, mdp.n_arcs)))

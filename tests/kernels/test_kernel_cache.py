@@ -15,10 +15,9 @@ import pytest
 
 import surepath
 from surepath.kernels import cache_folder as _cache_folder
-from surepath.kernels.cache_folder import UNSEEN, cache_folder, source_key
-from surepath.kernels.jit import is_compiled
+from surepath.kernels.cache_folder import WITHOUT_KERNELS, cache_folder, source_key
+from tests.kernels.compiled import compiled_only
 
-compiled_only = pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
 posix_only = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes")
 HOME = Path(surepath.__file__).parent
 
@@ -210,7 +209,7 @@ def test_all_that_kernels_import_is_in_the_key() -> None:
             path = HOME.joinpath(*name.split(".")[1:])
             todo += [place for place in (path.with_suffix(".py"), path / "__init__.py") if place.is_file()]
     for file in seen:
-        assert file.relative_to(HOME).parts[0] not in UNSEEN, file
+        assert file.relative_to(HOME).parts[0] not in WITHOUT_KERNELS, file
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
-"""Kernel constants: one table a learner, read as `at.EPISODES`; a bare capital means one number everywhere."""
+"""Constants that kernels and learners see: a capital means one thing; places in arrays are read as `at.EPISODES`."""
 
 from __future__ import annotations
 
 import ast
-import importlib
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,40 +10,60 @@ import surepath
 from surepath.learners import tasks
 
 SOURCE = Path(surepath.__file__).resolve().parent
-# The tables themselves, whose names other files only read behind the name of the table.
+# The tables of places in arrays, one for each kind of learner: other files read them behind the name of the table.
 TABLES = sorted(SOURCE.glob("learners/*/state.py"))
+# What a place means for every learner: its number is another one in each table.
+PLACES = {"EPISODES", "N_ACTIVE", "N_TALLY", "PLAYED", "SETTLED", "SQUARES"}
 FILES = [
-    file
-    for part in ("kernels", "learners")
-    for file in sorted((SOURCE / part).rglob("*.py"))
-    if file not in TABLES and "watch" not in file.parts
+    *sorted(SOURCE.glob("_*.py")),
+    *(
+        file
+        for part in ("model", "kernels", "learners", "simulation", "theory")
+        for file in (SOURCE / part).rglob("*.py")
+    ),
 ]
 
 
-def bare_capitals(text: str) -> dict[str, str]:
-    """Capitals that stand bare at the top of a file, defined or imported, with the module they come from."""
+def capitals(text: str) -> dict[str, str]:
+    """Return the public capitals at the top of a file with the module they come from, "" where they are defined."""
     found: dict[str, str] = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {alias.asname or alias.name: node.module for alias in node.names}
-        elif isinstance(node, ast.Assign):
-            found |= {x.id: "" for target in node.targets for x in ast.walk(target) if isinstance(x, ast.Name)}
-    return {name: module for name, module in found.items() if name.isupper() and len(name) > 1}
+            found |= {alias.asname or alias.name: "" if alias.asname else node.module for alias in node.names}
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {x.id: "" for target in targets for x in ast.walk(target) if isinstance(x, ast.Name)}
+    return {name: module for name, module in found.items() if name.isupper() and len(name) > 1 and name[0] != "_"}
 
 
 def module_of(file: Path) -> str:
     return ".".join(("surepath", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
 
 
-def test_a_bare_capital_means_one_number() -> None:
-    meanings: dict[str, dict[object, str]] = defaultdict(dict)
-    for file in FILES:
-        for name in bare_capitals(file.read_text(encoding="utf-8")):
-            value = getattr(importlib.import_module(module_of(file)), name)
-            if isinstance(value, (int, float)) and not name.startswith("_"):
-                meanings[name].setdefault(value, module_of(file))
-    assert len(meanings) > 30
-    assert {name: means for name, means in meanings.items() if len(means) > 1} == {}
+def defined_twice(files: dict[str, str], tables: set[str]) -> dict[str, list[str]]:
+    """Return the capitals that several files, given as name: text, define; tables share what every learner has."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for file, text in files.items():
+        for name, module in capitals(text).items():
+            if not module:
+                homes[name].append(file)
+    return {
+        name: where for name, where in homes.items() if len(where) > 1 and not (name in PLACES and set(where) <= tables)
+    }
+
+
+def test_a_capital_means_one_thing() -> None:
+    texts = {module_of(file): file.read_text(encoding="utf-8") for file in FILES}
+    assert len(texts) > 150
+    assert defined_twice(texts, {module_of(file) for file in TABLES}) == {}
+
+
+def test_a_capital_of_two_meanings_is_seen() -> None:
+    files = {"a": "STEPS, ENDS = 3, 4\n_OWN = 1", "b": "STEPS: int = 4\n_OWN = 2", "c": "from a import ENDS as STEPS"}
+    assert defined_twice(files, set()) == {"STEPS": ["a", "b", "c"]}
+    tables = {"a": "EPISODES = 0", "b": "EPISODES = 1"}
+    assert defined_twice(tables, {"a", "b"}) == {}
+    assert defined_twice(tables, {"a"}) == {"EPISODES": ["a", "b"]}
 
 
 def test_places_in_arrays_are_read_from_the_table() -> None:
@@ -64,7 +83,7 @@ def test_places_in_arrays_are_read_from_the_table() -> None:
     }  # challenger
     assert len(TABLES) == 3
     for file in FILES:
-        for name, module in bare_capitals(file.read_text(encoding="utf-8")).items():
+        for name, module in capitals(file.read_text(encoding="utf-8")).items():
             if module.endswith(".state"):
                 assert name in values, f"{module_of(file)} imports {name}; read it as at.{name}"
 

@@ -14,6 +14,7 @@ import pytest
 from surepath import BPIUCRL, EPRL, MDP, Challenger, Uniform, WholePlan, families
 from surepath.errors import SettingError, StoppedError
 from surepath.learners.base import Learner
+from tests.learners.answers import answers
 from tests.learners.worlds import random_mdp
 
 LEARNERS: list[tuple[Any, dict[str, Any]]] = [
@@ -39,19 +40,6 @@ def play(learner: Learner, truth: np.ndarray, rng: np.random.Generator, trials: 
             return
         path = learner.ask()
         learner.tell(path, truth[path] + sigma * rng.normal(size=len(path)))
-
-
-def state(learner: Learner) -> list[Any]:
-    return [
-        learner.visits.tolist(),
-        learner.sums.tolist(),
-        learner.active.tolist(),
-        learner.stopped,
-        learner.stop_reason,
-        learner.episodes,
-        learner.recommend().tolist(),
-        learner.certified_gap(),
-    ]
 
 
 @each
@@ -84,7 +72,7 @@ def test_asking_leaves_no_trace_but_what_is_under_way(cls: Any, options: dict[st
         return
     for path in one.ask(5):
         one.cancel(path)
-    assert state(one) == state(other)
+    assert answers(one) == answers(other)
 
 
 @each
@@ -234,7 +222,7 @@ def test_a_snapshot_goes_on_bit_for_bit(cls: Any, options: dict[str, Any]) -> No
         other = Learner.from_snapshot(mdp, snapshot)
         assert other.__class__ is cls
         for _ in range(60):
-            assert state(other) == state(learner)
+            assert answers(other) == answers(learner)
             if learner.stopped:
                 break
             path = learner.ask()
@@ -289,10 +277,10 @@ def test_copies_share_nothing(cls: Any, options: dict[str, Any], way: Any) -> No
     truth = rng.random(mdp.n_arcs)
     learner = cls(mdp, 0.05, 0.1, 0.1, **options)
     play(learner, truth, rng, 10)
-    before, other = state(learner), way(learner)
-    assert state(other) == before
+    before, other = answers(learner), way(learner)
+    assert answers(other) == before
     play(other, truth, rng, 10)
-    assert state(learner) == before
+    assert answers(learner) == before
 
 
 @each

@@ -162,7 +162,7 @@ def test_a_fresh_learner_has_a_fresh_rule() -> None:
         learner.tell(learner.ask(), [0.0, 0.0])
     fresh = learner.fresh(0.2)
     assert learner.sampling_rule.asked == 3  # type: ignore[union-attr]
-    assert fresh.sampling_rule.asked == 0  # type: ignore[attr-defined]
+    assert fresh.sampling_rule.asked == 0  # type: ignore[union-attr]
 
 
 def test_stepped_and_compiled_runs_count_the_same_arcs() -> None:

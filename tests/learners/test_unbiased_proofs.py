@@ -9,7 +9,6 @@ import pytest
 
 from surepath import BPIUCRL, EPRL, MDP, Challenger, WholePlan
 from surepath.errors import RewardError, SettingError
-from surepath.learners.challenger.learner import certify
 from surepath.learners.watch import Watch
 
 
@@ -119,16 +118,6 @@ def test_an_exclusion_is_judged_anew() -> None:
     alone.tell([0], [1.0])
     assert learner.stopped == alone.stopped
     assert learner.certified_gap() == pytest.approx(alone.certified_gap(), rel=1e-2)
-
-
-def test_certify_leaves_excluded_arcs_out() -> None:
-    mdp = MDP.from_arrays([[[0, 0]]])
-    learner = Challenger(mdp, 0.1, 0.1, 0.1)
-    for _ in range(30):
-        learner.tell([0], [1.0])
-        learner.tell([1], [0.0])
-    evidence = {**learner.snapshot()["evidence"], "alive": np.ones(2, dtype=bool), "excluded": np.array([True, False])}
-    assert certify(mdp, learner.settings(), evidence)[0].tolist() == [1]
 
 
 def test_rounding_of_exact_rewards_is_no_finding() -> None:

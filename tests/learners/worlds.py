@@ -10,6 +10,11 @@ from surepath.model.mdp import MDP
 from tests.naive.learner import Choices
 
 
+def options(stages: int, actions: int, low: float = 0.0, high: float = 1.0, direction: str = "maximize") -> MDP:
+    """One state, several actions at each stage, rewards in a range."""
+    return MDP.from_arrays(np.zeros((stages, 1, actions), dtype=int), reward_range=(low, high), direction=direction)
+
+
 def random_mdp(rng: np.random.Generator) -> MDP:
     """A small layered graph with masked actions, parallel arcs and, in one case of three, known rewards."""
     states, actions, horizon = int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.integers(1, 4))

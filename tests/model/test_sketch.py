@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from surepath import MDP, families
-from surepath.model.sketch import OPEN, OUT, PLAN, graph_html, graph_svg
+from surepath.model.sketch import OPEN_COLOUR, OUT_COLOUR, PLAN_COLOUR, graph_html, graph_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -25,9 +25,9 @@ def test_every_arc_is_drawn_once_and_the_plan_on_top() -> None:
     drawn = paths(graph_svg(mdp, plan, visits, active))
     assert len(drawn) == mdp.n_arcs
     colours = [path.get("stroke") for path in drawn]
-    assert colours[-mdp.horizon :] == [PLAN] * mdp.horizon
-    assert colours[:2] == [OUT, OUT]
-    assert colours.count(OPEN) == mdp.n_arcs - mdp.horizon - 2
+    assert colours[-mdp.horizon :] == [PLAN_COLOUR] * mdp.horizon
+    assert colours[:2] == [OUT_COLOUR, OUT_COLOUR]
+    assert colours.count(OPEN_COLOUR) == mdp.n_arcs - mdp.horizon - 2
     titles = sorted(path[0].text or "" for path in drawn)
     assert titles == sorted(mdp.action_label(arc) for arc in range(mdp.n_arcs))
     widths = {path[0].text: float(path.get("stroke-width") or 0) for path in drawn[2 : -mdp.horizon]}

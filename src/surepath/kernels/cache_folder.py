@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 # Kernels freeze constants of whatever they import. These folders are imported by no kernel; a
 # change there need not compile anything anew. All others count, those that do not exist yet too.
-UNSEEN = ("cli", "experiments", "plots", "study", "web")
+WITHOUT_KERNELS = ("cli", "experiments", "plots", "study", "web")
 
 
 class Folder(NamedTuple):
@@ -33,7 +33,7 @@ def source_key(versions: Iterable[str] = ()) -> str:
     """Hash the sources that compiled code can see, the version of Python and those of what compiles it."""
     digest = hashlib.sha256("\n".join([sys.version, *versions]).encode())
     for file in sorted(PACKAGE.rglob("*.py")):
-        if file.relative_to(PACKAGE).parts[0] in UNSEEN:
+        if file.relative_to(PACKAGE).parts[0] in WITHOUT_KERNELS:
             continue
         content = file.read_bytes()
         digest.update(f"{file.relative_to(PACKAGE).as_posix()}\n{len(content)}\n".encode())

@@ -114,8 +114,3 @@ def folded_kernel(function: F) -> F:
     It is never compiled by itself, and its arguments are not packed and unpacked.
     """
     return _made(function, {"inline": "always", **_INNER})
-
-
-def is_compiled() -> bool:
-    """Tell whether kernels are compiled; False under NUMBA_DISABLE_JIT=1."""
-    return not bool(_numba.config.DISABLE_JIT)

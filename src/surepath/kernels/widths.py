@@ -32,7 +32,7 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
 
-WIDTHS = ("paper", "mixture", "empirical", "uncapped", "bernstein")
+ARC_WIDTHS = ("paper", "mixture", "empirical", "uncapped", "bernstein")
 PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
 
 # Beyond this many entries a table stops growing and bases are computed one by one.

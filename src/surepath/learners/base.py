@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import wraps
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,9 @@ from surepath.learners.watch import Finding, Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
 from surepath.model.plans import option_arcs
+
+if TYPE_CHECKING:
+    from surepath.learners.own_rules import SamplingRule
 
 MOST_ASKED = 100_000  # paths in one ask(n)
 
@@ -79,6 +82,7 @@ class Learner(Hooks):
     name: ClassVar[str]
     compiled: bool = True  # whether `_run` plays whole runs in compiled code
     stop_reason: str | None = None
+    sampling_rule: SamplingRule | None = None  # of the user's own
     rule_seed: int = 0  # of the stream that a sampling rule of the user's own may draw from
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
@@ -147,9 +151,10 @@ class Learner(Hooks):
         """Copy which arcs lie on a path that may still be best, bool [N]."""
         return self._active()
 
-    def _begin_rule(self, rng: np.random.Generator) -> None:
+    def _begin(self, rng: np.random.Generator) -> None:
         """Take the seed of a rule that draws from a simulated run, without using up any of its stream."""
-        self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
+        if self.sampling_rule is not None:
+            self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
 
     # What is known ---------------------------------------------------------------------------------------------
 

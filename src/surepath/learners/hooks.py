@@ -79,7 +79,8 @@ class Hooks(ABC):
     def _load(self, evidence: Mapping[str, Any]) -> None:
         """Take in what `_evidence` gave, on a learner of the same settings."""
 
-    def _begin(self, rng: np.random.Generator) -> None:  # noqa: B027 (most draw nothing)
+    @abstractmethod
+    def _begin(self, rng: np.random.Generator) -> None:
         """Draw what this learner draws for itself, before a simulated run that is played step by step."""
 
     @abstractmethod

@@ -18,7 +18,7 @@ from surepath._types import BoolArray, IntArray
 
 PATIENCE = 3  # failures in a row before an arc rests
 GROWTH = 1.3  # ratio of a rest to the one before: an option that fails now and then must not starve
-LONGEST = 30  # failures in a row beyond which rests grow no more
+MOST_IN_A_ROW = 30  # failures in a row beyond which rests grow no more
 
 
 class UnderWay:
@@ -79,7 +79,7 @@ class Failures:
         self.total[arc] += 1
         self.in_a_row[arc] += 1
         if self.in_a_row[arc] >= PATIENCE:
-            self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), LONGEST))
+            self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), MOST_IN_A_ROW))
 
     def resting(self, path: IntArray, told: int) -> bool:
         """Tell whether the path uses an arc that rests."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Snapshot = dict[str, Any]
 
-FORMAT = 1
+SNAPSHOT_FORMAT = 1
 
 
 def setting_parameters(learner: type[Learner]) -> dict[str, inspect.Parameter]:
@@ -52,7 +52,7 @@ def take_snapshot(learner: Learner) -> Snapshot:
     """Collect everything that decides."""
     answer, gap = learner._answer if learner._answer is not None else (np.zeros(0, dtype=np.int64), np.inf)
     return {
-        "format": FORMAT,
+        "format": SNAPSHOT_FORMAT,
         "settings": learner.settings(),
         "problem": learner.mdp.content_hash,
         "epsilon": learner.epsilon,
@@ -79,8 +79,8 @@ def check_snapshot(snapshot: Any, mdp: MDP) -> None:
     """Refuse what is no snapshot, or one of another problem."""
     if not isinstance(snapshot, dict) or "format" not in snapshot:
         raise SettingError("a snapshot is a dict made by learner.snapshot()")
-    if snapshot["format"] != FORMAT:
-        raise SettingError(f"snapshots have format {FORMAT} here, not {snapshot['format']!r}")
+    if snapshot["format"] != SNAPSHOT_FORMAT:
+        raise SettingError(f"snapshots have format {SNAPSHOT_FORMAT} here, not {snapshot['format']!r}")
     missing = sorted({"settings", "problem", "evidence", "watch", "excluded", "answer"} - snapshot.keys())
     if missing:
         raise SettingError(f"the snapshot lacks {', '.join(missing)}; it is not as learner.snapshot() made it")

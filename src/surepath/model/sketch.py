@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 MOST_ARCS = 2_000
 MOST_LABELS = 300  # arcs beyond which nodes go without names
-SIDE, TOP, COLUMN, ROW, FAN = 30, 40, 120, 40, 22
+SIDE, HEAD, COLUMN, ROW, FAN = 30, 40, 120, 40, 22
 # Colours that can be seen on white and on black.
-PLAN, OPEN, OUT = "#12936a", "#7d8fa3", "#aab4bf"
+PLAN_COLOUR, OPEN_COLOUR, OUT_COLOUR = "#12936a", "#7d8fa3", "#aab4bf"
 
 
 def graph_svg(
@@ -49,7 +49,7 @@ def graph_svg(
             f"M{x[u]:.0f} {y[u]:.1f}C{x[u] + third:.1f} {y[u] + lift:.1f} {x[v] - third:.1f} {y[v] + lift:.1f} "
             f"{x[v]:.0f} {y[v]:.1f}"
         )
-        colour, opacity = (PLAN, 1.0) if marked[arc] else (OPEN, 0.7) if alive[arc] else (OUT, 0.5)
+        colour, opacity = (PLAN_COLOUR, 1.0) if marked[arc] else (OPEN_COLOUR, 0.7) if alive[arc] else (OUT_COLOUR, 0.5)
         thick = max(3.0, width[arc]) if marked[arc] else width[arc] if alive[arc] else min(1.0, width[arc])
         arcs.append(
             f'<path d="{curve}" fill="none" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="{thick:.1f}">'
@@ -76,7 +76,7 @@ def _places(mdp: MDP) -> tuple[np.ndarray, np.ndarray]:
     """Return where each node goes: stages from left to right, states of a stage one above the other."""
     x, y = node_places(mdp)
     inner = max((int(np.diff(mdp.stage_node).max()) - 1) * ROW, 100)
-    return SIDE + COLUMN * x, TOP + inner / 2 + ROW * y
+    return SIDE + COLUMN * x, HEAD + inner / 2 + ROW * y
 
 
 def _bends(mdp: MDP) -> np.ndarray:
@@ -92,7 +92,8 @@ def _labels(mdp: MDP, x: np.ndarray, y: np.ndarray, marked: BoolArray) -> str:
         parts.append(f'<text x="{SIDE + (h + 0.5) * COLUMN}" y="14" font-weight="bold">{_short(name)}</text>')
     on = {int(node) for node in mdp.source[marked]}
     for node in range(mdp.n_nodes):
-        parts.append(f'<circle cx="{x[node]:.0f}" cy="{y[node]:.1f}" r="3.5" fill="{PLAN if node in on else OPEN}"/>')
+        colour = PLAN_COLOUR if node in on else OPEN_COLOUR
+        parts.append(f'<circle cx="{x[node]:.0f}" cy="{y[node]:.1f}" r="3.5" fill="{colour}"/>')
         if mdp.n_arcs <= MOST_LABELS:
             name = _short(mdp.state_label(node))
             parts.append(f'<text x="{x[node]:.0f}" y="{y[node] - 8:.1f}">{name}</text>')

@@ -16,7 +16,7 @@ from surepath.theory.kernels.soft_game import Challengers, play, spread
 from surepath.theory.kernels.sweeps import backward
 
 STEP = 0.03  # of the grid of k, in logarithm; a step off by half of it costs (STEP / 2)^2 of the bound
-STEPS = 500  # quasi-Newton steps a turn
+TURN_STEPS = 500  # quasi-Newton steps a turn
 STIR = (0.0, 0.02, 0.001)  # shares of the start that are moved, by turn
 SHARPEST = 3000.0  # of the smooth minimum: its error is log(challengers) / sharpness
 LP_ARCS = 40_000  # above this many arcs the mixture of gradients is the smooth minimum's own
@@ -189,7 +189,9 @@ class Allocation:
         game = self._challengers()
         for softer in (64.0, 16.0, 4.0, 1.0):  # a sharp minimum is followed from a soft one, not from afar
             if sharpness / softer >= 5:
-                play(self.graph, game, sharpness / softer, STEPS if softer == 1 else STEPS // 4, logits, weight)
+                play(
+                    self.graph, game, sharpness / softer, TURN_STEPS if softer == 1 else TURN_STEPS // 4, logits, weight
+                )
         return weight
 
     def _heights(self, weight: FloatArray) -> tuple[FloatArray, csr_array]:

@@ -29,7 +29,7 @@ from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.theory.bounds import Case, checked_case
 
-ROUNDS = 60  # of looking for harder paths
+MOST_SEARCHES = 60  # of looking for harder paths
 SEARCH_LIMIT = 2_000_000  # nodes of the final branch and bound
 
 
@@ -99,7 +99,7 @@ def characteristic_time(
     best = Allocation(at)
     if best.nothing_to_learn:
         return CharacteristicTime(0.0, 0.0, 0.0, best.uniform(), True)
-    best.solve(tolerance, ROUNDS, SEARCH_LIMIT)
+    best.solve(tolerance, MOST_SEARCHES, SEARCH_LIMIT)
     # Gaps are differences of returns, and each arc's may have been taken for 0 within the tolerance: what a path's gap
     # may be off by, relative to the least gap, is added on both sides (twice, for its square).
     rounding = 1 + 1e-13 + 2 * instance.mdp.horizon * at.gaps.tolerance / best.least

@@ -11,7 +11,7 @@ from surepath._optional import need
 from surepath._types import BoolArray, IntArray
 from surepath.errors import SurepathError
 from surepath.model.mdp import MDP
-from surepath.theory.flows import LARGEST, FlowProblem, infeasible
+from surepath.theory.flows import UNLIMITED, FlowProblem, infeasible
 
 Answer = tuple[NDArray[Any], BoolArray]
 
@@ -30,7 +30,7 @@ def scaled(problem: FlowProblem) -> tuple[IntArray, IntArray | None, float]:
     demand = np.round(problem.demand * scale).astype(np.int64)
     if problem.capacity is None:
         return demand, None, scale
-    wide = np.minimum((problem.capacity + 1e-13 * total) * scale, float(LARGEST))
+    wide = np.minimum((problem.capacity + 1e-13 * total) * scale, float(UNLIMITED))
     return demand, np.maximum(wide.astype(np.int64), demand), scale
 
 

@@ -23,7 +23,7 @@ from surepath.model.mdp import MDP
 from surepath.model.rewards import on_arcs
 
 SOLVERS = ("compiled", "highs", "ortools", "residual")
-LARGEST = 2**61  # stands for an unlimited capacity in whole numbers
+UNLIMITED = 2**61  # stands for an unlimited capacity in whole numbers
 TOLERANCE = 1e-9  # relative, of the checks
 
 
@@ -156,7 +156,7 @@ def checked_problem(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, *, 
                 )
     if least.sum() > 2**53:
         raise SettingError(f"whole demands must sum to at most 2**53; they sum to {least.sum():g}; use integer=False")
-    limit = None if most is None else np.minimum(most, float(LARGEST)).astype(np.int64)
+    limit = None if most is None else np.minimum(most, float(UNLIMITED)).astype(np.int64)
     return FlowProblem(mdp, least.astype(np.int64), limit, whole=True)
 
 

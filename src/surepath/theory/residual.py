@@ -19,7 +19,7 @@ from surepath._types import BoolArray, IntArray
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 from surepath.theory.flow_solvers import Answer, scaled, unscaled
-from surepath.theory.flows import LARGEST, FlowProblem, checked_problem, infeasible
+from surepath.theory.flows import UNLIMITED, FlowProblem, checked_problem, infeasible
 
 
 class ResidualArc(NamedTuple):
@@ -92,7 +92,7 @@ def _residual(problem: FlowProblem, flow: NDArray[Any]) -> list[list[ResidualArc
     for e in range(mdp.n_arcs):
         tail, head = int(mdp.source[e]), int(mdp.target[e])
         falls = flow[e] - problem.demand[e]
-        rises = (LARGEST if problem.whole else np.inf) if problem.capacity is None else problem.capacity[e] - flow[e]
+        rises = (UNLIMITED if problem.whole else np.inf) if problem.capacity is None else problem.capacity[e] - flow[e]
         if falls > 0:
             out[tail].append(ResidualArc(e, tail, head, True, float(falls) if not problem.whole else int(falls)))
         if rises > 0:

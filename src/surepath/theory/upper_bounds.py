@@ -19,8 +19,8 @@ from surepath.model.instance import Instance
 from surepath.theory.bounds import Case, checked_case, divide, one_sigma, require_tree
 from surepath.theory.flows import minimum_flow
 
-COVERAGE = ("max-coverage", "static-max-coverage")
-SAMPLINGS = (*COVERAGE, "max-diameter")
+COVERAGE_RULES = ("max-coverage", "static-max-coverage")
+SAMPLINGS = (*COVERAGE_RULES, "max-diameter")
 UNION = {"proven": 16, "published": 4}  # what multiplies N^3 / delta in the coverage rules' logarithm
 
 

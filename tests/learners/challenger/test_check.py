@@ -12,8 +12,9 @@ from surepath.learners import tasks
 from surepath.learners.challenger.bound import make_row
 from surepath.learners.challenger.run import act
 from surepath.learners.challenger.state import EXCURSION
-from tests.learners.challenger.test_noise import NOISES, options, told
+from tests.learners.challenger.test_noise import NOISES, told
 from tests.learners.challenger.test_twin import graphs, learner_on, seeds
+from tests.learners.worlds import options
 
 pytestmark = pytest.mark.pure
 

@@ -17,6 +17,7 @@ from scipy.stats import binomtest
 import surepath
 from surepath import MDP, Challenger, Gaussian, Instance, simulate
 from surepath.learners.challenger.state import OWN, RIVAL, UNIFORM_PRIOR
+from tests.learners.rates import is_above
 
 pytestmark = pytest.mark.guarantee
 QUICK = {"repeat": 0.1, "patience": 0.3}
@@ -44,11 +45,6 @@ def wrong(learner: Challenger, instance: Instance, runs: int) -> int:
     result = simulate(learner, instance, runs, seed=7, budget=200_000, workers=1)
     assert not result.censored.any()
     return int((~result.correct).sum())
-
-
-def is_above(failed: int, runs: int, delta: float) -> bool:
-    """Whether an exact binomial test shows a failure rate above delta."""
-    return bool(binomtest(failed, runs, delta, alternative="greater").pvalue < 1e-3)
 
 
 # Instance, epsilon, runs, settings. Every wrong path lies just outside epsilon.

@@ -13,22 +13,17 @@ from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
-from surepath.learners.challenger import learner as challenger
 from surepath.learners.challenger.bound import make_row
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
 from surepath.learners.processes import betting, ranges
 from surepath.learners.processes.learned import BERNSTEIN, BETTING
 from surepath.simulation.stepwise import drive
+from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star
 
 NOISES = ("bernstein", "betting")
 GRID = np.linspace(0.0, 1.0, 1501)
-
-
-def options(stages: int, actions: int, low: float = 0.0, high: float = 1.0, direction: str = "maximize") -> MDP:
-    """One state, several actions at each stage, rewards in a range."""
-    return MDP.from_arrays(np.zeros((stages, 1, actions), dtype=int), reward_range=(low, high), direction=direction)
 
 
 def told(mdp: MDP, episodes: int, seed: int, **settings: Any) -> tuple[Challenger, list[list[float]]]:
@@ -135,13 +130,6 @@ def test_a_snapshot_goes_on_bit_for_bit(noise: str) -> None:
         learner.tell(path, rewards)
         twin.tell(path, rewards)
         assert learner.certified_gap() == twin.certified_gap()
-    evidence = learner.snapshot()["evidence"]
-    path, gap = challenger.certify(learner.mdp, learner.settings(), evidence)
-    assert gap == learner._act(tasks.CERTIFY)  # the learner may remember a smaller one
-    assert path.tolist() == learner.recommend().tolist()
-    del evidence["squares"]
-    with pytest.raises(SettingError, match="needs squares"):
-        challenger.certify(learner.mdp, learner.settings(), evidence)
 
 
 @pytest.mark.parametrize("settings", [{"noise": "bernstein"}, {"noise": "betting"}])

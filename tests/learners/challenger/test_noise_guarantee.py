@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, simulate
+from tests.learners.rates import is_above
 
 pytestmark = pytest.mark.guarantee
 QUICK = {"repeat": 0.1, "patience": 0.3}
@@ -61,11 +62,6 @@ def wrong_of(learner: Challenger, instance: Instance, runs: int) -> int:
     result = simulate(learner, instance, runs, seed=5, budget=100_000, workers=1)
     assert not result.censored.any()
     return int((~result.correct).sum())
-
-
-def is_above(failed: int, runs: int, delta: float) -> bool:
-    """Whether an exact binomial test shows a failure rate above delta."""
-    return bool(binomtest(failed, runs, delta, alternative="greater").pvalue < 1e-3)
 
 
 @pytest.mark.parametrize("delta", [0.1, 0.5, 0.9])

@@ -10,7 +10,6 @@ import pytest
 from surepath import MDP, Challenger, Empirical, Gaussian, Instance, families, simulate
 from surepath.errors import RewardError, SettingError
 from surepath.learners import tasks
-from surepath.learners.challenger.learner import certify
 from surepath.learners.challenger.state import READY, SLOPE
 
 
@@ -135,18 +134,3 @@ def test_without_noise_declared_nothing_is_built() -> None:
         Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1)
     bounded = MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 4.0))
     assert Challenger(bounded, 0.1, 0.1).sigma.tolist() == [2.0, 2.0]
-
-
-def test_certify_needs_nothing_but_settings_and_evidence() -> None:
-    instance = families.chain(steps=3, options=3, seed=3, sigma=0.2)
-    learner = Challenger(instance.mdp, 0.2, 0.1, 0.2)
-    rng = np.random.default_rng(0)
-    while not learner.stopped:
-        path = learner.ask()
-        learner.tell(path, instance.means[path] + 0.2 * rng.normal(size=3))
-    path, gap = certify(instance.mdp, learner.settings(), learner.snapshot()["evidence"])
-    assert path.tolist() == learner.recommend().tolist()
-    assert gap == pytest.approx(learner.certified_gap(), rel=2e-3)
-    evidence = learner.snapshot()["evidence"]
-    bare = {name: evidence[name] for name in ("visits", "origin", "sums")}
-    assert certify(instance.mdp, learner.settings(), bare)[1] >= gap

@@ -27,13 +27,13 @@ def other_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a later version might choose."""
     monkeypatch.setattr(recipe, "DIVISORS", (3.0, 70.0))
     monkeypatch.setattr(recipe, "WEIGHTS", (0.3, 0.4, 0.3))
-    monkeypatch.setattr(recipe, "EXACT", (9000.0, 300.0, 20.0, 2.0))
+    monkeypatch.setattr(recipe, "EXACT_SCALES", (9000.0, 300.0, 20.0, 2.0))
     monkeypatch.setattr(recipe, "EXACT_WEIGHTS", (0.1, 0.2, 0.3, 0.4))
     monkeypatch.setattr(recipe, "RHO", 0.2)
     monkeypatch.setattr(recipe, "TIES_WEIGHT", 0.2)
     monkeypatch.setattr(recipe, "STEADINESS", 3.0)
     monkeypatch.setattr(recipe, "RATIO", 1.5)
-    monkeypatch.setattr(recipe, "LEAST", 3.0)
+    monkeypatch.setattr(recipe, "LEAST_C", 3.0)
 
 
 def assert_same(mine: Any, theirs: Any) -> None:

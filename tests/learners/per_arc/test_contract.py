@@ -14,6 +14,7 @@ from surepath.errors import SettingError
 from surepath.learners.base import Learner
 from surepath.learners.own_rules import SamplingRule, View
 from surepath.model.paths import on_open_paths
+from tests.learners.answers import answers
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.paths import all_paths
 
@@ -67,18 +68,6 @@ def try_to_exclude(learner: Learner, rng: np.random.Generator) -> list[int]:
     return arcs
 
 
-def seen(learner: Learner) -> list[Any]:
-    return [
-        learner.visits.tolist(),
-        learner.sums.tolist(),
-        learner.active.tolist(),
-        learner.stopped,
-        learner.stop_reason,
-        learner.recommend().tolist(),
-        learner.certified_gap(),
-    ]
-
-
 @each
 def test_a_snapshot_goes_on_bit_for_bit_whatever_happened_before(cls: Any, options: dict[str, Any]) -> None:
     """Trials that break off, other paths than asked for, exclusions, tightening; saved at any moment, several times."""
@@ -94,7 +83,7 @@ def test_a_snapshot_goes_on_bit_for_bit_whatever_happened_before(cls: Any, optio
                 learner.tighten(learner.epsilon / 2)
         other = Learner.from_snapshot(mdp, pickle.loads(pickle.dumps(learner.snapshot())))
         for t in range(60):
-            assert seen(other) == seen(learner)
+            assert answers(other) == answers(learner)
             assert learner.stopped or other.ask().tolist() == learner.ask().tolist()
             path, rewards = step(learner, truth, rng)
             learner.tell(path, rewards)

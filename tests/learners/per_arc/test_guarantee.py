@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 
 from surepath import EPRL, MDP, Gaussian, Instance, simulate
 from surepath.kernels.widths import LARGEST_TABLE
+from tests.learners.rates import is_above
 
 RUNS = 1700
 
@@ -36,11 +37,6 @@ def failures(spec: dict[str, Any], delta: float, seed: int) -> tuple[int, int]:
     result = simulate({**spec, "epsilon": 0.1, "delta": delta}, near_ties(seed), RUNS, seed, budget=200_000)
     assert not result.censored.any()
     return int((~result.correct).sum()), len(result)
-
-
-def is_above(wrong: int, runs: int, delta: float) -> bool:
-    """Whether an exact binomial test shows a failure rate above delta."""
-    return bool(binomtest(wrong, runs, delta, alternative="greater").pvalue < 1e-3)
 
 
 @pytest.mark.guarantee

@@ -12,7 +12,8 @@ from surepath import EPRL, Bernoulli, Instance, simulate
 from surepath.learners.per_arc import learner as rule_learner
 from surepath.learners.processes.intervals import interval_table, most_sums
 from surepath.learners.whole_plan import learner as plan_learner
-from tests.learners.challenger.test_noise_guarantee import CASES, is_above, options
+from tests.learners.challenger.test_noise_guarantee import CASES, options
+from tests.learners.rates import is_above
 
 pytestmark = pytest.mark.guarantee
 RUNS, WALKS, LENGTH = 200, 300, 400

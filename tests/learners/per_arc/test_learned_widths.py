@@ -19,15 +19,10 @@ from surepath.learners.per_arc.uniform import Uniform
 from surepath.learners.processes import intervals
 from surepath.simulation.stepwise import drive
 from tests.learners.per_arc.test_twins import times, walk_together
-from tests.learners.worlds import random_mdp, ranged_table, theory_choices, with_ranges
+from tests.learners.worlds import options, random_mdp, ranged_table, theory_choices, with_ranges
 from tests.naive.learner import Choices, NaiveLearner
 
 EPISODES = 70
-
-
-def options(stages: int, actions: int, low: float = 0.0, high: float = 1.0, direction: str = "maximize") -> MDP:
-    """One state, several actions at each stage, rewards in a range."""
-    return MDP.from_arrays(np.zeros((stages, 1, actions), dtype=int), reward_range=(low, high), direction=direction)
 
 
 def tabulated(budget: float, n: int, v: float) -> float:

@@ -31,7 +31,7 @@ def test_it_holds_at_all_times_at_once(alpha: float) -> None:
         rss, count = np.cumsum((x[1:] - before) ** 2), np.arange(1.0, 150.0)
         room = count[:, None] * size.half_log - size.cost
         with np.errstate(divide="ignore", invalid="ignore"):
-            least = np.where(room > 0, at.TILTS * rss[:, None] / room, np.inf).min(axis=1)
+            least = np.where(room > 0, at.SIZE_TILTS * rss[:, None] / room, np.inf).min(axis=1)
         assert bound(size, rss[-1], count[-1]) == pytest.approx(np.sqrt(least[-1]))
         broken += int((least < 0.7**2).any())
     assert binomtest(broken, runs, alpha, alternative="greater").pvalue > 1e-3

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 
 from surepath import EPRL, MDP, Challenger, families
 from surepath.learners.watch import Watch, evalues
+from tests.learners.rates import is_above
 from tests.learners.watch.test_watch import CHAIN, random_path
 
 MDP_3 = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 0]]])
@@ -50,10 +51,6 @@ def alarms(runs: int) -> tuple[int, int]:
     return int((np.array(p_values) <= ALPHA).sum()), len(p_values)
 
 
-def is_above(count: int, runs: int) -> bool:
-    return bool(binomtest(count, runs, ALPHA, alternative="greater").pvalue < 1e-3)
-
-
 @pytest.mark.guarantee
 def test_false_alarms_stay_below_alpha() -> None:
     count, runs = alarms(335)
@@ -63,8 +60,8 @@ def test_false_alarms_stay_below_alpha() -> None:
 
 @pytest.mark.guarantee
 def test_without_the_price_of_noise_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evalues, "noise_price", lambda n: np.zeros((len(n), len(evalues.TILTS))))
-    assert is_above(*alarms(5))
+    monkeypatch.setattr(evalues, "noise_price", lambda n: np.zeros((len(n), len(evalues.NOISE_TILTS))))
+    assert is_above(*alarms(5), ALPHA)
 
 
 def alarms_among_many_contexts(runs: int) -> tuple[int, int]:
@@ -81,10 +78,10 @@ def alarms_among_many_contexts(runs: int) -> tuple[int, int]:
 @pytest.mark.guarantee
 @pytest.mark.parametrize("price", ["shift_price", "shared_price"])
 def test_without_the_price_of_contexts_there_are_too_many(price: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not is_above(*alarms_among_many_contexts(25))
+    assert not is_above(*alarms_among_many_contexts(25), ALPHA)
     kept = getattr(evalues, price)
     monkeypatch.setattr(evalues, price, lambda *given: 0 * kept(*given))
-    assert is_above(*alarms_among_many_contexts(25))
+    assert is_above(*alarms_among_many_contexts(25), ALPHA)
 
 
 def expectation(log_density: np.ndarray, at: np.ndarray, exponent: np.ndarray) -> float:
@@ -98,7 +95,7 @@ def test_prices_are_what_gaussian_noise_wins_on_average_to_the_last_digit() -> N
         for k, shift in enumerate(evalues.SHIFTS):
             won = 0.5 * shift * n * x**2 / (1 + shift * n) - evalues.shift_price(np.array([n]))[0, k]
             assert expectation(normal, x, won) == pytest.approx(1, abs=1e-9)
-    for k, tilt in enumerate(evalues.TILTS):
+    for k, tilt in enumerate(evalues.NOISE_TILTS):
         won = 0.5 * tilt * x**2 - evalues.noise_price(np.array([1.0]))[0, k]
         assert expectation(normal, x, won) == pytest.approx(1, abs=1e-9)
         # and no sub-Gaussian law wins more

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from surepath.errors import SettingError
 from surepath.learners.watch import Watch, headline
 from surepath.learners.watch import watch as module
-from surepath.learners.watch.findings import KINDS, finding, odds
+from surepath.learners.watch.findings import FINDING_KINDS, finding, odds
 from surepath.model.mdp import MDP
 from tests.learners.worlds import with_known
 from tests.naive import watch as naive
@@ -51,7 +51,7 @@ def watched(mdp: MDP, sigma: np.ndarray, trials: list[Trial]) -> Watch:
 
 def log_p_values(watch: Watch) -> dict[naive.Place, float]:
     return {
-        (KINDS[rows.kind], int(stage), int(arc), int(earlier)): float(log_p)
+        (FINDING_KINDS[rows.kind], int(stage), int(arc), int(earlier)): float(log_p)
         for rows in watch._judged()
         for log_p, stage, arc, earlier in zip(rows.log_p, rows.stage, rows.arc, rows.earlier)
     }

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import spsolve
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Graph
 
-STEPS = 200  # far more than Newton's method takes
+NEWTON_STEPS = 200  # far more than Newton's method takes
 ENOUGH = 1e-10  # violation of conservation, of a flow of 1, at which to end
 
 
@@ -32,7 +32,7 @@ def design_flow(graph: Graph, c: FloatArray) -> FloatArray:
     """
     nodes, source, target = len(graph.first) - 1, graph.source, graph.target
     y = _first_potential(graph, c)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         w = c / (y[source] - y[target])
         residual = -_outflow(source, target, w, nodes)
         residual[0] += 1.0  # what conservation lacks: the gradient of the dual

@@ -15,7 +15,7 @@ from surepath.kernels.arrays import Graph
 from surepath.kernels.flow.residual import Int32Array, Residual
 from surepath.kernels.jit import kernel
 
-ROUNDS = 40
+NEAREST_ROUNDS = 40
 STRIKES = 2  # a deficit that got nothing this often in a row is left to push-relabel
 
 
@@ -120,6 +120,6 @@ def start_greedily(graph: Graph, state: Residual, queue: Int32Array) -> None:
         np.empty(n, np.int64),
         np.zeros(n, np.int32),
     )
-    for _ in range(ROUNDS):
+    for _ in range(NEAREST_ROUNDS):
         if serve_nearest(graph, state, queue, work) == 0:
             return

@@ -238,10 +238,6 @@ class Challenger(Learner):
         self._planned = False
         self._settle()
 
-    def _begin(self, rng: np.random.Generator) -> None:
-        if self.sampling_rule is not None:
-            self._begin_rule(rng)
-
     def _active(self) -> BoolArray:
         return self._seen.alive.copy()
 
@@ -324,35 +320,6 @@ class Challenger(Learner):
             record.eliminated[i] = eliminated
             record.gap[i] = max(0.0, min(gap, epsilon) if done else gap)
         return record
-
-
-def certify(mdp: MDP, settings: Mapping[str, Any], evidence: Mapping[str, Any]) -> tuple[IntArray, float]:
-    """Compute, from settings and evidence alone, the recommended path and its certified gap: a pure function.
-
-    Args:
-        mdp: The problem.
-        settings: What `Challenger.settings()` gives.
-        evidence: visits, origin and sums of each arc, squares and product where noise is learned, memo where sigma is
-            unknown, and alive or excluded arcs if any, as in a snapshot.
-    """
-    from surepath.learners.registry import build
-
-    learner = build(settings, mdp)
-    assert isinstance(learner, Challenger)
-    empty = learner._evidence()
-    names = ["visits", "origin", "sums", "alive"]
-    if learner.noise != "sigma":
-        names += ["squares", "product"]
-        if "squares" not in evidence:
-            raise SettingError(f'the evidence of a learner with noise="{learner.noise}" needs squares')
-    if learner.settings()["sigma"] == "unknown":
-        names.append("memo")
-    given = {name: evidence[name] for name in names if name in evidence}
-    if "excluded" in evidence:
-        left = on_open_paths(mdp, ~np.asarray(evidence["excluded"], dtype=np.bool_))
-        given["alive"] = left & np.asarray(given.get("alive", True), dtype=np.bool_)
-    learner._load({**empty, **given, "planned": True})
-    return learner._recommend(), learner._gap()
 
 
 _NOWHERE = no_reality()

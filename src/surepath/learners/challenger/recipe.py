@@ -55,15 +55,15 @@ PRIORS = {
 DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
 SMALLEST = 100.0  # the last of the scales is never above this
-EXACT = (16384.0, 512.0, 16.0)
+EXACT_SCALES = (16384.0, 512.0, 16.0)
 EXACT_WEIGHTS: tuple[float, ...] = (0.2, 0.4, 0.4)
-LEARNED = (64.0, 6.0, 0.5)  # c counts squares of rewards in [0, 1]
+LEARNED_SCALES = (64.0, 6.0, 0.5)  # c counts squares of rewards in [0, 1]
 LEARNED_WEIGHTS: tuple[float, ...] = (0.1, 0.5, 0.4)
 BESIDE = {"betting": 0.1, "bernstein": 0.5}  # the part of the entries that take half the range for sigma beside these
-OPEN = (4096.0, 256.0, 24.0, 2.5)  # where sigma is unknown, nothing says how long a run will be
+OPEN_SCALES = (4096.0, 256.0, 24.0, 2.5)  # where sigma is unknown, nothing says how long a run will be
 OPEN_WEIGHTS: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
 SIZE_PART = 0.1  # the part of delta that bounds an unknown sigma
-LEAST, LEAST_LEARNED, MOST_C = 1.0, 0.25, 1e15
+LEAST_C, LEAST_LEARNED_C, MOST_C = 1.0, 0.25, 1e15
 RHO, RATIO = 0.4, 1.2
 TIES_WEIGHT, STEADINESS = 0.05, 8.0
 
@@ -80,7 +80,7 @@ def default_bound(
         high, low = (need / d for d in DIVISORS)
         scales, weights = np.geomspace(high, min(low, SMALLEST), len(WEIGHTS)).tolist(), WEIGHTS
     else:
-        scales, weights = (list(OPEN), OPEN_WEIGHTS) if unknown else (list(EXACT), EXACT_WEIGHTS)
+        scales, weights = (list(OPEN_SCALES), OPEN_WEIGHTS) if unknown else (list(EXACT_SCALES), EXACT_WEIGHTS)
     kind = WIDTHS[widths][0]
     priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
     if kind == "interval":  # intervals of arcs have no prior over plans
@@ -88,7 +88,9 @@ def default_bound(
     part = (1 - SIZE_PART if unknown else 1.0) if noise == "sigma" else BESIDE[noise]
     chosen = [(kind, scale, part * weight) for scale, weight in zip(scales, weights)]
     if noise != "sigma":
-        chosen = [(noise, scale, (1 - part) * weight) for scale, weight in zip(LEARNED, LEARNED_WEIGHTS)] + chosen
+        chosen = [
+            (noise, scale, (1 - part) * weight) for scale, weight in zip(LEARNED_SCALES, LEARNED_WEIGHTS)
+        ] + chosen
     entries: list[dict[str, Any]] = [
         {"kind": what, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
         for what, scale, weight in chosen
@@ -106,7 +108,7 @@ def default_bound(
         "entries": entries,
         "rival": even,
         "incumbent": dict(even) if kind == "interval" else own,  # an interval for each arc knows no sides
-        "least": LEAST if noise == "sigma" else LEAST_LEARNED,
+        "least": LEAST_C if noise == "sigma" else LEAST_LEARNED_C,
         "most": MOST_C,
         "rho": RHO,
         "ratio": RATIO,

@@ -28,7 +28,7 @@ from surepath.model.mdp import MDP
 OF_TIES = ("trials", "slope", "steadiness", "flow")
 FLOWS = ("design", "even")
 MOST_DESIGNED = 5000  # arcs; on larger graphs the optimal flow takes too long, and evenly picked actions must do
-FLOOR = 1e-6  # of the largest variance: what an arc without noise counts for in the design
+LEAST_VARIANCE = 1e-6  # of the largest variance: what an arc without noise counts for in the design
 DIGITS = 9  # of the flow: what two machines agree on
 CROWD = 4.0  # of L: the logarithms of a pair above which every trial is the guard's
 
@@ -85,7 +85,7 @@ def _shares(mdp: MDP, variances: bytes, flow: str) -> FloatArray:
 
 def _variances(sigma: FloatArray) -> FloatArray:
     """sigma^2 as parts of the largest, never 0."""
-    return np.asarray(np.maximum((sigma / sigma.max()) ** 2, FLOOR))
+    return np.asarray(np.maximum((sigma / sigma.max()) ** 2, LEAST_VARIANCE))
 
 
 def _even_flow(mdp: MDP) -> FloatArray:

@@ -67,7 +67,7 @@ def learn_noise(most: FloatArray | None, arc: FloatArray, e: int | np.uint64, n:
 @folded_kernel
 def width_of(rules: Rules, state: State, e: int) -> float:
     """Compute the width of arc e, BIG where it is infinite."""
-    if state.flag[at.KNOWN, e]:
+    if state.flag[at.IS_KNOWN, e]:
         return 0.0
     n = state.number[at.VISITS, e]
     if n > 0:
@@ -82,7 +82,7 @@ def write_bounds(rules: Rules, state: State, e: int | np.uint64) -> None:
         return
     arc, n = state.arc, state.number[at.VISITS, e]
     width, mean = 0.0, arc[at.BASE, e]
-    if not state.flag[at.KNOWN, e]:
+    if not state.flag[at.IS_KNOWN, e]:
         width, mean = arc_width(rules, state, e, n), arc[at.BASE, e] + arc[at.SUMS, e] / n
     arc[at.TOP, e] = mean + width
     arc[at.LOWER, e] = mean - width
@@ -106,7 +106,7 @@ def forget_measures(state: State) -> None:
 @inner_kernel
 def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
     """Choose the reference of stage h anew and write the bounds of its arcs."""
-    arc, known, visits = state.arc, state.flag[at.KNOWN], state.number[at.VISITS]
+    arc, known, visits = state.arc, state.flag[at.IS_KNOWN], state.number[at.VISITS]
     first, last = graph.first[graph.stage_node[h]], graph.first[graph.stage_node[h + 1]]
     low, high = np.inf, -np.inf
     for e in range(first, last):

@@ -21,7 +21,7 @@ def lacks(state: State, judged: Whole, closed: bool, e: int) -> float:
     if closed and state.flag[at.CLOSED, e]:
         return -BIG
     low = state.number[at.VISITS, e] < state.tally[at.PERIOD]
-    return 1.0 if low and state.flag[judged, e] and not state.flag[at.KNOWN, e] else 0.0
+    return 1.0 if low and state.flag[judged, e] and not state.flag[at.IS_KNOWN, e] else 0.0
 
 
 @folded_kernel
@@ -60,15 +60,15 @@ def renew_cover(graph: Graph, state: State) -> None:
     demand, cut = np.zeros(n, dtype=np.int64), np.zeros(len(graph.first) - 1, dtype=np.bool_)
     for e in range(n):
         low = state.number[at.VISITS, e] < state.tally[at.PERIOD]
-        if low and state.flag[at.STARTED, e] and not state.flag[at.KNOWN, e]:
+        if low and state.flag[at.STARTED, e] and not state.flag[at.IS_KNOWN, e]:
             demand[e] = 1
-    state.tally[at.COVER_LEFT] = minimum_flow(graph, demand, state.number[at.LEFT], cut)
+    state.tally[at.COVER_LEFT] = minimum_flow(graph, demand, state.number[at.FLOW_LEFT], cut)
 
 
 @inner_kernel
 def follow_cover(graph: Layers, state: State, spend: bool | np.bool_) -> None:
     """Write the path along most flow into the row PATH; with `spend`, take it off the flow if PATH is that path."""
-    left, node = state.number[at.LEFT], np.uint32(0)
+    left, node = state.number[at.FLOW_LEFT], np.uint32(0)
     for h in range(state.path.shape[1]):
         chosen = int(graph.first[node])
         for e in range(chosen + 1, int(graph.first[node + 1])):

@@ -25,7 +25,7 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
         e = np.uint64(state.path[at.PATH, h])
         n = number[at.VISITS, e] + 1
         number[at.VISITS, e] = n
-        if flag[at.KNOWN, e]:
+        if flag[at.IS_KNOWN, e]:
             continue
         gain = state.stage[at.GAIN, h]
         if n == 1:
@@ -72,7 +72,7 @@ def roll_period(tally: IntArray, visits: IntArray, flag: BoolArray) -> None:
     """Start the next period when every active arc has reached k visits: k_t = 1 + min of n^{t-1} over active arcs."""
     least, low = -1, 0
     for e in range(len(visits)):
-        if flag[at.ACTIVE, e] and not flag[at.KNOWN, e]:
+        if flag[at.ACTIVE, e] and not flag[at.IS_KNOWN, e]:
             if least < 0 or visits[e] < least:
                 least, low = visits[e], 0
             low += 1 if visits[e] == least else 0

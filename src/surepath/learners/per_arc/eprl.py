@@ -19,7 +19,7 @@ from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.periods import Period, PeriodLog
 from surepath.learners.per_arc.presets import PRESETS, preset_of
-from surepath.learners.per_arc.sampling import SAMPLING
+from surepath.learners.per_arc.sampling import SAMPLING_RULES
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
 from surepath.learners.per_arc.stopping import DIAMETER, RECOMMENDATION
 from surepath.learners.processes.ranges import choose_widths
@@ -128,7 +128,7 @@ class EPRL(RuleLearner):
         if schedule == "paper":
             schedule = "every-sa" if sampling == "max-diameter" else "end-of-period"
         return Rules(
-            sampling=SAMPLING.index(sampling),
+            sampling=SAMPLING_RULES.index(sampling),
             by_return=int(self.elimination in ("return", "both")),
             by_value=int(self.elimination in ("value", "both")),
             schedule=SCHEDULES.index(schedule),

@@ -31,12 +31,12 @@ def lay_out(graph: Layers, rules: Rules, state: State) -> None:
             arc[at.TOP, e] = -np.inf
             arc[at.LOWER, e] = -np.inf
             number[at.INFINITE, e] = 0
-            flag[at.APART, e] = flag[at.KNOWN, e] or arc[at.ORIGIN, e] != 0.0 or arc[at.BASE, e] != 0.0
+            flag[at.APART, e] = flag[at.IS_KNOWN, e] or arc[at.ORIGIN, e] != 0.0 or arc[at.BASE, e] != 0.0
             if flag[at.CLOSED, e]:
                 closed += 1
                 continue
             degree += 1 if flag[at.ACTIVE, e] else 0
-            if flag[at.KNOWN, e] or number[at.VISITS, e] > 0:
+            if flag[at.IS_KNOWN, e] or number[at.VISITS, e] > 0:
                 write_bounds(rules, state, e)
             else:
                 unseen += 1
@@ -46,7 +46,7 @@ def lay_out(graph: Layers, rules: Rules, state: State) -> None:
                     arc[at.LOWER, e] = -rules.cap
                 else:
                     number[at.INFINITE, e] = horizon + 1 if flag[at.ACTIVE, e] else 1
-            if flag[at.ACTIVE, e] and not flag[at.KNOWN, e] and number[at.VISITS, e] < tally[at.PERIOD]:
+            if flag[at.ACTIVE, e] and not flag[at.IS_KNOWN, e] and number[at.VISITS, e] < tally[at.PERIOD]:
                 low += 1
         state.degree[i] = degree
         active += degree
@@ -70,12 +70,12 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
         flag[at.STARTED, e] = True
         flag[at.MARKED, e] = False
         state.number[at.VISITS, e] = 0
-        state.number[at.LEFT, e] = 0
+        state.number[at.FLOW_LEFT, e] = 0
         arc[at.SUMS, e] = 0.0
         arc[at.ORIGIN, e] = 0.0
         arc[at.BASE, e] = 0.0
         arc[at.SQUARES, e] = 0.0
-        arc[at.CENTRE, e] = arc[at.CENTRE, e] if flag[at.KNOWN, e] else 0.0
+        arc[at.CENTRE, e] = arc[at.CENTRE, e] if flag[at.IS_KNOWN, e] else 0.0
         arc[at.TOP_SEEN, e] = 0.0
         arc[at.LOWER_SEEN, e] = 0.0
     tally[at.EPISODES] = 0

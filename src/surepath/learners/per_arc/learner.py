@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Reality, layers_of, no_reality
 from surepath.kernels.streams import Children, Source, open_source, single_source
-from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, new_table, table_of
+from surepath.kernels.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.own_rules import (
     EliminationRule,
-    SamplingRule,
     StoppingRule,
     View,
     checked_mask,
@@ -61,7 +60,6 @@ class RuleLearner(Learner):
     """
 
     draws_rules: bool = False  # whether each simulated run has rules of its own
-    sampling_rule: SamplingRule | None = None
     elimination_rule: EliminationRule | None = None
     stopping_rule: StoppingRule | None = None
 
@@ -256,7 +254,7 @@ class RuleLearner(Learner):
             "reference": state.stage[at.REFERENCE].copy(),
             "active": state.flag[at.ACTIVE].copy(),
             "started": state.flag[at.STARTED].copy(),
-            "cover": state.number[at.LEFT].copy(),
+            "cover": state.number[at.FLOW_LEFT].copy(),
             "tally": state.tally[list(_SAVED)],
             "seed": int(self.rules.seed),
             **squares,
@@ -264,7 +262,7 @@ class RuleLearner(Learner):
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
         state, self._imagined = self._new_state(), None
-        state.number[at.VISITS], state.number[at.LEFT] = evidence["visits"], evidence["cover"]
+        state.number[at.VISITS], state.number[at.FLOW_LEFT] = evidence["visits"], evidence["cover"]
         state.arc[at.SUMS], state.arc[at.ORIGIN] = evidence["sums"], evidence["origin"]
         state.arc[at.BASE] = evidence["base"]
         if self.rules.learns:
@@ -313,7 +311,7 @@ class RuleLearner(Learner):
             state.tally[at.WORK] = step
             task = tasks.FINISH if limit == budget else tasks.RUN
             player(graph, rules, state, reality, source, task, limit, falling, record, full)
-            if state.tally[at.RUN] == runs:
+            if state.tally[at.RUN_NUMBER] == runs:
                 break
             raise_if_cancelled()
             if state.tally[at.EPISODES] >= limit:
@@ -323,10 +321,6 @@ class RuleLearner(Learner):
         back = (size * np.arange(runs)[:, None] + np.argsort(order)).reshape(-1)
         return RunRecord(*(column[back] for column in record))
 
-    def _begin(self, rng: np.random.Generator) -> None:
-        if self.sampling_rule is not None:
-            self._begin_rule(rng)
-
     def _rules_for(self, rng: np.random.Generator) -> Rules:
         """Return the rules of one simulated run."""
         return self.rules
@@ -334,7 +328,7 @@ class RuleLearner(Learner):
     def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
         """Turn the setting into numbers; each process of an arc, one or with learned noise two, has delta / arcs."""
         learns = widths == "bernstein"
-        kind = MIXTURE if learns else WIDTHS.index(widths)
+        kind = MIXTURE if learns else ARC_WIDTHS.index(widths)
         processes = int((~self.mdp.is_known).sum())
         if learns:
             processes += int(learned_arcs(self.mdp).sum())

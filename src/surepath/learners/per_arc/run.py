@@ -59,7 +59,7 @@ def draw_rewards(state: State, reality: Reality, rng: np.random.Generator, full:
 @folded_kernel
 def settle(state: State, record: RunRecord, epsilons: int, reason: np.int64, gap: float) -> None:
     """Record the answer of this run for the next of its epsilons."""
-    place = state.tally[at.RUN] * epsilons + state.tally[at.SETTLED]
+    place = state.tally[at.RUN_NUMBER] * epsilons + state.tally[at.SETTLED]
     record.tau[place] = state.tally[at.EPISODES]
     record.reason[place] = reason
     for h in range(state.path.shape[1]):
@@ -102,13 +102,13 @@ def play(
         if tally[at.PERIOD] == 0:
             set_up(graph, rules, state)
             for i in range(len(source.words)):
-                source.words[i] = source.states[tally[at.RUN], i]
+                source.words[i] = source.states[tally[at.RUN_NUMBER], i]
         if task == tasks.SET_UP:
             return 0.0
         if running and tally[at.SETTLED] == len(epsilons):
-            tally[at.RUN] += 1
+            tally[at.RUN_NUMBER] += 1
             tally[at.WORK] -= tally[at.EPISODES]
-            if tally[at.RUN] >= len(source.states):
+            if tally[at.RUN_NUMBER] >= len(source.states):
                 return 0.0
             tally[at.PERIOD] = 0  # the next run
             tally[at.EPISODES] = 0

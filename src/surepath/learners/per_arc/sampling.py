@@ -18,7 +18,7 @@ from surepath.learners.per_arc.covers import cover, follow_cover
 from surepath.learners.per_arc.state import Rules, State
 from surepath.learners.per_arc.values import BY_UPPER, BY_WIDTH, walk
 
-SAMPLING = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
+SAMPLING_RULES = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
 MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM_SAMPLING = range(6)
 
 # What a rule can ask for: the active policy of largest diameter, or of largest upper value; a path with most

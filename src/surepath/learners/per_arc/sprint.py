@@ -91,7 +91,7 @@ def sprint(
     branch into a conditional move, so the processor runs ahead on the likely path instead of waiting for each sum.
     """
     first, target, path, horizon = graph.first, graph.target, state.path[at.PATH], state.path.shape[1]
-    arc, visits, known, ahead = state.arc, state.number[at.VISITS], state.flag[at.KNOWN], state.ahead
+    arc, visits, known, ahead = state.arc, state.number[at.VISITS], state.flag[at.IS_KNOWN], state.ahead
     apart, fallen, risen = state.flag[at.APART], state.stage[at.FALLEN], state.stage[at.RISEN]
     wide, one = rules.sampling == MAX_DIAMETER, np.uint64(1)
     weight = arc[at.WIDTH] if wide else arc[at.UPPER]

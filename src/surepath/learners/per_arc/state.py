@@ -34,18 +34,18 @@ N_ARC = 14
 # of its range; SPAN is 0 where no noise is learned.
 
 # Rows of State.number, int [3, N].
-VISITS, INFINITE, LEFT = range(3)
-# INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others.  LEFT: flow of the cover still to play.
+VISITS, INFINITE, FLOW_LEFT = range(3)
+# INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others.  FLOW_LEFT: flow of the cover still to play.
 
 # Rows of State.flag, bool [7, N].
-KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, CLOSED, APART = range(7)
+IS_KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, CLOSED, APART = range(7)
 # PASSABLE: on a path of an active policy.  STARTED: active when the period began.  MARKED: to go by the value rule.
 # CLOSED: left the graph, or on no path that is left; its bounds are -inf.  APART: known, or with an origin or
 # a base that is not 0.
 
-# Rows of State.node, float [7, n_nodes + 1]: largest value from a node to the sink (REACH: from the start to it).
-BEST, REACH, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
-# BEST, REACH: upper, active policies.  HIGHEST: upper, all.  FLOOR: lower, all.  SPREAD: widths, active.
+# Rows of State.node, float [7, n_nodes + 1]: largest value from a node to the sink (FROM_START: from the start to it).
+BEST, FROM_START, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
+# BEST, FROM_START: upper, active policies.  HIGHEST: upper, all.  FLOOR: lower, all.  SPREAD: widths, active.
 # SCRATCH is whatever the kernel at work needs; SCRATCH_TIE counts the infinities in it.
 
 
@@ -80,7 +80,7 @@ LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many
 FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
 PLAYED = 20  # how many steps of the trial in GAIN were played; all of them in a run
 N_CLOSED = 21  # closed arcs
-RUN = 22  # which run of the call is played, from 0
+RUN_NUMBER = 22  # which run of the call is played, from 0
 WORK = 23  # episodes that may still be played in this call before it returns between two runs
 N_TALLY = 24
 
@@ -171,7 +171,7 @@ def new_state(
         most=most,
     )
     state.arc[SIGMA] = sigma
-    state.flag[KNOWN] = known
+    state.flag[IS_KNOWN] = known
     state.arc[CENTRE] = known_gain
     state.arc[LEAST] = ranges.low
     state.arc[SPAN] = np.where(ranges.learns, ranges.span, 0.0)

@@ -21,7 +21,6 @@ from surepath.learners.per_arc.rounding import safe_best, safe_lower
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 from surepath.learners.per_arc.values import BY_LOWER, BY_UPPER, floor_values, refresh_values, walk_counting
 
-STOPPING = ("diameter", "optimal-gap")
 DIAMETER, OPTIMAL_GAP = range(2)
 RECOMMENDATION = ("optimistic", "cautious")
 RECOMMEND_OPTIMISTIC, RECOMMEND_CAUTIOUS = range(2)

@@ -20,7 +20,7 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.jit import optional_kernel
 
-TILTS = np.geomspace(0.03, 3.0, 8)  # t: small ones are best when much was seen, large ones at the start
+SIZE_TILTS = np.geomspace(0.03, 3.0, 8)  # t: small ones are best when much was seen, large ones at the start
 HIDDEN = 1e100  # in place of an infinite sigma: sums of finite numbers are numbers
 
 
@@ -34,7 +34,7 @@ class Size(NamedTuple):
 
 def size_of(alpha: float) -> Size:
     """Return a bound that holds with probability 1 - alpha."""
-    return Size(float(np.log(len(TILTS) / alpha)), TILTS.copy(), np.asarray(0.5 * np.log1p(2 * TILTS)))
+    return Size(float(np.log(len(SIZE_TILTS) / alpha)), SIZE_TILTS.copy(), np.asarray(0.5 * np.log1p(2 * SIZE_TILTS)))
 
 
 @optional_kernel

@@ -13,7 +13,7 @@ import numpy as np
 from surepath._checks import one_of
 from surepath._types import BoolArray, FloatArray
 from surepath.errors import SettingError
-from surepath.kernels.widths import WIDTHS
+from surepath.kernels.widths import ARC_WIDTHS
 from surepath.model.mdp import MDP
 
 NOISES = ("sigma", "bernstein", "betting")
@@ -77,7 +77,7 @@ def choose_widths(mdp: MDP, given: str | None, usual: str, declared: bool) -> st
     if given is None:
         learns = usual == "paper" and isinstance(mdp, MDP) and choose_noise(mdp, None, declared) != "sigma"
         return "bernstein" if learns else usual
-    if one_of("widths", given, WIDTHS) == "bernstein" and isinstance(mdp, MDP) and not has_range(mdp).any():
+    if one_of("widths", given, ARC_WIDTHS) == "bernstein" and isinstance(mdp, MDP) and not has_range(mdp).any():
         raise SettingError(
             'widths="bernstein" learn the noise of rewards in a range, and no arc to learn declares a range: '
             "give the problem reward_range=(low, high)"

@@ -9,7 +9,7 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 from surepath.model.mdp import MDP
 
-REACH = 4  # how many of the latest choices a score is compared by, besides the first of all
+LOOK_BACK = 4  # how many of the latest choices a score is compared by, besides the first of all
 ANY = -1  # in place of a stage or an arc: none in particular
 
 
@@ -35,7 +35,7 @@ class Contexts:
     def __init__(self, mdp: MDP) -> None:
         self.stage_arc, self.n_arcs, self._action = mdp.stage_arc, mdp.n_arcs, mdp.action
         self._actions = int(mdp.action.max()) + 1
-        pairs = [(i, j) for j in range(mdp.horizon) for i in {0, *range(max(0, j - REACH), j)} if i < j]
+        pairs = [(i, j) for j in range(mdp.horizon) for i in {0, *range(max(0, j - LOOK_BACK), j)} if i < j]
         self.earlier, self.later = np.array(sorted(pairs, key=lambda pair: pair[::-1]), dtype=np.int64).reshape(-1, 2).T
         self._upto = np.searchsorted(self.later, np.arange(mdp.horizon + 1)).tolist()
 

@@ -13,7 +13,7 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 
 # What is averaged over. Small ones see a slightly larger noise over many rewards, large ones a far larger one at once.
-TILTS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95])
+NOISE_TILTS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95])
 # Variance, in units of sigma squared, of the shifts that a change of context may cause.
 SHIFTS = np.array([1 / 16, 1.0, 16.0])
 # The same for the mean of an arc, where contexts shift all arcs of a stage alike.
@@ -22,7 +22,7 @@ MARGINS = np.array([1 / 4, 1.0])
 
 def noise_price(n: FloatArray) -> FloatArray:
     """Return what n rewards cost in advance: -n/2 log(1 - tilt), float [G, K]."""
-    price: FloatArray = -0.5 * np.multiply.outer(n, np.log1p(-TILTS))
+    price: FloatArray = -0.5 * np.multiply.outer(n, np.log1p(-NOISE_TILTS))
     return price
 
 
@@ -37,7 +37,7 @@ def larger_noise(n: FloatArray, spread: FloatArray) -> FloatArray:
 
     The average over tilts of (1 - tilt)^(n/2) exp(tilt Q / 2), for groups of arcs with n rewards and a sum Q.
     """
-    return averaged(0.5 * np.multiply.outer(spread, TILTS) - noise_price(n))
+    return averaged(0.5 * np.multiply.outer(spread, NOISE_TILTS) - noise_price(n))
 
 
 def own_shifts(family: IntArray, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["exact", "noise", "dependence", "drift"]
-KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
-EXACT, NOISE, DEPENDENCE, DRIFT = range(len(KINDS))
+FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
+EXACT, NOISE, DEPENDENCE, DRIFT = range(len(FINDING_KINDS))
 
 SPEAKS = 1e-3  # a finding is told below this
 DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found

@@ -17,8 +17,8 @@ from surepath.learners.watch.contexts import ANY, Cells, Contexts
 from surepath.learners.watch.evalues import larger_noise, own_shifts, shared_shifts, sums
 from surepath.learners.watch.findings import DEPENDENCE, DRIFT, EXACT, NOISE, SPEAKS
 
-ROUNDING = 2.0**-50  # rewards declared exact may differ by this much of their size
-LARGEST_TABLE = 100  # a stage with more arcs and contexts than this is judged arc by arc only
+EXACT_TO = 2.0**-50  # rewards declared exact may differ by this much of their size
+LARGEST_STAGE = 100  # a stage with more arcs and contexts than this is judged arc by arc only
 
 
 class Counts(NamedTuple):
@@ -59,7 +59,7 @@ def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
     """Rewards declared exact that differ: impossible, so they need no e-value and no weight."""
     root = np.sqrt(counts.spread)
     size = np.abs(origin).max(initial=0.0) + root.max(initial=0.0)  # of the rewards that are compared
-    bad = np.flatnonzero(root > ROUNDING * np.sqrt(counts.n) * size)
+    bad = np.flatnonzero(root > EXACT_TO * np.sqrt(counts.n) * size)
     arc, seen = counts.arc[bad], root[bad] / np.sqrt(counts.n[bad] - 1)
     none = np.full(len(bad), ANY)
     return Judged(EXACT, np.full(len(bad), -np.inf), contexts.stage(arc), arc, none, 0 * seen, seen)
@@ -125,7 +125,7 @@ def _table(arc: IntArray, context: IntArray, count: FloatArray, total: FloatArra
     """Log of the e-value of shifts shared by all arcs of a stage, and their typical size in units of sigma."""
     arcs, row = np.unique(arc, return_inverse=True)
     contexts, column = np.unique(context, return_inverse=True)
-    if len(contexts) < 2 or len(arcs) + len(contexts) > LARGEST_TABLE:
+    if len(contexts) < 2 or len(arcs) + len(contexts) > LARGEST_STAGE:
         return -np.inf, 0.0
     counts, totals = np.zeros((2, len(arcs), len(contexts)))
     counts[row, column], totals[row, column] = count, total

@@ -16,14 +16,14 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.learners.watch.contexts import ANY, Cells, Contexts
-from surepath.learners.watch.findings import KINDS, SPEAKS, Finding, finding
+from surepath.learners.watch.findings import FINDING_KINDS, SPEAKS, Finding, finding
 from surepath.learners.watch.judge import Counts, Judged, differing, judge
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 
 MOST_CELLS = 50_000
 MOST_FINDINGS = 20
-SMALLEST = 1e-150  # a smaller sigma counts as this one, so that nothing overflows
+LEAST_SCALE = 1e-150  # a smaller sigma counts as this one, so that nothing overflows
 FARTHEST = 1e100  # in units of sigma; a larger deviation counts as this one
 ARC_COLUMNS = ("arc", "visits", "origin", "mean", "spread")
 CELL_COLUMNS = ("key", "count", "total")
@@ -53,7 +53,7 @@ class Watch:
         self.mdp = mdp
         self.sigma: FloatArray = np.asarray(sigma, dtype=np.float64)
         # NaN makes every number of a known arc NaN, and those are never read.
-        self._scale = np.where(self.sigma > 0, np.maximum(self.sigma, SMALLEST), 1.0)
+        self._scale = np.where(self.sigma > 0, np.maximum(self.sigma, LEAST_SCALE), 1.0)
         self._scale[mdp.is_known] = np.nan
         self._partly_known = bool(mdp.is_known.any())
         self._contexts = Contexts(mdp)
@@ -146,7 +146,7 @@ class Watch:
             "the step before it" if earlier == stage - 1 else f"what was chosen at {step_in_words(self.mdp, earlier)}"
         )
         p_value = 0.0 if log_p == -np.inf else max(float(np.exp(log_p)), 5e-324)
-        return finding(KINDS[kind], where, before, declared, seen, p_value)
+        return finding(FINDING_KINDS[kind], where, before, declared, seen, p_value)
 
     # Saved and loaded ------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from surepath._checks import real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, no_reality
-from surepath.kernels.widths import MIXTURE, WIDTHS
+from surepath.kernels.widths import ARC_WIDTHS, MIXTURE
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.processes.intervals import interval_table, no_table
@@ -106,7 +106,7 @@ class WholePlan(Learner):
 
     def _new_plans(self) -> Plans:
         count, known, learns = len(self._arcs), self.mdp.is_known, self.widths == "bernstein"
-        kind = MIXTURE if learns else WIDTHS.index(self.widths)
+        kind = MIXTURE if learns else ARC_WIDTHS.index(self.widths)
         plans = Plans(
             arcs=self._arcs,
             learned=~known,
@@ -127,7 +127,7 @@ class WholePlan(Learner):
             bound=np.array([float(kind), self.delta, self.prior, np.inf]),
             **self._learned(learns),
         )
-        plans.tally[[at.ROUND, at.LEFT, at.N_ACTIVE, at.PIVOT]] = 1, count, count, -1
+        plans.tally[[at.ROUND, at.PLAYS_LEFT, at.N_ACTIVE, at.PIVOT]] = 1, count, count, -1
         return plans
 
     def _learned(self, learns: bool) -> dict[str, FloatArray]:
@@ -157,11 +157,6 @@ class WholePlan(Learner):
         used = np.zeros(self.mdp.n_arcs, dtype=bool)
         used[self._arcs[self._plans.active]] = True
         return used
-
-    @property
-    def active_plans(self) -> int:
-        """How many plans are still in play."""
-        return int(self._plans.active.sum())
 
     def _recommend(self) -> IntArray:
         """Return the active plan of largest lower bound, int [H]."""

@@ -106,7 +106,7 @@ def judge(plans: Plans) -> None:
     """Drop what is ruled out and begin the next round; SPAN, which what is dropped does not change, is kept."""
     tally = plans.tally
     top, floor, _ = bounds(plans)
-    plans.bound[at.SPAN] = top - floor
+    plans.bound[at.LAST_GAP] = top - floor
     least, active = -1, 0
     for p in range(len(plans.visits)):
         if plans.active[p] and plans.upper[p] < floor:
@@ -122,7 +122,7 @@ def judge(plans: Plans) -> None:
     for p in range(len(plans.visits)):
         if plans.active[p] and plans.visits[p] <= least:
             left += 1
-    tally[at.LEFT] = left
+    tally[at.PLAYS_LEFT] = left
 
 
 @hot_kernel
@@ -189,8 +189,8 @@ def absorb(plans: Plans, p: int) -> bool:
             tally[at.PIVOT] = p
         set_base(plans, p)
     if plans.active[p] and plans.visits[p] == tally[at.ROUND]:
-        tally[at.LEFT] -= 1
-    if tally[at.LEFT] > 0:
+        tally[at.PLAYS_LEFT] -= 1
+    if tally[at.PLAYS_LEFT] > 0:
         return False
     if tally[at.ROUND] == 1:
         find_pivot(plans)
@@ -201,7 +201,7 @@ def absorb(plans: Plans, p: int) -> bool:
 @inner_kernel
 def verdict(plans: Plans, epsilon: float) -> int:
     """Tell whether to stop after a round; also when all that is left to learn is rounding."""
-    if plans.bound[at.SPAN] <= epsilon:
+    if plans.bound[at.LAST_GAP] <= epsilon:
         return GAP
     if plans.tally[at.N_ACTIVE] == 1:
         return SINGLE

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from surepath._types import BoolArray, FloatArray, IntArray
 
 # Places in Plans.tally.
-EPISODES, ROUND, LEFT, NEXT, N_ACTIVE, SETTLED, PLAYED, PIVOT, N_TALLY = range(9)
+EPISODES, ROUND, PLAYS_LEFT, NEXT, N_ACTIVE, SETTLED, PLAYED, PIVOT, N_TALLY = range(9)
 # PLAYED: how many steps of the trial in Plans.gain were played.  PIVOT: -1 before the first return.
 # Place in Plans.bound of the largest upper less the largest lower bound after the last round.
-SPAN = 3
+LAST_GAP = 3
 
 
 class Plans(NamedTuple):
@@ -32,7 +32,7 @@ class Plans(NamedTuple):
     gain: FloatArray  # [H] gains of the trial at hand
     used: BoolArray  # [N] scratch: arcs on an active plan
     tally: IntArray  # [N_TALLY]
-    bound: FloatArray  # [4] kind of width (as a float), delta, c, SPAN
+    bound: FloatArray  # [4] kind of width (as a float), delta, c, the place LAST_GAP
     # Where noise is learned; no rows elsewhere.
     unit: FloatArray  # [P] widest range of an arc of the plan, 0 where none has one
     reach: FloatArray  # [P] sum of the ranges, infinite where an arc to learn has none

@@ -21,7 +21,7 @@ from surepath.model.sources.edge_rows import (
     check_stage,
     check_together,
 )
-from surepath.model.sources.problem_schema import FORMAT, VERSION, EdgeModel, ProblemModel
+from surepath.model.sources.problem_schema import PROBLEM_FORMAT, PROBLEM_VERSION, EdgeModel, ProblemModel
 
 CONCENTRATION = 4.0  # of the beta law of a file that does not say
 _NAMES = {GAUSSIAN: "gaussian", BERNOULLI: "bernoulli", BETA: "beta", UNIFORM: "uniform"}
@@ -74,7 +74,7 @@ def step_problem(model: ProblemModel, limits: tuple[float, float] | None, fallba
 
 def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
     """Everything of a JSON problem file but its edges; numbers that all arcs share stand here once."""
-    fields: dict[str, Any] = {"format": FORMAT, "version": VERSION, "direction": mdp.direction}
+    fields: dict[str, Any] = {"format": PROBLEM_FORMAT, "version": PROBLEM_VERSION, "direction": mdp.direction}
     if instance is not None:
         fields |= _law_fields(instance)
     learned = ~mdp.is_known

@@ -15,7 +15,7 @@ from surepath.errors import ProblemError
 from surepath.model.sources.edge_rows import Edge
 
 PASS = "(pass)"
-END = "(end)"
+END_LABEL = "(end)"
 # Pass-through arcs; each takes some 500 bytes while the graph is laid out. As many as there are rows are always taken.
 MAX_PADDING = 1_000_000
 
@@ -56,7 +56,7 @@ def layer(edges: Sequence[Edge], source: str | None, target: str | None) -> tupl
 
 def waiting_name(destination: str | None, taken: Iterable[str]) -> str:
     """Return the label of a waiting state, never one the user has."""
-    name = END if destination is None else f"(to {destination})"
+    name = END_LABEL if destination is None else f"(to {destination})"
     names = taken if isinstance(taken, (set, frozenset, dict)) else set(taken)
     while name in names:
         name = f"({name})"

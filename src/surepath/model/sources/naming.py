@@ -14,7 +14,7 @@ import numpy as np
 
 from surepath._numbers import is_whole
 
-LONGEST = 80  # characters of a name; longer ones end in a hash
+LONGEST_LABEL = 80  # characters of a name; longer ones end in a hash
 SMALL = 64  # entries of an array that are written out
 _MARKS = frozenset("'\"()[]{}<>\\")
 
@@ -29,7 +29,7 @@ def state_name(value: Any) -> str:
         ['1', "'1'", 'start', "('a, b', 'c')", "('a', 'b, c')"]
     """
     text = value if isinstance(value, str) and _bare(value) else _text(value)
-    if len(text) <= LONGEST:
+    if len(text) <= LONGEST_LABEL:
         return str(text)
     return f"{text[:48]}... {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 

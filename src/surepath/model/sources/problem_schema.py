@@ -10,8 +10,8 @@ from surepath._checks import suggest
 from surepath._numbers import shortened
 from surepath.errors import ProblemError
 
-FORMAT = "surepath-problem"
-VERSION = 1
+PROBLEM_FORMAT = "surepath-problem"
+PROBLEM_VERSION = 1
 
 Name = Annotated[str, Field(min_length=1)]
 Label = Name | Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -100,12 +100,12 @@ def parse_problem(data: Any, name: str) -> ProblemModel:
     """Check parsed JSON against the model; the first error is told in words."""
     if not isinstance(data, dict):
         raise ProblemError(f"{name}: a problem file is a JSON object, not {shortened(data)}")
-    if data.get("format", FORMAT) != FORMAT:
-        raise ProblemError(f'{name}: format must be "{FORMAT}", not {shortened(data["format"])}')
-    version = data.get("version", VERSION)
-    if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
+    if data.get("format", PROBLEM_FORMAT) != PROBLEM_FORMAT:
+        raise ProblemError(f'{name}: format must be "{PROBLEM_FORMAT}", not {shortened(data["format"])}')
+    version = data.get("version", PROBLEM_VERSION)
+    if isinstance(version, int) and not isinstance(version, bool) and version > PROBLEM_VERSION:
         raise ProblemError(
-            f"{name} has version {version}, written for a newer surepath; this one reads version {VERSION}"
+            f"{name} has version {version}, written for a newer surepath; this one reads version {PROBLEM_VERSION}"
         )
     try:
         model = ProblemModel.model_validate(data)

@@ -27,9 +27,9 @@ from surepath.model.sources.dense import reward_limits
 Depends = str | Mapping[str, str | Sequence[str]]
 
 MANY = 100_000  # arcs from which on a warning asks whether this was meant
-MOST = 5_000_000  # arcs from which on nothing is built
+MOST_BUILT = 5_000_000  # arcs from which on nothing is built
 MOST_PLANS = 20_000  # plans with one score at the end: each must be tried by itself
-EVERY, END = "every", "end"
+EVERY_STEP, AT_END = "every", "end"
 
 
 class Step(NamedTuple):
@@ -47,7 +47,7 @@ def from_steps(
     direction: str = "maximize",
     reward_range: tuple[ArrayLike, ArrayLike] | None = None,
     sigma: ArrayLike | Mapping[str, float] | None = None,
-    scores: str | Sequence[str] = EVERY,
+    scores: str | Sequence[str] = EVERY_STEP,
     costs: Mapping[str, Any] | None = None,
     cost_weight: float = 0.0,
 ) -> MDP:
@@ -78,7 +78,7 @@ def from_steps(
     named = _named(steps)
     prices = step_costs(costs or {}, named)
     if isinstance(scores, str):
-        if one_of("scores", scores, (EVERY, END)) == END:
+        if one_of("scores", scores, (EVERY_STEP, AT_END)) == AT_END:
             prices = {WHOLE: _whole_costs(named, prices)} if prices else {}
             named, depends, sigma = {WHOLE: _whole_plans(named)}, "none", _one_sigma(sigma)
         scored = set(named)
@@ -172,7 +172,7 @@ def _one_sigma(sigma: Any) -> Any:
 def _scored(named: Mapping[str, Any], scores: Any) -> set[str]:
     """Read the list of steps that are scored."""
     if not isinstance(scores, (list, tuple, set, frozenset)) or not scores:
-        raise SettingError(f'scores must be "{EVERY}", "{END}" or a list of steps, not {scores!r}')
+        raise SettingError(f'scores must be "{EVERY_STEP}", "{AT_END}" or a list of steps, not {scores!r}')
     for name in scores:
         if name not in named:
             raise SettingError(f"scores names no step {name!r}{suggest(str(name), list(named))}")
@@ -222,8 +222,8 @@ def _refuse_blow_up(rows: list[Step], sizes: list[int]) -> None:
         f"these steps make {total:,} arcs, {arcs[worst]:,} of them at step {rows[worst].name!r}, "
         f"which has to remember: {kept}"
     )
-    if total > MOST:
-        raise ProblemError(f"{message}; at most {MOST:,} are built. Let fewer steps depend on distant choices")
+    if total > MOST_BUILT:
+        raise ProblemError(f"{message}; at most {MOST_BUILT:,} are built. Let fewer steps depend on distant choices")
     warnings.warn(f"{message}. Every arc is learned by trials; is every dependency needed?", UserWarning, stacklevel=4)
 
 

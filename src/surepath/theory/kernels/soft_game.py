@@ -16,7 +16,7 @@ from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import kernel
 
-MEMORY = 16  # pairs the quasi-Newton steps remember
+REMEMBERED = 16  # pairs the quasi-Newton steps remember
 
 
 class Challengers(NamedTuple):
@@ -107,24 +107,24 @@ def play(
     """Limited-memory BFGS with backtracking, at most `steps` steps; logits [N] in and out, the flow in weight [N]."""
     n = len(logits)
     slope, trial_slope, trial, way = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    moved, turned = np.zeros((MEMORY, n)), np.zeros((MEMORY, n))
-    curve, part = np.zeros(MEMORY), np.zeros(MEMORY)
+    moved, turned = np.zeros((REMEMBERED, n)), np.zeros((REMEMBERED, n))
+    curve, part = np.zeros(REMEMBERED), np.zeros(REMEMBERED)
     value = softmin(graph, game, sharpness, logits, weight, slope)
     kept, quiet = 0, 0
     for _ in range(steps):
         way[:] = slope
-        for back in range(min(kept, MEMORY)):
-            m = (kept - 1 - back) % MEMORY
+        for back in range(min(kept, REMEMBERED)):
+            m = (kept - 1 - back) % REMEMBERED
             part[m] = dot(moved[m], way) / curve[m]
             for i in range(n):
                 way[i] -= part[m] * turned[m, i]
         if kept > 0:
-            m = (kept - 1) % MEMORY
+            m = (kept - 1) % REMEMBERED
             scale = curve[m] / dot(turned[m], turned[m])
             for i in range(n):
                 way[i] *= scale
-        for back in range(min(kept, MEMORY) - 1, -1, -1):
-            m = (kept - 1 - back) % MEMORY
+        for back in range(min(kept, REMEMBERED) - 1, -1, -1):
+            m = (kept - 1 - back) % REMEMBERED
             change = part[m] - dot(turned[m], way) / curve[m]
             for i in range(n):
                 way[i] += change * moved[m, i]
@@ -151,7 +151,7 @@ def play(
                 break
             kept = 0
             continue
-        m = kept % MEMORY
+        m = kept % REMEMBERED
         for i in range(n):
             moved[m, i] = trial[i] - logits[i]
             turned[m, i] = trial_slope[i] - slope[i]

@@ -29,7 +29,7 @@ def ends_period(state: State) -> bool:
     for h in range(state.tally[at.PLAYED]):
         e = state.path[at.PATH, h]
         reaches = state.number[at.VISITS, e] + 1 == state.tally[at.PERIOD]
-        if reaches and state.flag[at.ACTIVE, e] and not state.flag[at.KNOWN, e]:
+        if reaches and state.flag[at.ACTIVE, e] and not state.flag[at.IS_KNOWN, e]:
             low -= 1
     return bool(low == 0)
 

@@ -23,7 +23,7 @@ def remove(rules: Rules, state: State, node: int, e: int) -> int:
         tally[at.CROWDED] -= 1
     tally[at.N_ACTIVE] -= 1
     tally[at.FRESH_CLEAR] = 0
-    if not state.flag[at.KNOWN, e]:
+    if not state.flag[at.IS_KNOWN, e]:
         if state.number[at.VISITS, e] < tally[at.PERIOD]:
             tally[at.LOW] -= 1
         if state.number[at.VISITS, e] == 0:

@@ -32,7 +32,7 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
     The same passes again, with safe bounds.
     """
     upper, active = state.arc[at.UPPER], state.flag[at.ACTIVE]
-    reach, best = state.node[at.REACH], state.node[at.SCRATCH]
+    reach, best = state.node[at.FROM_START], state.node[at.SCRATCH]
     first, target = graph.first, graph.target
     safe_floor(graph, state, best)
     floor = best[0]
@@ -60,7 +60,12 @@ def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     """Take out what the rule rules out; return how many arcs."""
     floor_values(graph, state)
     best_values(graph, state)
-    upper, active, reach, best = state.arc[at.UPPER], state.flag[at.ACTIVE], state.node[at.REACH], state.node[at.BEST]
+    upper, active, reach, best = (
+        state.arc[at.UPPER],
+        state.flag[at.ACTIVE],
+        state.node[at.FROM_START],
+        state.node[at.BEST],
+    )
     first, target = graph.first, graph.target
     for i in range(1, len(first)):
         reach[i] = -np.inf
