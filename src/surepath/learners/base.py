@@ -26,6 +26,9 @@ from surepath.errors import SettingError, StoppedError
 from surepath.kernels.arrays import Graph, graph_of
 from surepath.learners.hooks import Hooks
 from surepath.learners.plays import Failures, UnderWay
+from surepath.learners.precision import Sizes, check_decidable
+from surepath.learners.processes.ranges import declared_sigma
+from surepath.learners.reward_input import read_rewards
 from surepath.learners.runs import GO_ON, STOP_REASONS
 from surepath.learners.snapshots import (
     Snapshot,
@@ -35,7 +38,6 @@ from surepath.learners.snapshots import (
     own_arrays,
     take_snapshot,
 )
-from surepath.learners.told import Sizes, check_decidable, declared_sigma, told_rewards
 from surepath.learners.watch import Finding, Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
@@ -293,7 +295,7 @@ class Learner(Hooks):
             failed_at: The stage at which the trial failed, where a reward stands in for that of the failed step.
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
-        told = told_rewards(self.mdp, arcs, rewards)
+        told = read_rewards(self.mdp, arcs, rewards)
         gains = self.mdp.gains_of(arcs[: len(told)], told)
         low, high = self._sizes.with_gains(gains)
         check_decidable(self.mdp, low, high, self._epsilon)

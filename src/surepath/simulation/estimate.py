@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.learners.runs import Cancelled, cancelled_by
+from surepath.learners.cancellation import Cancelled, cancelled_by
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from surepath.learners.runs import cancelled_by, raise_if_cancelled
+from surepath.learners.cancellation import cancelled_by, raise_if_cancelled
 
 Record = TypeVar("Record")
 

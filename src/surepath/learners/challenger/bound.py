@@ -39,6 +39,7 @@ from surepath.learners.challenger.state import (
     Pairs,
     Scratch,
 )
+from surepath.learners.precision import ROUNDING
 from surepath.learners.processes.betting import halve
 from surepath.learners.processes.gaussian_size import Size, largest_sigma
 from surepath.learners.processes.learned import (
@@ -52,7 +53,6 @@ from surepath.learners.processes.learned import (
     learn,
     learned_width,
 )
-from surepath.learners.told import ROUNDING
 
 
 @inner_kernel

@@ -21,6 +21,7 @@ from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, no_reality
 from surepath.learners import tasks
 from surepath.learners.base import Learner, locked
+from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import pairs_of
@@ -31,7 +32,7 @@ from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
 from surepath.learners.processes.gaussian_size import HIDDEN
 from surepath.learners.processes.ranges import choose_noise
-from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord
 from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths

@@ -15,7 +15,8 @@ from surepath.kernels.draw import draw
 from surepath.kernels.flow.schedule import Schedule, schedule
 from surepath.kernels.jit import bare_kernel
 from surepath.learners.base import Learner
-from surepath.learners.runs import BUDGET, GAP, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.runs import BUDGET, GAP, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
 

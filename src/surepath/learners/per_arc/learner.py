@@ -21,6 +21,7 @@ from surepath.kernels.streams import Children, Source, open_source, single_sourc
 from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, new_table, table_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
+from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.own_rules import (
     EliminationRule,
     SamplingRule,
@@ -37,7 +38,7 @@ from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.processes.intervals import interval_table, most_sums
 from surepath.learners.processes.ranges import learned_arcs, ranges_of
-from surepath.learners.runs import GAP, GO_ON, RunRecord, raise_if_cancelled
+from surepath.learners.runs import GAP, GO_ON, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 

@@ -16,9 +16,10 @@ from surepath.kernels.arrays import Reality, no_reality
 from surepath.kernels.widths import MIXTURE, WIDTHS
 from surepath.learners import tasks
 from surepath.learners.base import Learner
+from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.processes.intervals import interval_table, no_table
 from surepath.learners.processes.ranges import choose_widths, ranges_of
-from surepath.learners.runs import RunRecord, raise_if_cancelled
+from surepath.learners.runs import RunRecord
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.rounds import play_plans
 from surepath.learners.whole_plan.state import Plans
