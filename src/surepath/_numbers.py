@@ -30,7 +30,7 @@ _DEPTH = 8  # lists nested deeper than this hold no table of ours
 
 
 class NotNumbersError(ValueError):
-    """Says what was there in place of numbers; `place` is its index along the first axis, where one is to blame."""
+    """Something that is no number; the message says what, `place` its index along the first axis, where there is one."""
 
     def __init__(self, found: str, place: int | None = None) -> None:
         super().__init__(found)

@@ -129,7 +129,7 @@ class Learner(Hooks):
         self._connect()
 
     def __copy__(self: L) -> L:
-        """Return a learner of its own: two learners never share what they have seen."""
+        """Copy the whole learner: two learners never share what they have seen."""
         return deepcopy(self)
 
     def _connect(self) -> None:
@@ -157,25 +157,25 @@ class Learner(Hooks):
 
     @property
     def epsilon(self) -> float:
-        """How far from the best the answer may be; `tighten` makes it smaller."""
+        """Return how far from the best the answer may be; `tighten` makes it smaller."""
         return self._epsilon
 
     @property
     @locked
     def visits(self) -> IntArray:
-        """How often each arc has been played, int [N]."""
+        """Return how often each arc has been played, int [N]."""
         return self._visits.copy()
 
     @property
     @locked
     def sums(self) -> FloatArray:
-        """Sum of the rewards (worths, where costs count) of each arc in the user's direction, float [N]; 0 if known."""
+        """Return the sum of rewards, or worths, of each arc in the user's direction, float [N]; 0 if known."""
         return np.asarray(self.mdp.sign * (self._sums + self._visits * self._origin))
 
     @property
     @locked
     def means(self) -> FloatArray:
-        """Empirical mean of each arc in the user's direction, float [N]: NaN where unvisited, the known reward.
+        """Return the mean of each arc in the user's direction, float [N]: NaN where unvisited, or the known reward.
 
         Where costs count it is the mean worth: of score minus weighted cost, or plus where less is better.
         """
@@ -186,19 +186,19 @@ class Learner(Hooks):
     @property
     @locked
     def excluded(self) -> BoolArray:
-        """Arcs that were excluded as infeasible, bool [N]."""
+        """Tell which arcs were excluded as infeasible, bool [N]."""
         return self._excluded.copy()
 
     @property
     @locked
     def failures(self) -> IntArray:
-        """How many trials broke off at each arc, int [N]."""
+        """Return how many trials broke off at each arc, int [N]."""
         return self._failures.total.copy()
 
     @property
     @locked
     def active(self) -> BoolArray:
-        """Which arcs may still be on a best path, bool [N]."""
+        """Tell which arcs may still be on a best path, bool [N]."""
         return self._active()
 
     @locked
@@ -254,7 +254,7 @@ class Learner(Hooks):
         plays gets the same paths.
 
         Args:
-            plays: Paths handed out and not told here yet, int [m, H]; paths given by ask(n) are left out of account.
+            plays: Paths under way elsewhere, not told here yet, int [m, H]; paths given by ask(n) do not count.
             n: How many paths to choose.
         """
         paths = np.asarray(plays, dtype=np.int64).reshape(-1, self.mdp.horizon)
@@ -292,11 +292,11 @@ class Learner(Hooks):
             path: The H arcs that were played, or a plan {step: option}.
             rewards: The H rewards seen, in the user's direction; fewer when the trial failed after that many steps; or
                 {step: reward}. Values at known arcs are ignored.
-            failed_at: The stage at which the trial failed, where a reward stands in for that of the failed step.
+            failed_at: The stage at which the trial failed, where a reward is given in place of that of the failed step.
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
-        told = read_rewards(self.mdp, arcs, rewards)
-        gains = self.mdp.gains_of(arcs[: len(told)], told)
+        seen = read_rewards(self.mdp, arcs, rewards)
+        gains = self.mdp.gains_of(arcs[: len(seen)], seen)
         low, high = self._sizes.with_gains(gains)
         check_decidable(self.mdp, low, high, self._epsilon)
         played = len(gains) if failed_at is None else failed_at
@@ -326,7 +326,7 @@ class Learner(Hooks):
 
     @locked
     def tighten(self, epsilon: float) -> None:
-        """Go on to a smaller epsilon with all data kept.
+        """Continue to a smaller epsilon with all data kept.
 
         The guarantee is that of one event for all times and all epsilons, so asking for more later costs nothing: what
         the bound is made of was fixed when the learner was built and stays as it was.
@@ -382,7 +382,7 @@ class Learner(Hooks):
     # The answer ------------------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Forget the stop."""
+        """Clear the stop, its reason and its answer."""
         self.stopped, self.stop_reason, self._answer = False, None, None
 
     def _stop(self, reason: int) -> None:
@@ -411,7 +411,7 @@ class Learner(Hooks):
 
     @locked
     def snapshot(self) -> Snapshot:
-        """Save everything that decides as plain arrays and numbers; `restore` goes on from it bit for bit."""
+        """Save everything that decides as plain arrays and numbers; `restore` continues from it bit for bit."""
         return take_snapshot(self)
 
     @locked

@@ -10,7 +10,7 @@ _mine = threading.local()
 
 
 class Cancelled(Exception):
-    """Raised inside a worker whose run nobody waits for any more."""
+    """The run of this worker was cancelled."""
 
 
 def raise_if_cancelled() -> None:

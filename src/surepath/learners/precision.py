@@ -1,4 +1,4 @@
-"""How finely double precision holds the rewards of a problem, and whether that is enough for epsilon."""
+"""How precisely double precision holds the rewards of a problem, and whether that is enough for epsilon."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Sizes:
             np.maximum.at(self.high, stage, mdp.known_gain[arcs])
 
     def with_gains(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and largest gains after these, of the first stages, came in."""
+        """Return the least and largest gain of each stage once these gains, of the first stages, are counted."""
         low, high = self.low.copy(), self.high.copy()
         low[: len(gains)] = np.minimum(low[: len(gains)], gains)
         high[: len(gains)] = np.maximum(high[: len(gains)], gains)

@@ -24,7 +24,7 @@ Rewards = ArrayLike | Mapping[Any, Any]
 
 
 def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
-    """Return the rewards of a play of `path` as float64 [k], k <= H, or an error that names the stage.
+    """Return the rewards of a play of `path` as float64 [k], k <= H, or raise an error that names the stage.
 
     Args:
         mdp: The graph.
@@ -100,7 +100,7 @@ def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
 
 
 def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]:
-    """Return the values of a mapping, stage by stage, with NaN at known arcs left out."""
+    """List the values of a mapping stage by stage, with NaN at known arcs that it leaves out."""
     given: dict[int, Any] = {}
     for key, value in rewards.items():
         stage = step_number(mdp, key, RewardError)

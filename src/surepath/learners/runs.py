@@ -31,5 +31,5 @@ class RunRecord(NamedTuple):
 
 
 def joined(records: Sequence[RunRecord]) -> RunRecord:
-    """Join records, in their order."""
+    """Join the records of several runs, in their order."""
     return RunRecord(*(np.concatenate(columns) for columns in zip(*records)))

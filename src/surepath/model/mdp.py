@@ -140,7 +140,7 @@ class MDP:
         direction: str = "maximize",
         reward_range: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> MDP:
-        """Build from dense tables.
+        """Build an MDP from dense tables.
 
         Args:
             next_state: int [H, S, A], the state that each action leads to; the last stage's entries are ignored.
@@ -170,7 +170,7 @@ class MDP:
         costs: Mapping[str, Any] | None = None,
         cost_weight: float = 0.0,
     ) -> MDP:
-        """Build from named steps, their options, and what each score depends on.
+        """Build an MDP from named steps, their options, and what each score depends on.
 
         Args:
             steps: The options of each step, in the order the steps are taken.
@@ -212,7 +212,7 @@ class MDP:
         direction: str | None = None,
         cost_weight: float | None = None,
     ) -> MDP:
-        """Build from rows (stage, state, action, next_state, ...), a pandas or polars frame, or a CSV file.
+        """Build an MDP from rows (stage, state, action, next_state, ...), a pandas or polars frame, or a CSV file.
 
         Args:
             rows: Tuples (state, action, next_state) or (stage, state, action, next_state), mappings that may also hold
@@ -238,7 +238,7 @@ class MDP:
         direction: str = "maximize",
         attributes: dict[str, str] | None = None,
     ) -> MDP:
-        """Build from a networkx graph without cycles: its plans are the ways from source to target.
+        """Build an MDP from a networkx graph without cycles: its plans are the paths from source to target.
 
         An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of
         the node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present.

@@ -36,7 +36,7 @@ class Counter:
 
 
 def wish_after(count: int, seconds: float) -> int:
-    """Say how many runs to take after this many took so long."""
+    """Choose how many runs a worker takes next, after `count` of them took so many seconds."""
     return max(1, min(64 * count, int(count * STRETCH / max(seconds, 1e-6))))
 
 

@@ -115,7 +115,7 @@ class Allocation:
         self._settle(tolerance, limit)
 
     def _settle(self, tolerance: float, limit: int) -> float:
-        """Prove what the weights achieve, by branch and bound; keeps the challenger that decides it."""
+        """Prove what the weights achieve, by branch and bound; keep the challenger that decides it."""
         seen = self._find_challengers(self.weight)
         hardest = np.full(self.mdp.horizon, -1, dtype=np.int64)
         low, found = search(self.graph, seen.ask, seen.to_go, tolerance / 20, limit, hardest)

@@ -67,7 +67,7 @@ def _solve(source: IntArray, target: IntArray, bend: FloatArray, residual: Float
 
 
 def _length(y: FloatArray, step: FloatArray, source: IntArray, target: IntArray, c: FloatArray, slope: float) -> float:
-    """Choose how far to go: a full step if it stays in the domain and the dual falls enough, else halved."""
+    """Choose the length of Newton's step: full if it stays in the domain and the dual falls enough, else halved."""
     padded = np.append(step, 0.0)
     change, drop = padded[source] - padded[target], y[source] - y[target]
     worst = float((-change / drop).max())

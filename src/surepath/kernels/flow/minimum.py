@@ -65,7 +65,7 @@ def run_off(graph: Graph, state: Residual) -> None:
 
 @kernel
 def minimum_flow(graph: Graph, demand: IntArray, flow: IntArray, in_cut: BoolArray) -> int:
-    """Find the least flow with flow >= demand, unlimited capacities; returns its value.
+    """Find the least flow with flow >= demand, unlimited capacities; return its value.
 
     Args:
         graph: The layered graph.
@@ -91,7 +91,7 @@ def minimum_flow(graph: Graph, demand: IntArray, flow: IntArray, in_cut: BoolArr
 
 @kernel
 def bounded_flow(graph: Graph, demand: IntArray, capacity: IntArray, flow: IntArray, in_cut: BoolArray) -> int:
-    """Find the least flow with demand <= flow <= capacity; returns its value, or -1 or -2 when there is none.
+    """Find the least flow with demand <= flow <= capacity; return its value, or -1 or -2 when there is none.
 
     In order: supplies fill deficits; the start fills the deficits that are left; supplies that are left run on to
     the sink. Each step keeps what the steps before it moved, and the start gives as little as it can, because it

@@ -17,7 +17,7 @@ from surepath.kernels.jit import Whole, kernel
 
 @kernel
 def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: Whole) -> int:
-    """Set labels to exact distances, outwards from the deficits; returns how many nodes were reached.
+    """Set labels to exact distances, outwards from the deficits; return how many nodes were reached.
 
     The search ends once every supply is reached, unless all_nodes: nodes not reached by then keep a true lower bound.
     A supply whose label was already n + 1 (it cannot reach a deficit, and never will) is not waited for.

@@ -89,7 +89,7 @@ class RuleLearner(Learner):
 
     @abstractmethod
     def _rules(self) -> Rules:
-        """Turn the settings into numbers."""
+        """Turn the settings of the learner into numbers that kernels dispatch on."""
 
     # Arrays ----------------------------------------------------------------------------------------------------
 
@@ -333,7 +333,7 @@ class RuleLearner(Learner):
         return self.rules
 
     def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
-        """Turn the setting into numbers; each process of an arc, one or with learned noise two, has delta / arcs."""
+        """Turn the widths into numbers; each process of an arc, one or with learned noise two, has delta / arcs."""
         learns = widths == "bernstein"
         kind = MIXTURE if learns else WIDTHS.index(widths)
         processes = int((~self.mdp.is_known).sum())

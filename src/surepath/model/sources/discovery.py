@@ -31,7 +31,7 @@ class Episode(NamedTuple):
 
 
 class Discovery:
-    """Finds out which step leads where, one episode at a time.
+    """Find out which step leads where, one episode at a time.
 
     Args:
         horizon: Number of stages H.
@@ -151,7 +151,7 @@ class Discovery:
         return found
 
     def tell(self, learner: Any) -> int:
-        """Tell every episode to a learner on the discovered MDP, until it stops; returns how many it took."""
+        """Tell every episode to a learner on the discovered MDP, until it stops; return how many it took."""
         taken = 0
         for episode in self.data(learner.mdp):
             if learner.stopped:

@@ -20,7 +20,7 @@ def from_networkx(
     direction: str = "maximize",
     attributes: dict[str, str] | None = None,
 ) -> MDP:
-    """Build an MDP whose plans are the ways from source to target in a directed acyclic graph.
+    """Build an MDP whose plans are the paths from source to target in a directed acyclic graph.
 
     An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of the
     node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present. Ways of

@@ -1,6 +1,6 @@
 """Dynamic programs over the layered graph: one sweep over the nodes, up or down, O(N).
 
-Every kernel but the last writes into arrays it is given. Weights are finite; -inf in a value means "no way through",
+Every kernel but the last writes into arrays it is given. Weights are finite; -inf in a value means "no path",
 and since +inf never enters, infinities of opposite sign cannot meet.
 """
 
