@@ -30,7 +30,7 @@ _DEPTH = 8  # lists nested deeper than this hold no table of ours
 
 
 class NotNumbersError(ValueError):
-    """Something that is no number; the message says what, `place` its index along the first axis, where there is one."""
+    """Something that is no number; the message says what, `place` its index along the first axis, where it has one."""
 
     def __init__(self, found: str, place: int | None = None) -> None:
         super().__init__(found)

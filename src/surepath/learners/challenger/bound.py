@@ -174,7 +174,7 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
 
 @inner_kernel
 def heaviest(graph: Graph, alive: BoolArray, weight: FloatArray, ahead: FloatArray, path: IntArray) -> None:
-    """Return the path of largest weight over the arcs that are left, the lowest arc where two tie."""
+    """Write the path of largest weight over the arcs that are left into `path`, the lowest arc where two tie."""
     first, target = graph.first, graph.target
     sink = len(first) - 1
     ahead[sink] = 0.0

@@ -177,7 +177,7 @@ class RuleLearner(Learner):
         return cast(IntArray, self._state.path[at.PATH])
 
     def _choose_beside(self, index: int) -> IntArray:
-        """Choose on a copy of the state in which the plays under way are told, with the means seen so far."""
+        """Choose a path on a copy of the state in which the plays under way are told, with the means seen so far."""
         if self.sampling_rule is not None:
             return self._choose()
         if index == 0 or self._imagined is None:
