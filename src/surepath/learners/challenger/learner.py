@@ -293,7 +293,7 @@ class Challenger(Learner):
         for name, array in arrays_of(self._seen).items():
             array[...] = np.asarray(evidence[name]).reshape(array.shape)  # lists of a JSON text lose empty axes
         self._work = self._new_scratch()
-        self._act(tasks.WAKE)
+        self._act(tasks.REFRESH)
         self._planned = bool(evidence["planned"])
         self._work.path[:] = evidence["plan"]
         self._work.mark[:] = evidence["marks"]

@@ -118,7 +118,7 @@ def act(
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
     same plan, for another worker. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and
-    refreshes all of them; WAKE refreshes all arcs. RUN plays until the check passes, `limit` episodes are played, or
+    refreshes all of them; REFRESH does so for all arcs. RUN plays until the check passes, `limit` episodes are played, or
     `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the path to recommend in
     work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full check without
     eliminating; 1 when it passes. CERTIFY returns its certified gap: the least epsilon for which the full check passes,
@@ -135,7 +135,7 @@ def act(
     while task != tasks.RUN or memo[at.EPISODES] < pause:
         covering = playing and cover(pairs, seen, work)
         row, rule = 0, KEEP
-        if not (covering or telling or task == tasks.AGAIN or task == tasks.WAKE):
+        if not (covering or telling or task == tasks.AGAIN or task == tasks.REFRESH):
             set_incumbent(graph, pairs, seen, work)
             if task == tasks.INCUMBENT:
                 return 0.0
@@ -191,7 +191,7 @@ def act(
         if task == tasks.RUN:
             many = 1 if whose == FLOW else plays(path, mark, visits, repeat)
             count, steps = min(many, limit - int(memo[at.EPISODES])), len(path)
-        if task != tasks.WAKE:
+        if task != tasks.REFRESH:
             for _ in range(count):
                 for h in range(steps):
                     e = path[h]
@@ -200,8 +200,8 @@ def act(
                         visits[e] += 1
                     else:
                         take_in(pairs, seen, e, gain)
-        for i in range(len(visits) if task == tasks.WAKE else len(path)):
-            e = i if task == tasks.WAKE else path[i]
+        for i in range(len(visits) if task == tasks.REFRESH else len(path)):
+            e = i if task == tasks.REFRESH else path[i]
             refresh(pairs, seen, work, e)
             guarded[e] += 1 if whose == FLOW else 0
         if task != tasks.RUN:

@@ -280,7 +280,7 @@ class RuleLearner(Learner):
         self.rules = self.rules._replace(seed=int(evidence["seed"]))
         self._epsilons[0] = self.epsilon
         self._state = state._replace(table=self._table_for(self.episodes + 1))
-        attend(self.layers, self.rules, self._state, tasks.WAKE, self._full())
+        attend(self.layers, self.rules, self._state, tasks.REFRESH, self._full())
         self._connect()
 
     def __getstate__(self) -> dict[str, Any]:
