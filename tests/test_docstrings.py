@@ -17,9 +17,9 @@ PACKAGES = (".", "kernels", "learners", "model", "simulation", "theory")
 VERBS_IN_USE = """
 Account Add Aggregate Allocate Allow Announce Append Apply Ask Assign Average Begin Bound Bring Build Call Cancel
 Change Check Choose Clear Clip Collect Compare Compile Compute Connect Continue Copy Count Create Cut Decide Delete
-Derive Describe Discard Discover Divide Do Draw Drop Encode End Enter Estimate Exclude Execute Extend Extract Feed
-Fetch Fill Find Fold Follow Forget Format Gather Give Guess Handle Hash Import Insert Join Judge Keep Label Lay Lead
-Leave Let List Load Lock Lower Make Map Mark Measure Minimise Mix Move Multiply Name Narrow Note Open Parse Pass
+Derive Describe Discard Discover Divide Do Draw Drop Eliminate Encode End Enter Estimate Exclude Execute Extend Extract
+Feed Fetch Fill Find Fold Follow Forget Format Gather Give Guess Handle Hash Import Insert Join Judge Keep Label Lay
+Lead Leave Let List Load Lock Lower Make Map Mark Measure Minimise Mix Move Multiply Name Narrow Note Open Parse Pass
 Perform Plan Play Point Poll Prepare Print Propose Prove Put Queue Raise Read Rebuild Recompute Record Refuse Register
 Release Remove Render Renew Replace Replay Report Return Rewrite Round Run Save Say Select Send Serve Set Settle
 Shorten Show Simulate Solve Sort Split Start Stop Store Stream Take Tell Test Try Turn Undo Use Wait Wrap Write Yield

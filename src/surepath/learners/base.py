@@ -123,7 +123,7 @@ class Learner(Hooks):
             return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state of a copy or a pickle; arrays that are shared or read-only are copied."""
+        """Set the state from a copy or a pickle; arrays that are shared or read-only are copied."""
         self.__dict__.update(own_arrays(state))
         self._lock = threading.RLock()
         self._connect()
@@ -146,11 +146,11 @@ class Learner(Hooks):
         return np.asarray(width)
 
     def passable_now(self) -> BoolArray:
-        """Copy which arcs lie on a path that may still be best, bool [N]."""
+        """Tell which arcs lie on a path that may still be best, bool [N]."""
         return self._active()
 
     def _begin_rule(self, rng: np.random.Generator) -> None:
-        """Take the seed of a rule that draws from a simulated run, without using up any of its stream."""
+        """Derive the seed of a rule that draws from the stream of a simulated run, without using up any of it."""
         self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
 
     # What is known ---------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class Learner(Hooks):
 
     @locked
     def cancel(self, path: ArrayLike | Mapping[Any, Any]) -> None:
-        """Take back a path from ask(n) that will never be told: it no longer counts as under way."""
+        """Cancel a path from ask(n) that will never be told: it no longer counts as under way."""
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
         if self._under_way.remove(arcs):
             self._set_under_way(arcs, -1)
@@ -386,7 +386,7 @@ class Learner(Hooks):
         self.stopped, self.stop_reason, self._answer = False, None, None
 
     def _stop(self, reason: int) -> None:
-        """Keep a verdict, GO_ON or an index of STOP_REASONS; a stop is final."""
+        """Stop for this reason, an index of STOP_REASONS; GO_ON changes nothing, and a stop is final."""
         if reason != GO_ON and not self.stopped:
             self.stop_reason = STOP_REASONS[reason]
             self.stopped = True

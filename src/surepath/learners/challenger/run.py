@@ -118,7 +118,7 @@ def act(
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
     same plan, for another worker. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and
-    refreshes all of them; REFRESH does so for all arcs. RUN plays until the check passes, `limit` episodes are played, or
+    refreshes these; REFRESH refreshes all arcs. RUN plays until the check passes, `limit` episodes are played, or
     `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the path to recommend in
     work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full check without
     eliminating; 1 when it passes. CERTIFY returns its certified gap: the least epsilon for which the full check passes,

@@ -160,7 +160,7 @@ class Design(Learner):
         return self.schedule.gap if not self._due.any() else float("inf")
 
     def tighten(self, epsilon: float) -> None:
-        """Refuse: a smaller epsilon would need a second analysis of the data."""
+        """Refuse a smaller epsilon, which would need a second analysis of the data."""
         raise SettingError("a design analyses its data once and cannot be tightened; build one with a smaller epsilon")
 
     def _epsilon_changed(self) -> None:

@@ -65,7 +65,7 @@ def mark(graph: Layers, rules: Rules, state: State, full: int | None) -> bool:
 def eliminate(
     graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_, full: int | None
 ) -> None:
-    """Take out what is marked, and what the return rule rules out; both judge the active policies of before.
+    """Eliminate what is marked, and what the return rule rules out; both judge the active policies of before.
 
     Without `judging`, for a rule written in Python, the marked arcs alone are taken out, at once.
     """

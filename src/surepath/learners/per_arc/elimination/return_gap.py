@@ -28,7 +28,7 @@ from surepath.learners.per_arc.values import best_values, floor_values
 
 @folded_kernel
 def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
-    """Take out what the rule rules out allowing for rounding; return how many arcs, and the least slack of the rest.
+    """Eliminate what the return rule rules out in spite of rounding; return how many, and the least slack of the rest.
 
     The same passes again, with safe bounds.
     """
@@ -58,7 +58,7 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
 
 @inner_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
-    """Take out what the rule rules out; return how many arcs."""
+    """Eliminate what the return rule rules out; return how many arcs."""
     floor_values(graph, state)
     best_values(graph, state)
     upper, active, reach, best = state.arc[at.UPPER], state.flag[at.ACTIVE], state.node[at.REACH], state.node[at.BEST]

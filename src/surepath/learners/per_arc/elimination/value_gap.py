@@ -108,7 +108,7 @@ def share_passes(graph: Layers, state: State) -> None:
 
 @inner_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
-    """Take out what was marked; return how many arcs."""
+    """Eliminate the arcs that `mark` has marked; return how many."""
     removed = 0
     for i in range(len(graph.first) - 1):
         for e in range(graph.first[i], graph.first[i + 1]):
