@@ -14,17 +14,18 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "surepath"
 PACKAGES = (".", "kernels", "learners", "model", "simulation", "theory")
 
 # What a function does, in the imperative. A new verb is welcome here; a noun is not.
-VERBS_IN_USE = """
-Account Add Aggregate Allocate Allow Announce Append Apply Ask Assign Average Begin Bound Bring Build Call Cancel
-Change Check Choose Clear Clip Collect Compare Compile Compute Connect Continue Copy Count Create Cut Decide Delete
-Derive Describe Discard Discover Divide Do Draw Drop Eliminate Encode End Enter Estimate Exclude Execute Extend Extract
-Feed Fetch Fill Find Fold Follow Forget Format Gather Give Guess Handle Hash Import Insert Join Judge Keep Label Lay
-Lead Leave Let List Load Lock Lower Make Map Mark Measure Minimise Mix Move Multiply Name Narrow Note Open Parse Pass
-Perform Plan Play Point Poll Prepare Print Propose Prove Put Queue Raise Read Rebuild Recompute Record Refuse Register
-Release Remove Render Renew Replace Replay Report Return Rewrite Round Run Save Say Select Send Serve Set Settle
-Shorten Show Simulate Solve Sort Split Start Stop Store Stream Take Tell Test Try Turn Undo Use Wait Wrap Write Yield
+VERB_LIST = """
+Accept Account Add Adjust Aggregate Allocate Allow Announce Append Apply Ask Assign Average Begin Bound Bring Build
+Call Cancel Change Check Choose Clear Clip Collect Compare Compile Compute Connect Continue Convert Copy Count Create
+Cut Decide Delete Derive Describe Discard Discover Divide Do Draw Drop Eliminate Encode End Enter Estimate Exclude
+Execute Extend Extract Feed Fetch Fill Find Fold Follow Forget Format Gather Give Guess Handle Hash Import Improve
+Insert Join Judge Keep Label Lay Lead Leave Let List Load Lock Lower Make Map Mark Measure Minimise Mix Move Multiply
+Name Narrow Note Open Parse Pass Perform Plan Play Point Poll Prepare Print Propose Prove Put Queue Raise Read Rebuild
+Recompute Record Refuse Register Reject Release Remove Render Renew Replace Replay Report Reset Resolve Return Rewrite
+Round Run Save Say Select Send Serve Set Settle Shorten Show Simulate Skip Solve Sort Split Start Stop Store Stream
+Take Tell Test Try Turn Undo Update Use Verify Wait Warn Wrap Write Yield
 """
-VERBS = frozenset(VERBS_IN_USE.split())
+VERBS = frozenset(VERB_LIST.split())
 NOUN = {"of", "on", "is", "are"}  # after a word that is a verb and a noun: "Bound on ...", "Name of ..."
 
 # The trade's words are: capacity, memory or space; entry point or source; remedy; is, is in, means; not run; resumed.
