@@ -106,29 +106,29 @@ def play(
 ) -> float:
     """Minimise `softmin` by limited-memory BFGS with backtracking, in at most `steps` steps; logits [N] in and out."""
     n = len(logits)
-    slope, trial_slope, trial, direction = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    slope, trial_slope, trial, way = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     moved, turned = np.zeros((MEMORY, n)), np.zeros((MEMORY, n))
     curve, part = np.zeros(MEMORY), np.zeros(MEMORY)
     value = softmin(graph, game, sharpness, logits, weight, slope)
     kept, quiet = 0, 0
     for _ in range(steps):
-        direction[:] = slope
+        way[:] = slope
         for back in range(min(kept, MEMORY)):
             m = (kept - 1 - back) % MEMORY
-            part[m] = dot(moved[m], direction) / curve[m]
+            part[m] = dot(moved[m], way) / curve[m]
             for i in range(n):
-                direction[i] -= part[m] * turned[m, i]
+                way[i] -= part[m] * turned[m, i]
         if kept > 0:
             m = (kept - 1) % MEMORY
             scale = curve[m] / dot(turned[m], turned[m])
             for i in range(n):
-                direction[i] *= scale
+                way[i] *= scale
         for back in range(min(kept, MEMORY) - 1, -1, -1):
             m = (kept - 1 - back) % MEMORY
-            change = part[m] - dot(turned[m], direction) / curve[m]
+            change = part[m] - dot(turned[m], way) / curve[m]
             for i in range(n):
-                direction[i] += change * moved[m, i]
-        descent = dot(slope, direction)
+                way[i] += change * moved[m, i]
+        descent = dot(slope, way)
         if not descent > 0.0:  # a bad memory: start it anew
             if kept == 0:
                 break
@@ -136,12 +136,12 @@ def play(
             continue
         largest = 0.0
         for i in range(n):
-            largest = max(largest, abs(direction[i]))
+            largest = max(largest, abs(way[i]))
         length = min(1.0, 2.0 / largest)  # no logit moves by more than 2 at once
         found = np.inf
         for _ in range(30):
             for i in range(n):
-                trial[i] = logits[i] - length * direction[i]
+                trial[i] = logits[i] - length * way[i]
             found = softmin(graph, game, sharpness, trial, weight, trial_slope)
             if found <= value - 1e-4 * length * descent:
                 break
