@@ -38,7 +38,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
 _KEPT = 64  # paths whose proven gaps are remembered
-_STRETCH = 200_000  # arcs times episodes between two looks at whether a run is still wanted
+_STRETCH = 200_000  # arcs times episodes between two checks whether a run was cancelled
 _IDLE_RNG = np.random.default_rng(0)
 
 
@@ -62,7 +62,7 @@ class Challenger(Learner):
             (EPRL's), "coverage", or a `SamplingRule` of your own; any keeps the guarantee.
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
         patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
-            follow a plan gone stale, and on long horizons that can cost many times the trials.
+            follow an outdated plan, and on long horizons that can cost many times the trials.
         bound: Every number that the bound is made of (see `recipe.py`), as `settings()` gives it; by default it is
             chosen for the problem, epsilon and delta.
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in

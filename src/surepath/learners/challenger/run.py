@@ -1,7 +1,7 @@
 """Challenger's episode loop: whole runs compiled, and its single steps, through one entry point.
 
 A full check costs a few dozen passes, so it is made when the number of episodes has grown by one per cent since the
-last one; in between, a quick check looks at the three rows around the best one of the last full check, and chooses
+last one; in between, a quick check evaluates the three rows around the best one of the last full check, and chooses
 from the same passes. A check that comes late only delays the stop; it never breaks the guarantee.
 """
 
@@ -42,7 +42,7 @@ CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
 @folded_kernel
-def look_again(seen: Evidence, work: Scratch) -> None:
+def prepare_quick_check(seen: Evidence, work: Scratch) -> None:
     """Prepare a quick check: the row of the last full check, and every arc that is left."""
     memo, alive, grid, live, cleared = seen.memo, seen.alive, work.grid, work.live, work.cleared
     grid[0, 0], grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
@@ -114,7 +114,7 @@ def act(
             if task == tasks.INCUMBENT:
                 return 0.0
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
-                look_again(seen, work)
+                prepare_quick_check(seen, work)
             else:
                 row, least = check(graph, pairs, seen, work, aim, np.int64(how))
                 if task == tasks.CHECK:
