@@ -10,9 +10,9 @@ import pytest
 
 from surepath import MDP, families
 from surepath.errors import ProblemError
-from surepath.experiments.look import svg
+from surepath.experiments.figure_style import svg
 from surepath.plots import draw_graph, graph_layout, save
-from surepath.plots.look import OTHER, OUT, PLAN
+from surepath.plots.column_figure import OTHER, OUT, PLAN
 
 
 def test_stages_go_right_and_states_are_centred() -> None:

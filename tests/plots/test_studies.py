@@ -11,8 +11,8 @@ import pytest
 from surepath import MDP, Challenger, Study, plots
 from surepath.errors import CertificateError, SettingError
 from surepath.plots.challengers import Challenge, Challenges, Difference
+from surepath.plots.column_figure import PLAN
 from surepath.plots.gap import GapCurve
-from surepath.plots.look import PLAN
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 pytest.importorskip("matplotlib")

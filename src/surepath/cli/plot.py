@@ -172,7 +172,7 @@ def compare(
 def _check(out: Path) -> None:
     """Refuse what cannot be drawn before anything is computed: another kind of file, or no matplotlib."""
     from surepath._optional import need
-    from surepath.plots.look import picture_file
+    from surepath.plots.column_figure import picture_file
 
     picture_file(out)
     need("matplotlib.figure", "plot")
@@ -180,7 +180,7 @@ def _check(out: Path) -> None:
 
 def _done(kind: str, figure: Any, out: Path, reading: str, data: dict[str, Any], as_json: bool) -> None:
     """Write the picture, and say where it is and how it is read."""
-    from surepath.plots.look import save
+    from surepath.plots.column_figure import save
 
     save(figure, out)
     if as_json:

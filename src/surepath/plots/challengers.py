@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from surepath._text import shown
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
+from surepath.plots.column_figure import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure
 from surepath.plots.evidence import known
-from surepath.plots.look import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure
 
 READING = (
     "Each line is another plan: the dot says how much worse it looks than the plan in hand, the right end how much "

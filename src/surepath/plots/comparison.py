@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._optional import need
-from surepath.experiments.look import MARKERS, palette, short_name
+from surepath.experiments.figure_style import MARKERS, palette, short_name
 from surepath.experiments.stats import compare
-from surepath.plots.look import FAINT, INK, SMALL, below, dress, name_rows, new_figure_of_rows, plain_ticks, short
+from surepath.plots.column_figure import (
+    FAINT,
+    INK,
+    SMALL,
+    below,
+    dress,
+    name_rows,
+    new_figure_of_rows,
+    plain_ticks,
+    short,
+)
 from surepath.plots.rows import chosen, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.plots.look import OTHER, OUT, PLAN, SMALL, WANTED, below, new_axes, new_figure, plain_ticks
+from surepath.plots.column_figure import OTHER, OUT, PLAN, SMALL, WANTED, below, new_axes, new_figure, plain_ticks
 from surepath.study.status.gap_history import POINTS, gap_history
 from surepath.study.study import Study
 

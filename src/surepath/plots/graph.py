@@ -13,7 +13,7 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.layout import fan, node_places
 from surepath.model.mdp import MDP
-from surepath.plots.look import COLUMN, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
+from surepath.plots.column_figure import COLUMN, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
 
 READING = (
     "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The plan in hand is "

@@ -8,8 +8,8 @@ import numpy as np
 
 from surepath._checks import whole
 from surepath._types import FloatArray, IntArray
+from surepath.plots.column_figure import OTHER, OUT, PLAN, dress, name_rows, new_figure_of_rows, short
 from surepath.plots.evidence import known
-from surepath.plots.look import OTHER, OUT, PLAN, dress, name_rows, new_figure_of_rows, short
 
 READING = (
     "Mean score of every option where the plan in hand meets it, with an interval that holds for this option alone, at "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surepath._optional import need
-from surepath.experiments.look import palette, short_name
-from surepath.plots.look import below, dress, new_figure, short
+from surepath.experiments.figure_style import palette, short_name
+from surepath.plots.column_figure import below, dress, new_figure, short
 from surepath.plots.rows import chosen, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._checks import whole
+from surepath.plots.column_figure import OTHER, OUT, PLAN, dress, name_rows, new_figure_of_rows, short
 from surepath.plots.evidence import known
-from surepath.plots.look import OTHER, OUT, PLAN, dress, name_rows, new_figure_of_rows, short
 
 READING = "How many trials each option took part in; the plan in hand is green, options that were ruled out are pale."
 

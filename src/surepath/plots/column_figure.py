@@ -10,7 +10,7 @@ from typing import Any
 from surepath._optional import need
 from surepath._text import shown
 from surepath.errors import SettingError
-from surepath.experiments.look import plain_axes, svg
+from surepath.experiments.figure_style import plain_axes, svg
 from surepath.model.sources.textfile import write_bytes
 
 COLUMN = 3.3  # inches
