@@ -1,4 +1,4 @@
-"""Many processes on one study: no lock error reaches a user, no trial is handed out twice while its lease lives."""
+"""Many processes on one study: no lock error reaches a user, no trial is assigned twice before its lease ends."""
 
 from __future__ import annotations
 

@@ -131,8 +131,8 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
         )
     console.print(table)
     plain = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list | dict)}
-    told = ", ".join(f"{k}={v}" for k, v in plain.items())
-    console.print(f"settings: {shown(told)}", highlight=False, markup=False)
+    listed = ", ".join(f"{k}={v}" for k, v in plain.items())
+    console.print(f"settings: {shown(listed)}", highlight=False, markup=False)
     if learner.get("widths") in ("empirical", "uncapped"):
         kind = learner["widths"]
         console.print(f"{kind} widths have no guarantee: delta is not a bound on the share of wrong answers")

@@ -8,7 +8,7 @@ from typing import Any
 
 from surepath._optional import need
 
-# Colours that colour-blind people tell apart (Okabe and Ito), one per learner, the same in every figure.
+# Colours that colour-blind people can distinguish (Okabe and Ito), one per learner, the same in every figure.
 COLOURS = {
     "max-coverage": "#0072B2",
     "max-diameter": "#E69F00",
@@ -58,7 +58,7 @@ def colour_of(label: str, number: int) -> str:
 
 
 def palette(labels: Iterable[str]) -> dict[str, str]:
-    """Give each learner its colour, and those that have none the ones that are left, in order.
+    """Map each learner to its colour, and those that have none to the ones that are left, in order.
 
     Example:
         >>> palette(["Challenger", "mine"])

@@ -29,7 +29,7 @@ def image(png: bytes, words: str) -> str:
 
 
 def table(head: list[str], body: list[list[str]]) -> str:
-    """Return a table of texts, in which nothing is obeyed."""
+    """Return a table of texts, which are escaped."""
     heads = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     rows = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body]
     return "\n".join([f"<table><thead><tr>{heads}</tr></thead><tbody>", *rows, "</tbody></table>"]) + "\n"

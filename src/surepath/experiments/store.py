@@ -153,7 +153,7 @@ class Store:
         write_bytes(self.rows / name, stream.getvalue())
 
     def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
-        """Say how the spec of the stored rows differs from this one."""
+        """Describe how the spec of the stored rows differs from this one."""
         with contextlib.suppress(SettingError):
             manifest = self._manifest()
             old = {"version": manifest["version"], "format": manifest["format"], **manifest["spec"]}

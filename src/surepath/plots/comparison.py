@@ -14,11 +14,11 @@ from surepath.plots.column_figure import (
     INK,
     SMALL,
     below,
-    dress,
     name_rows,
     new_figure_of_rows,
     plain_ticks,
     short,
+    style_axes,
 )
 from surepath.plots.rows import chosen, epsilon_column, epsilon_words, rows_of
 
@@ -90,7 +90,7 @@ def draw_comparison(data: polars.DataFrame, column: str = "epsilon") -> Any:
     figure, places, heads = new_figure_of_rows([short_name(one) for one, _ in groups], headed=not single)
     figure.set_figheight(figure.get_figheight() + 0.35)
     axis = figure.add_subplot()
-    dress(axis, f"trials / trials of {short(base)}")
+    style_axes(axis, f"trials / trials of {short(base)}")
     axis.set_xscale("log")
     axis.axvline(1.0, color=INK, linewidth=0.8)
     handles: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from surepath.study.status.gap_history import POINTS, gap_history
 from surepath.study.study import Study
 
 READING = (
-    "How far the plan in hand could still be from the best, proven, after each trial; the search ends where the line "
+    "How far the current plan could still be from the best, proven, after each trial; the search ends where the line "
     "falls below what was asked for."
 )
 

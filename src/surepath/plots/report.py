@@ -114,7 +114,7 @@ def _missing(stored: int, wanted: int) -> list[str]:
 
 
 def _verdicts(rates: polars.DataFrame) -> list[str]:
-    """Say for each learner and delta whether its wrong answers fit what it was allowed."""
+    """Write for each learner and delta whether its wrong answers fit what it was allowed."""
     found = []
     judged = rates.with_columns(too_often(rates).alias("refuted"))
     for part in judged.partition_by("learner", "delta", maintain_order=True):

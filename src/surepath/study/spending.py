@@ -58,7 +58,7 @@ class Spending:
         self.total += self.price(row.path if whole else row.path[: len(row.rewards) + 1])
 
     def price(self, arcs: Iterable[int]) -> float:
-        """Sum of the costs of some arcs."""
+        """Return the sum of the costs of some arcs."""
         return math.fsum(self._cost[list(arcs)])
 
     def with_rows(self, rows: Iterable[TrialRow]) -> Spending:
@@ -99,7 +99,7 @@ def affordable(spent: float, prices: Iterable[float], budget: float) -> int:
             if count == 0:
                 raise BudgetError(
                     f"the budget of {money(budget)} is spent: {money(spent)} are spent or under way, and the next "
-                    f"trial costs {money(price)}; nothing was handed out"
+                    f"trial costs {money(price)}; no trial was assigned"
                 )
             break
         spent, count = spent + price, count + 1

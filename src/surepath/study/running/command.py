@@ -1,7 +1,7 @@
 """Trials that are run by a command: the plan goes in by its words and its environment, the scores come out as text.
 
 No shell is involved: the command is split into words first and the plan's options are put in afterwards, so nothing
-in an option is obeyed.
+in an option is executed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from surepath.study.running.printed import LONGEST, NotScoresError, read_scores
 from surepath.study.sheets.rows import plan_steps
 from surepath.study.trial import Trial
 
-TAIL = 2**16  # bytes of output that are looked at
+TAIL = 2**16  # bytes of output that are read
 PATIENCE = 2.0  # seconds between asking a process to end and ending it
 TRIAL = "trial"
 FAIL = "where a trial fails, end with an exit code other than 0"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("surepath.study")
 
 EVERY = 0.2  # seconds
-MOST_PLAN = 48  # characters of the plan in hand
+MOST_PLAN = 48  # characters of the current plan
 
 
 def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
@@ -40,12 +40,12 @@ def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
 
 
 def at_most(left: int) -> str:
-    """Name that guess: it is no forecast."""
+    """Describe a rough guess of the trials left, as a condition and not as a forecast."""
     return f"at most about {left:,} more if the gap falls with the root of the trials"
 
 
 def gap_in_words(gap: float, epsilon: float) -> str:
-    """Say how far the plan in hand can be from the best, beside what is wanted."""
+    """Describe how far the current plan can be from the best, beside what is wanted."""
     return f"proven gap {rounded_up(gap)}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
 
 

@@ -44,7 +44,7 @@ def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Fact
     """Read a certificate into arrays, or raise an error that says what is missing."""
     if set(content) != FIELDS:
         odd = ", ".join(sorted(map(str, set(content) ^ FIELDS)))
-        raise CertificateError(f"its fields are not those of a certificate: look at {odd}")
+        raise CertificateError(f"its fields are not those of a certificate: check {odd}")
     mdp = parse_json_problem(json.dumps(content["problem"]), "its problem").mdp
     actions = [
         ActionRow(whole(a["number"]), whole(a["after"]), a["kind"], json.dumps(a["content"]), 0.0)
