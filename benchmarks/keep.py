@@ -22,7 +22,7 @@ DOCUMENT = ROOT / "docs" / "benchmarks.md"
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of the README: the words it stands in, the benchmark and the figure behind it.
+    """A number of the README: the words around it, the benchmark and the figure behind it.
 
     Args:
         words: A piece of the README that holds the number.
@@ -41,7 +41,7 @@ class Claim:
     scale: float = 1.0
 
     def agrees(self, value: float) -> bool:
-        """Tell whether the README says what was measured."""
+        """Return whether the README says what was measured."""
         digits = self.number.replace(",", "")
         written, decimals = float(digits), len(digits.partition(".")[2])
         return abs(written - value * self.scale) <= max(self.slack * abs(written), 0.5 * 10.0**-decimals + 1e-9)

@@ -24,7 +24,7 @@ TRUE_MINUTES = {
 
 
 def drive(leg, low, high):
-    """Stands for a trip of today: minutes around the leg's mean, inside its range."""
+    """Simulate a trip of today: minutes around the leg's mean, inside its range."""
     reach = min(TRUE_MINUTES[leg] - low, high - TRUE_MINUTES[leg], 5)
     return TRUE_MINUTES[leg] + random.uniform(-reach, reach)
 
