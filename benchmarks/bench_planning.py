@@ -33,7 +33,7 @@ ROUNDS = 60.0  # mean visits of an arc when times are taken
 
 
 class Bench:
-    """A learner part of the way through a run, driven by its own kernels."""
+    """A learner in the middle of a run, driven by its own kernels."""
 
     def __init__(self, instance: Instance, rounds: float, noise: str) -> None:
         self.learner = Challenger(instance.mdp, EPSILON, DELTA, SIGMA, noise=noise)

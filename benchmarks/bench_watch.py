@@ -86,8 +86,8 @@ def shift_table(runs: int) -> None:
     print(f"\n{'what shifts':<58}{'by':>9}{'100 trials':>12}{'300':>7}{'1000':>7}")
     for name, kind, sizes in (
         ("nothing", "", (0.0,)),
-        ("all of stage 5, when stage 2 took its first option", "dependence", (1.0, 2.0, 4.0)),
-        ("one option of stage 5, when stage 2 took its first", "dependence", (2.0, 4.0)),
+        ("all of step 5, when step 2 took its first option", "dependence", (1.0, 2.0, 4.0)),
+        ("one option of step 5, when step 2 took its first", "dependence", (2.0, 4.0)),
         ("every score, steadily up to this at trial 300", "drift", (1.0, 2.0, 4.0)),
     ):
         for size in sizes:
