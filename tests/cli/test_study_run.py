@@ -228,7 +228,7 @@ def test_status_watches_a_run(here: Path) -> None:
         cwd=here, env=environment, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert watch.stdout is not None
-    assert watch.stdout.readline().startswith("trials: ")  # it looks on before the run begins
+    assert watch.stdout.readline().startswith("trials: ")  # it watches before the run begins
     assert run(here, "--workers", "2").returncode == 0
     said, _ = watch.communicate(timeout=120)
     assert watch.returncode == 0

@@ -115,7 +115,7 @@ def test_nothing_is_handed_out_beyond_the_budget(budget: float, moves: list[str]
         assert most <= budget * (1 + 1e-9)
 
 
-def test_a_spent_budget_is_told_in_words_and_waiting_plans_stay() -> None:
+def test_a_spent_budget_is_reported_in_words_and_waiting_plans_stay() -> None:
     study = new()
     dear, cheap = {"model": "large", "prompt": "long"}, {"model": "small", "prompt": "short"}
     for plan in (dear, cheap):

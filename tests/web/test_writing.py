@@ -90,7 +90,7 @@ def test_exclude_and_tighten(storage: MemoryStorage, writer: Caller) -> None:
 
 
 def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> None:
-    """The answer to a decision is lost, the server restarts, the request comes again: one action stands in the log."""
+    """The answer to a decision is lost, the server restarts, the request comes again: one action is in the log."""
     study = new_study(database(tmp_path), trials=20, sigma=1.0)
     decisions = [
         ("exclude", {"option": {"retriever": "bm25"}, "request": "e"}),
