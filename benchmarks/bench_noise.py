@@ -95,7 +95,7 @@ def range_table(instances: int, runs: int) -> None:
 
 
 def interval_table(instances: int, runs: int) -> None:
-    """Print the same for learners with an interval for each arc or plan: half the range, and Bernstein.
+    """Print the trials for rewards in [0, 1] of learners with an interval for each arc or plan.
 
     "mixture" takes half the range too, with the tighter of the two widths that depend on visits alone.
     """

@@ -1,7 +1,7 @@
 """The quickest route from a table of legs: a CSV file, times to minimise, one leg whose time is known.
 
-The table names places, legs and the least and most minutes of each; routes of unequal length are fine. What a leg really
-takes is unknown and differs from day to day.
+The table names places, legs and the least and most minutes of each; routes of unequal length are fine. What a leg
+really takes is unknown and differs from day to day.
 
 Run: python examples/route.py
 """
@@ -42,4 +42,5 @@ while not learner.stopped:
 
 route = [leg for _, leg in mdp.path_labels(learner.recommend()) if leg != "(pass)"]
 gap = learner.certified_gap()
-print(f"{' > '.join(route)}, proven within {gap:.1f} minutes of the quickest (95 % sure), after {learner.episodes} trips")
+found = f"{' > '.join(route)}, proven within {gap:.1f} minutes of the quickest (95 % sure)"
+print(f"{found}, after {learner.episodes} trips")

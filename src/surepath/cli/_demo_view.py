@@ -63,7 +63,7 @@ class View:
             self.console.print(self.line(gap), markup=False)
 
     def line(self, gap: float) -> str:
-        """Print one plain line."""
+        """Return one plain line about the trials so far."""
         head = f"trial {self.learner.episodes:>4}: "
         if not isfinite(gap):
             untried = int((self.learner.visits == 0).sum())

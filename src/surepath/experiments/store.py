@@ -219,7 +219,7 @@ def _constant(name: str, value: Any, size: int) -> polars.Series:
 
 
 def is_whole(file: Path) -> bool:
-    """Check that a file begins and ends as Parquet does and is long enough for the footer that its end announces."""
+    """Return whether a file begins and ends as Parquet does and is long enough for the footer that its end states."""
     try:
         with file.open("rb") as stream:
             head = stream.read(4)

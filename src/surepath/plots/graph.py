@@ -43,7 +43,7 @@ def graph_layout(
     visits: IntArray | None = None,
     active: BoolArray | None = None,
 ) -> GraphLayout:
-    """Place stages from left to right, states of a stage one above the other, and fan out parallel arcs.
+    """Compute the layout: stages from left to right, states of a stage one above the other, parallel arcs fanned out.
 
     Args:
         mdp: The graph.

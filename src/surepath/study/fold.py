@@ -211,7 +211,7 @@ class Fold:
         return row
 
     def save(self, log: Writing) -> None:
-        """Keep a snapshot now and then, so that opening the study is quick."""
+        """Save a snapshot now and then, so that opening the study is quick."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
         kept = log.snapshot_prefix(snapshots.FORMAT)  # another worker may have saved one
@@ -229,7 +229,7 @@ class Fold:
         return [__version__, hashlib.sha256(self._seed.encode()).hexdigest(), prefix, actions]
 
     def _load(self, row: SnapshotRow | None, last: int) -> None:
-        """Begin from a snapshot; one that cannot be read is left alone, since the log has everything."""
+        """Load a snapshot; one that cannot be read is ignored, since the log has everything."""
         if row is None or row.prefix > last:
             return
         try:

@@ -62,7 +62,7 @@ class Spending:
         return math.fsum(self._cost[list(arcs)])
 
     def with_rows(self, rows: Iterable[TrialRow]) -> Spending:
-        """Return what it will be when these rows have been counted too, those that still run as if complete."""
+        """Return the spending with these rows counted too, those that still run as if complete."""
         later = Spending(self._cost)
         later.total, later.unreported = self.total, set(self.unreported)
         for row in sorted(rows):
@@ -74,7 +74,7 @@ class Spending:
         return {"spent": self.total, "unreported": np.array(sorted(self.unreported), dtype=np.int64)}
 
     def load(self, tree: dict[str, Any]) -> None:
-        """Take over what `as_tree` returned."""
+        """Load what `as_tree` returned."""
         self.total = float(tree["spent"])
         self.unreported = set(np.asarray(tree["unreported"]).tolist())
 

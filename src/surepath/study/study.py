@@ -312,7 +312,7 @@ class Study:
         request: str | None = None,
         again: bool = False,
     ) -> int:
-        """Take in past results, (plan, rewards) each; valid if they were not picked by how they came out.
+        """Import past results, (plan, rewards) each; valid if they were not picked by how they came out.
 
         Args:
             results: Plans as {step: option} or arcs, with the rewards seen.
@@ -397,7 +397,7 @@ class Study:
         self._decide(EXCLUDE, arcs, lambda copy: copy.exclude(arcs), _key(request))
 
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
-        """Go on to a smaller epsilon with all data kept.
+        """Continue with a smaller epsilon, all data kept.
 
         Args:
             epsilon: How far from the best the answer may be from now on.

@@ -53,7 +53,7 @@ class Tally:
         return {"states": self.states, "sources": self.sources, "refused": self.refused, **arrays, **spent}
 
     def load(self, tree: dict[str, Any]) -> None:
-        """Take over what `as_tree` returned."""
+        """Load what `as_tree` returned."""
         self.states.update(tree["states"])
         self.sources.update(tree["sources"])
         self.left_out[:], self.marked[:] = tree["left_out"], tree["marked"]

@@ -104,7 +104,7 @@ class RemoteStudy(RemoteView):
         request: str | None = None,
         again: bool = False,
     ) -> int:
-        """Take in past results; see Study.import_trials. All are checked here; a long list goes in several requests."""
+        """Import past results; see Study.import_trials. All are checked here; a long list goes in several requests."""
         from surepath.study.telling import past_result
 
         rows = [past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
@@ -130,7 +130,7 @@ class RemoteStudy(RemoteView):
         self._call("exclude", {"option": option_arcs(self.mdp, option).tolist(), "request": _key(request)})
 
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
-        """Go on to a smaller epsilon with all data kept."""
+        """Continue with a smaller epsilon, all data kept."""
         self._call("tighten", {"epsilon": check_epsilon(epsilon), "request": _key(request)})
 
     def optimize(

@@ -26,7 +26,7 @@ def answer(status: int, kind: str, message: str, **headers: str) -> JSONResponse
 
 
 def install(app: FastAPI) -> None:
-    """Turn errors into answers."""
+    """Register handlers that turn errors into answers."""
 
     @app.exception_handler(SurepathError)
     async def ours(_: Request, error: SurepathError) -> JSONResponse:

@@ -39,7 +39,7 @@ def serve(
     write_token: str | None = None,
     started: Callable[[str, Access, Any], None] | None = None,
 ) -> None:
-    """Serve until interrupted.
+    """Serve the studies of a storage until interrupted.
 
     Args:
         storage: "sqlite:///study.db", "postgresql://..." or a Storage.

@@ -85,7 +85,7 @@ def tell_many(at: Meant, who: Writer, body: bodies.TellMany) -> dict[str, Any]:
 
 @router.post("/import")
 def import_trials(at: Meant, who: Writer, body: bodies.Import) -> dict[str, Any]:
-    """Take in past results; valid if they were not picked by how they came out."""
+    """Import past results; valid if they were not picked by how they came out."""
     results = [(one.plan, one.rewards) for one in body.results]
     return {"results": at.study.import_trials(results, body.note, request=body.request, again=body.again)}
 
@@ -99,6 +99,6 @@ def exclude(at: Meant, who: Writer, body: bodies.Exclude) -> dict[str, Any]:
 
 @router.post("/tighten")
 def tighten(at: Meant, who: Writer, body: bodies.Tighten) -> dict[str, Any]:
-    """Go on to a smaller epsilon with all data kept."""
+    """Continue with a smaller epsilon, all data kept."""
     at.study.tighten(body.epsilon, request=body.request)
     return {"outcome": "tightened"}

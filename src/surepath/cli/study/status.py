@@ -56,7 +56,7 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
 
 
 def text(now: Any, *, brief: bool = False, forecast: bool = False) -> str:
-    """Put a status into words; brief gives one line, and where a forecast follows, no rough guess is made."""
+    """Describe a status; brief gives one line, and where a forecast follows, no rough guess is made."""
     from surepath.study.spending import money
     from surepath.study.status.progress import at_most, gap_in_words
 

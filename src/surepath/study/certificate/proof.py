@@ -56,7 +56,7 @@ class Claim:
         return Sums(visits, np.array(parts["origin"]), np.array(parts["sums"]), self.scores)
 
     def hold_scores(self) -> bool:
-        """Put the scores, where there are some, into the evidence; False when they are too many."""
+        """Add the scores, where there are some, to the evidence; return False when they are too many."""
         if self.scores is not None:
             lists = self.scores.lists(self.seen.visits)
             if sum(map(len, lists)) > MOST_NUMBERS:

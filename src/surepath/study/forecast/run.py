@@ -89,6 +89,6 @@ class Compiled(Run):
 
 
 def new_run(learner: Learner, world: Instance, rng: np.random.Generator) -> Run:
-    """Begin a simulated future."""
+    """Create a simulated future of a learner in a world."""
     kind = Compiled if type(learner) is Challenger else Stepwise
     return kind(learner, world, rng)

@@ -61,7 +61,7 @@ class Command:
         self._lock, self._children, self._ended = threading.Lock(), set[subprocess.Popen[bytes]](), False
 
     def words(self, trial: Trial) -> list[str]:
-        """Put the options of a plan into the words of the command."""
+        """Return the words of the command with the options of a plan inserted."""
         values = {TRIAL: str(trial.number), **{str(step): str(option) for step, option in trial.plan.items()}}
         braces = {"{{": "{", "}}": "}"}
         return [_PLACE.sub(lambda m: braces.get(m.group()) or values[m.group(1)], word) for word in self._words]
@@ -121,7 +121,7 @@ class Command:
                 self._children.discard(child)
 
     def end(self) -> None:
-        """End all children with whatever they have started, first in words, then by force."""
+        """End all children with whatever they have started, first by SIGTERM, then by SIGKILL."""
         with self._lock:
             self._ended, children = True, list(self._children)
         for child in children:

@@ -116,7 +116,7 @@ def _duplicates(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | 
 
 
 def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
-    """Take in a CSV file of past results, all of it or nothing; the same file a second time changes nothing.
+    """Import a CSV file of past results, all of it or nothing; the same file a second time changes nothing.
 
     What is in the log already is refused; with `again` it counts once more.
     """

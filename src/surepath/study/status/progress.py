@@ -71,7 +71,7 @@ class Progress:
             self._lock.release()
 
     def text(self, running: int) -> str:
-        """Put the state of the study into one line."""
+        """Return the state of the study as one line."""
         study = self._study
         status, trials = study.status(), study.evidence_trials  # two requests where the study is on a server
         gap, epsilon, failed = status.certified_gap, status.epsilon, status.states[FAILED]
@@ -87,7 +87,7 @@ class Progress:
         return f"{counted}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
 
     def say(self, words: str) -> None:
-        """Write a line of its own where the progress is shown, and to the log everywhere."""
+        """Write a separate line where the progress is shown, and to the log everywhere."""
         log.info(words)
         if self.shown:
             sys.stderr.write(f"{shown(words)}\n")

@@ -129,7 +129,7 @@ class Writing(Reading):
 
     @abstractmethod
     def save_snapshot(self, row: SnapshotRow) -> None:
-        """Keep a snapshot and forget older ones of its format."""
+        """Store a snapshot and delete older ones of its format."""
 
 
 class Storage(ABC):
@@ -144,7 +144,7 @@ class Storage(ABC):
 
     @abstractmethod
     def create(self, record: StudyRecord) -> None:
-        """Keep a new study, or raise StudyError when the name exists already; the very same record may be repeated."""
+        """Store a new study, or raise StudyError when the name exists already; the very same record may be repeated."""
 
     @abstractmethod
     def load(self, name: str) -> StudyRecord:

@@ -25,7 +25,7 @@ EARLIER = "it was written by a version that checked learned noise by a replay of
 
 
 def check_proof(content: Mapping[str, Any], facts: Facts, logged: Log | None, verdict: Verdict) -> None:
-    """Compute the bound again."""
+    """Check that the evidence proves the gap, by computing the bound again."""
     gap, proof = content["certified_gap"], content["proof"]
     by, wrong = proof["by"], verdict.differences
     if gap is None or by == NOTHING:
