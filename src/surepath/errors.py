@@ -43,7 +43,7 @@ class StudyError(SurepathError):
 
 
 class BudgetError(StudyError):
-    """A trial that would cost more than what is left of the budget; nothing was handed out."""
+    """A trial that would cost more than what is left of the budget; no trial was assigned."""
 
 
 class ConflictError(StudyError, ValueError):

@@ -67,7 +67,7 @@ def test_failures_cancellations_and_leases(storage: MemoryStorage, writer: Calle
     assert "only a running trial" in writer.post("trials/4/renew", expect=409)["message"]
 
 
-def test_queued_plans_are_handed_out_next_and_once(storage: MemoryStorage, writer: Caller) -> None:
+def test_queued_plans_are_assigned_next_and_once(storage: MemoryStorage, writer: Caller) -> None:
     new_study(storage)
     plan = {"chunk": "256", "retriever": "dense", "answer": "small"}
     for _ in range(2):
