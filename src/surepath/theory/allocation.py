@@ -10,10 +10,10 @@ from scipy.sparse import coo_array, csr_array, hstack
 
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import graph_of
+from surepath.kernels.sweeps import backward
 from surepath.theory.bounds import Case
 from surepath.theory.kernels.excursions import Question, candidates, search, sweep, sweep_forward
 from surepath.theory.kernels.soft_game import Challengers, play, spread
-from surepath.theory.kernels.sweeps import backward
 
 STEP = 0.03  # of the grid of k, in logarithm; a step off by half of it costs (STEP / 2)^2 of the bound
 STEPS = 500  # quasi-Newton steps a turn

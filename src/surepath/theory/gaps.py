@@ -99,7 +99,7 @@ class Gaps:
         knapsack; here the gaps are rounded down, and up, to epsilon / cells. epsilon = 0 is exact.
         """
         from surepath.kernels.arrays import graph_of
-        from surepath.theory.kernels.sweeps import log_paths_within
+        from surepath.theory.kernels.path_counts import log_paths_within
 
         whole("cells", cells, low=1)
         budget = check_epsilon(epsilon)
@@ -124,7 +124,7 @@ def gaps(instance: Instance) -> Gaps:
         [0.75, 0.0]
     """
     from surepath.kernels.arrays import graph_of, own
-    from surepath.theory.kernels.sweeps import backward, forward, walk
+    from surepath.kernels.sweeps import backward, forward, walk
 
     if not isinstance(instance, Instance):
         raise SettingError(f"gaps need an Instance, with its true means, not {type(instance).__name__}")

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._types import FloatArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel, optional_kernel
+from surepath.kernels.sweeps import heaviest
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate
 from surepath.learners.challenger.state import (
@@ -172,32 +173,6 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
         weight[e] = w
 
 
-@inner_kernel
-def heaviest(graph: Graph, alive: BoolArray, weight: FloatArray, ahead: FloatArray, path: IntArray) -> None:
-    """Return the path of largest weight over the arcs that are left, the lowest arc where two tie."""
-    first, target = graph.first, graph.target
-    sink = len(first) - 1
-    ahead[sink] = 0.0
-    for i in range(sink - 1, -1, -1):
-        best = -np.inf
-        for e in range(first[i], first[i + 1]):
-            if alive[e]:
-                x = weight[e] + ahead[target[e]]
-                if x > best:
-                    best = x
-        ahead[i] = best
-    node = 0
-    for h in range(len(path)):
-        best, chosen = -np.inf, -1
-        for e in range(first[node], first[node + 1]):
-            if alive[e]:
-                x = weight[e] + ahead[target[e]]
-                if chosen < 0 or x > best:
-                    best, chosen = x, e
-        path[h] = chosen
-        node = target[chosen]
-
-
 @folded_kernel
 def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """Set the incumbent: the empirically best path over the arcs that are left.
@@ -222,7 +197,7 @@ def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> 
         for e in range(start, stop):
             weight[e] = mean[e] - high
         total += high - low
-    heaviest(graph, alive, weight, ahead, incumbent)
+    heaviest(graph, weight, alive, ahead, incumbent)
     for h in range(horizon):
         on[incumbent[h]] = True
     slack[0] = 2.0 * ROUNDING * (horizon + 4) * total

@@ -38,7 +38,7 @@ ROUTINE, THOROUGH, FIND_LEAST = range(3)
 # What `judge` does with a row: eliminate by single excursions; eliminate, and mark what is cleared; or drop what is.
 ELIMINATE, MARK, TAKE_OUT = range(3)
 
-REACH, MOST_ROWS = 4, 24  # slopes of a SHIFTED entry beyond that of the mean visits; and in all
+MOST_ROWS = 24  # slopes of a SHIFTED entry
 
 BLOCK = 8  # rows that are looked at together, to see whether any of them can tell something
 
@@ -49,7 +49,7 @@ SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
 def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int) -> int:
     """Fill in the rows of a SHIFTED entry: the planned slope over the part of the planned visits that has been made.
 
-    From the least such part of an arc, where every pair is sure to be covered, to the mean one and somewhat beyond.
+    From the least such part of an arc, where every pair is sure to be covered, to the mean one and four slopes beyond.
     Twice the planned slope is the most that can prove epsilon, so while visits are few there is no row at all.
     """
     alive, counts, cs, a, grid = seen.alive, seen.visits, pairs.c, work.a, work.grid
@@ -63,7 +63,8 @@ def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int)
             least = min(least, n / c)
     mean = visits / precision
     k = min(2.0, 1.0 / (steadiness * least)) * slope
-    low = slope / (steadiness * mean * ratio**REACH)
+    far = ratio * ratio
+    low = slope / (steadiness * mean * (far * far))
     for _ in range(MOST_ROWS):
         if k < low:
             break
@@ -214,46 +215,35 @@ def left(live: BoolArray, on: BoolArray, cleared: BoolArray) -> int:
 
 
 @folded_kernel
-def beside_scale(pairs: Pairs, seen: Evidence) -> float:
-    """Return the scale, below 0, of the entry with a sigma to plan with beside entries that learn the noise; or 0."""
-    scale, known, alive, visits = pairs.scale, pairs.is_known, seen.alive, seen.visits
-    total, count, chosen = 0.0, 0, np.inf
-    for e in range(len(visits)):
-        if alive[e] and not known[e]:
-            total += visits[e]
-            count += 1
-    for j in range(len(scale)):
-        if scale[j] < 0.0:
-            chosen = min(chosen, -scale[j])
-    for j in range(len(scale)):
-        if -scale[j] * count <= 8.0 * total and chosen < np.inf:
-            chosen = max(chosen, -scale[j])
-    return -chosen if chosen < np.inf else 0.0
-
-
-@folded_kernel
-def planning_scale(pairs: Pairs, seen: Evidence) -> float:
+def planning_scales(pairs: Pairs, seen: Evidence) -> tuple[float, float]:
     """Return the scale of the entry to plan with: the largest not above eight times the mean visits so far.
 
     An entry of small c bounds best while visits are few; what it would have played separates the plans that are
     closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
+
+    Where entries learn the noise, c counts squares of rewards, and so do the visits; the second answer is then the
+    scale, below 0, of the entry with a sigma to plan with beside them, and 0 where there is none.
     """
     scale, kind, known = pairs.scale, pairs.kind, pairs.is_known
     alive, visits, squares = seen.alive, seen.visits, seen.squares
-    total, count, chosen, learning = 0.0, 0, np.inf, False
-    for j in range(len(scale)):
-        learning = learning or kind[j] >= BERNSTEIN
+    visited, squared, count, learning, own, beside = 0.0, 0.0, 0, False, np.inf, np.inf
     for e in range(len(visits)):
         if alive[e] and not known[e]:
-            total += squares[e] if learning else visits[e]
+            visited += visits[e]
+            squared += squares[e]
             count += 1
     for j in range(len(scale)):
+        learning = learning or kind[j] >= BERNSTEIN
         if scale[j] > 0.0:
-            chosen = min(chosen, scale[j])
+            own = min(own, scale[j])
+        elif scale[j] < 0.0:
+            beside = min(beside, -scale[j])
     for j in range(len(scale)):
-        if scale[j] * count <= 8.0 * total:
-            chosen = max(chosen, scale[j])
-    return chosen
+        if scale[j] > 0.0 and scale[j] * count <= 8.0 * (squared if learning else visited):
+            own = max(own, scale[j])
+        elif scale[j] < 0.0 and -scale[j] * count <= 8.0 * visited:
+            beside = max(beside, -scale[j])
+    return own, -beside if beside < np.inf else 0.0
 
 
 @folded_kernel
@@ -308,7 +298,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
                 else:
                     wide, before = True, -1
             if before < 0:
-                own, other = planning_scale(pairs, seen), beside_scale(pairs, seen)
+                own, other = planning_scales(pairs, seen)
                 best = first_row(pairs, work, rows, own)
             before = count
         least, size, last, over, spared = np.inf, count, -1, -1, np.inf

@@ -25,8 +25,8 @@ from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
-from surepath.learners.challenger.run import DONE, PAUSED, act
-from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, prices_differ
+from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
+from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, prices_differ, share_out
 from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
 from surepath.learners.processes.gaussian_size import HIDDEN
@@ -217,6 +217,8 @@ class Challenger(Learner):
         if change > 0:  # what is asked for next goes beside it
             work.path[:] = path
             covering = bool((work.mark[(seen.visits == 0) & ~self.pairs.is_known] > 0).any())
+            if not covering:
+                share_out(self.pairs, seen, work)
             self._act(tasks.PLAN if covering else tasks.AGAIN)
 
     def _hold(self) -> tuple[dict[str, Any], IntArray, FloatArray, bool]:
@@ -255,7 +257,7 @@ class Challenger(Learner):
         """Return the least bound proven for the incumbent so far."""
         self._settle()
         planned = self._work.path.copy()
-        gap = max(0.0, self._act(tasks.CERTIFY))
+        gap = max(0.0, least_gap(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG))
         self._work.path[:] = planned
         key = self._work.incumbent.tobytes()
         gap = min(gap, self._proven.pop(key, np.inf))
@@ -317,7 +319,7 @@ class Challenger(Learner):
                 answer = act(graph, pairs, seen, work, reality, rng, tasks.RUN, budget, pause, epsilon)
             done = answer == DONE
             eliminated = int((~seen.alive).sum())
-            gap = act(graph, pairs, seen, work, reality, rng, tasks.CERTIFY, 0, 0.0, epsilon)
+            gap = least_gap(graph, pairs, seen, work, reality, rng)
             record.tau[i] = int(seen.memo[at.EPISODES])
             record.reason[i] = CLEARED if done else BUDGET
             record.path[i] = work.incumbent

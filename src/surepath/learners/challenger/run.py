@@ -25,11 +25,9 @@ from surepath.learners.challenger.sampling import (
     FLOW,
     FREE,
     NEVER,
-    OTHER_ARCS,
     choose,
     cover,
     follow_flow,
-    is_open,
     marked,
     separate,
     turn,
@@ -65,21 +63,6 @@ def remember(pairs: Pairs, seen: Evidence, work: Scratch, row: int) -> None:
 
 
 @folded_kernel
-def lighten(pairs: Pairs, seen: Evidence, work: Scratch) -> None:
-    """Mark what work.path, which is now pending, leaves to another worker."""
-    path, mark, variance, known = work.path, work.mark, work.variance, pairs.is_known
-    alive, visits, pending = seen.alive, seen.visits, seen.pending
-    for h in range(len(path)):
-        e = path[h]
-        n = visits[e] + pending[e]
-        mark[e] *= (n - 1.0) / n if n > 1 else 1.0
-    for e in range(len(mark)):  # what many plays under way will tell by themselves leaves the rest to be learned
-        if alive[e] and not known[e]:
-            n = visits[e] + pending[e]
-            mark[e] = max(mark[e], OTHER_ARCS * variance[e] / n)
-
-
-@folded_kernel
 def plays(path: IntArray, mark: FloatArray, visits: IntArray, repeat: float) -> int:
     """Count the plays of a path before planning again: `repeat` of the least visits among its weighted arcs."""
     least = NEVER
@@ -90,15 +73,6 @@ def plays(path: IntArray, mark: FloatArray, visits: IntArray, repeat: float) -> 
     if least == NEVER:
         return 1
     return max(1, int(repeat * least))
-
-
-@folded_kernel
-def has_numbers(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
-    """Tell whether a gap can be certified: every arc that is left has been visited, and sigma is bounded."""
-    alive, visits, known, bounded, missing = seen.alive, seen.visits, pairs.is_known, work.unit[0] < HIDDEN, 0
-    for e in range(len(alive)):
-        missing += 1 if alive[e] and visits[e] == 0 and not known[e] else 0
-    return missing == 0 and bounded
 
 
 @bare_kernel
@@ -116,13 +90,13 @@ def act(
 ) -> float:
     """Perform one task: the one entry point, because each takes seconds to compile.
 
-    PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path from the
-    same plan, for another worker. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and
+    PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path by the
+    marks as they are. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and
     refreshes all of them; WAKE refreshes all arcs. RUN plays until the check passes, `limit` episodes are played, or
     `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the path to recommend in
     work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full check without
-    eliminating; 1 when it passes. CERTIFY returns its certified gap: the least epsilon for which the full check passes,
-    by bisection to one part in a thousand, from above.
+    eliminating; 1 when it passes. CERTIFY returns its certified gap, where there is one (`least_gap`): the least
+    epsilon for which the full check passes, by bisection to one part in a thousand, from above.
 
     Every larger kernel is called from one place here: the compiler copies it into each.
     """
@@ -139,8 +113,6 @@ def act(
             set_incumbent(graph, pairs, seen, work)
             if task == tasks.INCUMBENT:
                 return 0.0
-            if task == tasks.CERTIFY and not has_numbers(pairs, seen, work):
-                return np.inf
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
                 look_again(seen, work)
             else:
@@ -175,13 +147,10 @@ def act(
                 rule = BY_COVERAGE if sampling == BY_COVERAGE else BY_DIAMETER
             if rule != KEEP:
                 weigh(pairs, seen, work, np.int64(rule))
-        if task == tasks.AGAIN:
-            lighten(pairs, seen, work)
         if playing or task == tasks.AGAIN:
             along = False
             if whose == FLOW and not covering:
-                follow_flow(graph, pairs, seen, work)
-                along = is_open(path, seen.open)
+                along = follow_flow(graph, pairs, seen, work)
             thrifty = np.int64(1 if whose == FREE or covering else 0)
             if not along:
                 choose(graph, pairs, seen, work, thrifty)
@@ -208,3 +177,15 @@ def act(
             return 0.0
         memo[at.EPISODES] += count
     return PAUSED
+
+
+def least_gap(
+    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, reality: Reality, rng: np.random.Generator
+) -> float:
+    """Return the certified gap of the incumbent; infinite while an arc that is left is unvisited or sigma unbounded."""
+    missing = bool((seen.alive & (seen.visits == 0) & ~pairs.is_known).any())
+    if missing or pairs.size is not None:
+        act(graph, pairs, seen, work, reality, rng, tasks.INCUMBENT, 0, 0.0, 0.0)
+        if missing or work.unit[0] >= HIDDEN:
+            return np.inf
+    return float(act(graph, pairs, seen, work, reality, rng, tasks.CERTIFY, 0, 0.0, 0.0))

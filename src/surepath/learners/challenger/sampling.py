@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._types import BoolArray, FloatArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, folded_kernel
+from surepath.kernels.jit import Whole, folded_kernel, optional_kernel
+from surepath.kernels.sweeps import backward, heaviest, walk
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound import heaviest, trace
+from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
 from surepath.learners.challenger.state import OWN, Evidence, Pairs, Scratch
 from surepath.model.mdp import MDP
@@ -103,40 +104,34 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
 
 
 @folded_kernel
-def is_crowded(graph: Graph, alive: BoolArray, cost: FloatArray, ahead: FloatArray, most: float) -> bool:
-    """Tell whether some path has so many more visits than planned that the logarithms of its widths cost too much."""
-    first, target = graph.first, graph.target
-    sink = len(first) - 1
-    ahead[sink] = 0.0
-    for i in range(sink - 1, -1, -1):
-        dearest = -np.inf
-        for e in range(first[i], first[i + 1]):
-            if alive[e]:
-                dearest = max(dearest, cost[e] + ahead[target[e]])
-        ahead[i] = dearest
-    return bool(ahead[0] > most)
-
-
-@folded_kernel
 def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
-    """Tell whose turn the next trial is."""
+    """Tell whose turn the next trial is.
+
+    All are the guard's once a path has so many more visits than planned that the logarithms of its widths cost too
+    much.
+    """
     episodes, alive, ahead, cost = seen.memo[at.EPISODES], seen.alive, work.ahead, work.extra[OWN, pairs.ties]
     sampling, planned, crowd, crowd_from = pairs.sampling, pairs.planned, pairs.crowd, pairs.crowd_from
     covered = episodes >= len(alive)
     if sampling != BY_GUARD:
         return FREE
-    if covered and episodes >= crowd_from and is_crowded(graph, alive, cost, ahead, crowd):
-        return FLOW
+    if covered and episodes >= crowd_from:
+        backward(graph, cost, alive, ahead)
+        if ahead[0] > crowd:
+            return FLOW
     if episodes < BEGIN * planned or int(episodes) % 2 == 0:
         return FREE
     return FLOW if covered and episodes >= END * planned else EVEN
 
 
 @folded_kernel
-def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
-    """Take at each node the arc that lags most behind its part of the flow by the guard's own plays, into work.path."""
+def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
+    """Take at each node the arc that lags most behind its part of the flow by the guard's own plays, into work.path.
+
+    False when that path has an excluded arc.
+    """
     first, target, guarded, part, path = graph.first, graph.target, seen.guarded, pairs.flow, work.path
-    node = 0
+    allowed, is_open, node = seen.open, True, 0
     for h in range(len(path)):
         plays, flow = 1.0, 0.0
         for e in range(first[node], first[node + 1]):
@@ -149,15 +144,8 @@ def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> No
                 most, chosen = behind, e
         path[h] = chosen
         node = target[chosen]
-
-
-@folded_kernel
-def is_open(path: IntArray, allowed: BoolArray) -> bool:
-    """Tell whether a path avoids every excluded arc."""
-    closed = 0
-    for h in range(len(path)):
-        closed += 0 if allowed[path[h]] else 1
-    return closed == 0
+        is_open = is_open and allowed[chosen]
+    return is_open
 
 
 @folded_kernel
@@ -185,7 +173,7 @@ def weigh(pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
             if sampling == BY_COVERAGE:
                 mark[e] = 1.0 if n <= least else 0.0
             elif sampling == BY_GUARD:
-                mark[e] = sigma[e] ** 2 / n
+                mark[e] = sigma[e] * sigma[e] / n
             else:
                 mark[e] = np.sqrt(variance[e] * np.log(4.0 * n * n * len(alive)) / n)
 
@@ -198,16 +186,23 @@ def prices_differ(mdp: MDP) -> bool:
     return mdp.price(dear) > mdp.price(cheap)
 
 
-def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
-    """Compute the price of each arc for the sampling, float [N]; empty where it is not asked for."""
+def prices_of(mdp: MDP, thrifty: bool) -> FloatArray | None:
+    """Compute the price of each arc for the sampling, float [N]; None where it is not asked for."""
     if not thrifty or mdp.cost is None:
-        return np.zeros(0)
+        return None
     return np.asarray(mdp.cost + LEAST_PRICE * float(mdp.cost.mean()))
 
 
 @folded_kernel
 def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: Whole) -> None:
-    """Put the path to play into work.path: the heaviest by its marks, or one that has much of them for its price.
+    """Put the path to play into work.path: the heaviest by its marks, or one that has much of them for its price."""
+    heaviest(graph, work.mark, seen.alive, work.ahead, work.path)
+    choose_by_price(pairs.price, graph, seen.open, work, thrifty)
+
+
+@optional_kernel
+def choose_by_price(prices: FloatArray | None, graph: Graph, allowed: BoolArray, work: Scratch, thrifty: Whole) -> None:
+    """Improve work.path, the heaviest path, to one that has much of the marks for its price, where paths have prices.
 
     Separating plays the path with the largest sum of marks, which hold sigma^2 / n. Where the rule is thrifty and paths
     have prices, the path that maximises
@@ -225,10 +220,11 @@ def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: W
     has a larger ratio. The path of largest such sum is found by one pass; when it is no better, the search is over. The
     ratio rises in every round. Where all paths have one price, the heaviest path is played, as without prices.
     """
-    mark, weight, path, ahead, prices, open_arcs = work.mark, work.weight, work.path, work.ahead, pairs.price, seen.open
-    heaviest(graph, seen.alive, mark, ahead, path)
+    if prices is None:
+        return
+    mark, weight, path, ahead = work.mark, work.weight, work.path, work.ahead
     best = 0.0  # the largest ratio so far, squared
-    for _ in range(SEARCH_ROUNDS if thrifty == 1 and len(prices) > 0 else 0):
+    for _ in range(SEARCH_ROUNDS if thrifty == 1 else 0):
         worth, price = 0.0, 0.0
         for h in range(len(path)):
             worth += mark[path[h]]
@@ -238,4 +234,18 @@ def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: W
         best = worth * worth / price
         for e in range(len(mark)):
             weight[e] = mark[e] - 0.5 * worth / price * prices[e]
-        heaviest(graph, open_arcs, weight, ahead, path)
+        backward(graph, weight, allowed, ahead)
+        walk(graph, weight, allowed, ahead, path)
+
+
+def share_out(pairs: Pairs, seen: Evidence, work: Scratch) -> None:
+    """Lower the marks of work.path, which is now pending, so that another worker is given another path.
+
+    What many plays under way will show by themselves leaves the rest to be learned: any other arc counts for something.
+    """
+    n = (seen.visits + seen.pending).astype(np.float64)
+    on_path = n[work.path]
+    work.mark[work.path] *= np.where(on_path > 1.0, (on_path - 1.0) / np.maximum(on_path, 1.0), 1.0)
+    rest = seen.alive & ~pairs.is_known
+    with np.errstate(divide="ignore"):
+        work.mark[rest] = np.maximum(work.mark[rest], OTHER_ARCS * work.variance[rest] / n[rest])

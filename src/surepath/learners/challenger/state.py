@@ -53,7 +53,7 @@ class Pairs(NamedTuple):
     ties: int  # the entry for ties; -1 where there is none
     crowd: float  # sum of 1/2 log(1 + n/c) along a path, c of that entry, above which the guard takes every trial
     crowd_from: float  # trials before which no path can have that much
-    price: FloatArray  # [N] price of each arc for the sampling; empty where it does not look at prices
+    price: FloatArray | None  # [N] price of each arc for the sampling; None where it does not count prices
     sampling: int  # index of the sampling rule
     repeat: float  # share of the least visits for which a path is played again in a run
     patience: float  # share by which the episodes grow between two full checks

@@ -14,7 +14,7 @@ from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.challenger import Challenger
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.run import DONE, act
+from surepath.learners.challenger.run import DONE, act, least_gap
 from surepath.model.instance import Instance
 from surepath.simulation.stepwise import draw_reward
 
@@ -82,9 +82,7 @@ class Compiled(Run):
     def gap(self) -> float:
         own = self.learner
         assert isinstance(own, Challenger)
-        gap = act(
-            own.graph, own.pairs, own._seen, own._work, self.reality, self.rng, tasks.CERTIFY, 0, 0.0, own.epsilon
-        )
+        gap = least_gap(own.graph, own.pairs, own._seen, own._work, self.reality, self.rng)
         return max(0.0, min(gap, own.epsilon) if self.done else gap)
 
 

@@ -1,7 +1,7 @@
 """Dynamic programs over the layered graph: one sweep over the nodes, up or down, O(N).
 
-Every kernel but the last writes into arrays it is given. Weights are finite; -inf in a value means "no way through",
-and since +inf never enters, infinities of opposite sign cannot meet.
+Every kernel writes into arrays it is given. Weights are finite; -inf in a value means that no path goes through, and
+since +inf never enters, infinities of opposite sign cannot meet.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import bare_kernel, kernel
+from surepath.kernels.jit import bare_kernel, folded_kernel
 
 
 @bare_kernel
@@ -63,28 +63,8 @@ def walk(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatArra
         node = target[chosen]
 
 
-@kernel
-def log_paths_within(graph: Graph, cost: IntArray, budget: int) -> float:
-    """Compute the logarithm of the number of paths from the start whose whole costs (0 or more) sum to at most budget.
-
-    One backward sweep, O(N budget): count[i, b] = sum over arcs e of node i with cost[e] <= b of
-    count[target, b - cost[e]], two stages in memory at a time.
-    """
-    first, target, stage_node = graph.first, graph.target, graph.stage_node
-    horizon = len(stage_node) - 1
-    ahead = np.zeros((1, budget + 1))
-    for h in range(horizon - 1, -1, -1):
-        low, high = stage_node[h], stage_node[h + 1]
-        here = np.full((high - low, budget + 1), -np.inf)
-        for i in range(low, high):
-            for e in range(first[i], first[i + 1]):
-                row = target[e] - high
-                for b in range(cost[e], budget + 1):
-                    x, y = here[i - low, b], ahead[row, b - cost[e]]
-                    if y > x:
-                        x, y = y, x
-                    if y > -np.inf:
-                        x += np.log1p(np.exp(y - x))
-                    here[i - low, b] = x
-        ahead = here
-    return float(ahead[0, budget])
+@folded_kernel
+def heaviest(graph: Graph, weight: FloatArray, passable: BoolArray, value: FloatArray, path: IntArray) -> None:
+    """Find the path of largest weight over passable arcs, the lowest arc where two tie; fills value as `backward`."""
+    backward(graph, weight, passable, value)
+    walk(graph, weight, passable, value, path)
