@@ -49,7 +49,7 @@ class Bench:
         self.seen.sums[:] = visits * instance.gains + SIGMA * np.sqrt(visits) * self.rng.normal(size=len(visits))
         self.seen.squares[:] = visits * SIGMA**2 / (HIGH - LOW) ** 2
         self.memo[EPISODES] = visits.sum() // instance.mdp.horizon  # so many plays visit so many arcs
-        self.call(tasks.WAKE)
+        self.call(tasks.REFRESH)
 
     def call(self, task: int, limit: int = 0) -> float:
         """Run one task of the loop and return its seconds of CPU."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from surepath.study.study import Study as Study
     from surepath.web.client import connect as connect
 
-_HOMES = {
+_MODULES = {
     "MDP": "surepath.model.mdp",
     "Instance": "surepath.model.instance",
     "Gaussian": "surepath.model.rewards",
@@ -55,14 +55,14 @@ _HOMES = {
     "connect": "surepath.web.client",
 }
 
-__all__ = ["__version__", *_HOMES]
+__all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    where = _MODULES.get(name)
+    if where is None:
         raise AttributeError(f"module 'surepath' has no attribute {name!r}")
-    module = importlib.import_module(home)
+    module = importlib.import_module(where)
     value = getattr(module, name, module) if name != "simulate" else module.simulate
     globals()[name] = value
     return value

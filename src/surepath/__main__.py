@@ -1,6 +1,6 @@
 """`python -m surepath` is the `surepath` command.
 
-Python looks for modules in the working directory first when it is started so. What lies there is the user's data, not
+Python searches the working directory for modules first when it is started so. What is there is the user's data, not
 code to be run, so the directory is taken off the list, as the `surepath` command never has it there.
 """
 

@@ -20,7 +20,7 @@ SMALLEST_SIGMA = 1e-100
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:
-    """' (did you mean "x"?)' for the nearest valid name, or the list of valid names."""
+    """Write ' (did you mean "x"?)' for the nearest valid name, or the list of valid names."""
     names = list(valid)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
@@ -29,7 +29,7 @@ def suggest(name: str, valid: Iterable[str]) -> str:
 
 
 def one_of(what: str, value: object, valid: Iterable[str]) -> str:
-    """Return the value if it is one of the valid names, else an error that names the nearest."""
+    """Return the value if it is one of the valid names, else raise an error that names the nearest."""
     names = list(valid)
     if isinstance(value, str) and value in names:
         return value
@@ -82,7 +82,7 @@ def seed_number(value: Any, *, error: type[SurepathError] = SettingError) -> int
 
 
 def check_epsilon(value: Any) -> float:
-    """epsilon >= 0; 0 asks for the exact best plan."""
+    """Check that epsilon is at least 0, which asks for the exact best plan."""
     number = real("epsilon", value)
     if number < 0:
         raise SettingError(f"epsilon must be 0 or more, not {number:g}; 0 asks for the exact best plan")
@@ -90,7 +90,7 @@ def check_epsilon(value: Any) -> float:
 
 
 def check_delta(value: Any) -> float:
-    """0 < delta < 1: the allowed probability of a wrong answer."""
+    """Check that delta, the allowed probability of a wrong answer, lies strictly between 0 and 1."""
     number = real("delta", value)
     if not 0 < number < 1:
         raise SettingError(f"delta must lie strictly between 0 and 1, not {number:g}; 0.05 means 95 % sure")
@@ -120,7 +120,7 @@ def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathErr
 
 
 def check_sigma(value: ArrayLike, n_arcs: int) -> FloatArray:
-    """Sub-Gaussian factors, one per arc: 0, or at least `SMALLEST_SIGMA`."""
+    """Return sub-Gaussian factors, one per arc, float [N]: each 0, or at least `SMALLEST_SIGMA`."""
     sigma = per_arc("sigma", value, n_arcs)
     bad = np.flatnonzero((sigma < SMALLEST_SIGMA) & (sigma != 0))
     if bad.size:
@@ -137,21 +137,21 @@ def one_sigma(value: Any, error: type[SurepathError] = SettingError) -> float:
 
 
 def sigma_law(value: float) -> str:
-    """Return which law a sigma that is negative, or too small, breaks."""
+    """Say which law a sigma that is negative, or too small, breaks."""
     if value < 0:
         return "sigma must be 0 or more"
     return f"sigma must be 0 or at least {SMALLEST_SIGMA:g}, since its square would be lost to rounding"
 
 
-WAYS_OUT = (
-    "Three ways out: a sigma (the standard deviation of one reward, or a bound on it); a range (reward_range=(0, 1) of "
-    "the MDP, low and high in a file; half of it then stands for sigma); or a pilot: play each option a few times, see "
-    "how far its rewards scatter, and declare that as sigma"
+WAYS_TO_DECLARE = (
+    "Three ways to declare it: a sigma (the standard deviation of one reward, or a bound on it); a range (reward_range="
+    "(0, 1) of the MDP, low and high in a file; half of it is then used as sigma); or a pilot: play each option a few "
+    "times, see how far its rewards scatter, and declare that as sigma"
 )
 
 
 def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None = None) -> str:
-    """Why nothing can be proven without the noise of the rewards, and the three ways out.
+    """Say why nothing can be proven without the noise of the rewards, and the three ways to declare it.
 
     Args:
         who: What needs the noise: "Challenger", "the problem file x.json".
@@ -163,7 +163,8 @@ def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None 
         more = (len(arcs) if count is None else count) - 1
         others = "" if not more else f" and {more:,} other arc{'s' if more > 1 else ''}"
         lacking = f" ({arcs[0]}{others} {'have' if more else 'has'} no sigma and no range)"
-    return f"{who}: the noise of the rewards is not declared{lacking}, and without it nothing can be proven. {WAYS_OUT}"
+    why = f"the noise of the rewards is not declared{lacking}, and without it nothing can be proven"
+    return f"{who}: {why}. {WAYS_TO_DECLARE}"
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

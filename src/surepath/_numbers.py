@@ -1,4 +1,4 @@
-"""What counts as numbers: real numbers of any make, and nothing that only looks like them.
+"""What counts as numbers: real numbers of any type, and nothing that only resembles them.
 
 NumPy turns much into float64 without a word: text in object arrays, dates and durations (NaT becomes -9.2e18), the
 values behind a mask, the real parts of complex numbers. Everything people pass in as numbers is read here instead.
@@ -30,7 +30,7 @@ _DEPTH = 8  # lists nested deeper than this hold no table of ours
 
 
 class NotNumbersError(ValueError):
-    """Says what was there in place of numbers; `place` is its index along the first axis, where one is to blame."""
+    """Something that is no number; the message says what, `place` its index along the first axis, where it has one."""
 
     def __init__(self, found: str, place: int | None = None) -> None:
         super().__init__(found)
@@ -82,7 +82,7 @@ def shortened(value: object) -> str:
 
 
 def refuse_masks(value: Any, depth: int = 0) -> None:
-    """Values behind a mask are no values; np.asarray would lay them bare."""
+    """Refuse values behind a mask, which are no values; np.asarray would uncover them."""
     if isinstance(value, np.ma.MaskedArray):
         hidden = np.flatnonzero(np.ma.getmaskarray(value).reshape(len(value) if value.ndim else 1, -1).any(axis=1))
         if hidden.size:
@@ -107,7 +107,7 @@ def _refuse_booleans(value: Any, depth: int = 0) -> None:
 
 
 def _each(array: NDArray[Any], booleans: bool) -> FloatArray:
-    """Return an array of Python objects, read one by one."""
+    """Read the Python objects of an array one by one as numbers."""
     out = np.empty(array.shape)
     for index in np.ndindex(array.shape):
         item: Any = array[index]

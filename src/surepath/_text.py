@@ -32,7 +32,7 @@ def speak_to_users(wanted: bool) -> bool:
 
 
 def word(of_api: str, of_users: str) -> str:
-    """One of two words for the same thing: the one of the API and the theory, or the one of people who run studies."""
+    """Choose one of two words for the same thing: that of the API and the theory, or that of people who run studies."""
     return of_users if _to_users else of_api
 
 
@@ -50,7 +50,7 @@ _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
 
 
 def safe_json(text: str) -> str:
-    """JSON text that says the same, with what a terminal would obey written as JSON's own escapes.
+    """Rewrite JSON text so that it says the same, with what a terminal would obey written as JSON's own escapes.
 
     Example:
         >>> safe_json('"\x9b2J"')

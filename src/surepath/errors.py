@@ -1,6 +1,6 @@
 """The errors surepath raises on purpose: one small tree, so that `except SurepathError` catches them all.
 
-Each message states the law, the value, the place and the way out.
+Each message states the law, the value, the place and the remedy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PathError(SurepathError, ValueError):
 
 
 class StoppedError(SurepathError, RuntimeError):
-    """Something was told to, or asked of, a learner that has already stopped."""
+    """A call that a learner refuses because it has already stopped."""
 
 
 class StudyError(SurepathError):

@@ -65,7 +65,7 @@ def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
     )
     facts = json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)
     assert facts["sigma"] is None
-    assert "Three ways out" in facts["noise_missing"]
+    assert "Three ways to declare it" in facts["noise_missing"]
     file.write_text(problem(edges=MEANS))  # means without noise make no world, and are shown all the same
     answer = CliRunner().invoke(app, ["show", str(file)])
     assert answer.exit_code == 0, answer.output

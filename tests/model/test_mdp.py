@@ -133,7 +133,7 @@ def test_unknown_names_get_a_suggestion() -> None:
             [0, 5],
             "not a path: arc 5 (stage 1, state '1', action '1')",
         ),
-        ([2, 2], "not a path: arc 2 (stage 1, state '0', action '0') stands at place 0"),
+        ([2, 2], "not a path: arc 2 (stage 1, state '0', action '0') is at place 0"),
     ],
 )
 def test_what_is_no_path_is_refused_in_words(path: Any, message: str) -> None:

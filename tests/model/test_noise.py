@@ -1,4 +1,4 @@
-"""Noise that nobody declared is never guessed: files and laws refuse, with three ways out."""
+"""Noise that nobody declared is never guessed: files and laws refuse, and name three ways to declare it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from surepath.simulation.estimate import estimate
 from tests.model.sources.problem_texts import EDGE, problem
 
 MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
-WAYS_OUT = (
-    "Three ways out: a sigma (the standard deviation of one reward, or a bound on it); a range (reward_range=(0, 1) of "
-    "the MDP, low and high in a file; half of it then stands for sigma); or a pilot: play each option a few times, see "
-    "how far its rewards scatter, and declare that as sigma"
+WAYS_TO_DECLARE = (
+    "Three ways to declare it: a sigma (the standard deviation of one reward, or a bound on it); a range (reward_range="
+    "(0, 1) of the MDP, low and high in a file; half of it is then used as sigma); or a pilot: play each option a few "
+    "times, see how far its rewards scatter, and declare that as sigma"
 )
 
 
 def test_the_message_names_the_place_and_three_ways_out() -> None:
     assert noise_missing_message("Challenger", ["arc 0 (stage 0)", "arc 1", "arc 2"]) == (
         "Challenger: the noise of the rewards is not declared (arc 0 (stage 0) and 2 other arcs have no sigma and no "
-        f"range), and without it nothing can be proven. {WAYS_OUT}"
+        f"range), and without it nothing can be proven. {WAYS_TO_DECLARE}"
     )
     assert "(arc 7 has no sigma and no range)" in noise_missing_message("x", ["arc 7"])
     assert "(arc 7 and 1 other arc have no" in noise_missing_message("x", ["arc 7"], 2)
@@ -42,7 +42,7 @@ def test_a_file_with_means_and_no_noise_is_refused(fields: dict[str, Any]) -> No
         parse_json_problem(problem(edges=MEANS, **fields), "p.json")
     assert str(error.value) == (
         "the problem file p.json: the noise of the rewards is not declared (arc 0 (stage 0, state 'a', action 'x') and "
-        f"1 other arc have no sigma and no range), and without it nothing can be proven. {WAYS_OUT}"
+        f"1 other arc have no sigma and no range), and without it nothing can be proven. {WAYS_TO_DECLARE}"
     )
 
 

@@ -162,5 +162,5 @@ def test_bad_laws_are_refused_in_words(law: Callable[[], Law], message: str) -> 
 def test_an_instance_needs_an_mdp_and_a_law() -> None:
     with pytest.raises(ProblemError, match=re.escape("rewards must be a law such as Gaussian(means, sigma), not list")):
         Instance(TWO, [0.1, 0.2])  # type: ignore[arg-type]
-    with pytest.raises(ProblemError, match="an instance stands on an MDP, not on str"):
+    with pytest.raises(ProblemError, match="an instance needs an MDP, not str"):
         Instance("two", Gaussian(0.0))  # type: ignore[arg-type]

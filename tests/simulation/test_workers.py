@@ -11,7 +11,7 @@ import time
 import pytest
 
 from surepath import MDP, Gaussian, Instance, families, simulate
-from surepath.learners.runs import Cancelled, raise_if_cancelled
+from surepath.learners.cancellation import Cancelled, raise_if_cancelled
 from surepath.simulation.workers import REPORT_EVERY, play_all
 
 

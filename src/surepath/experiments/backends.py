@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from surepath._checks import one_of, whole
 from surepath.experiments.cells import Columns, Task
 from surepath.experiments.instance_sources import instance_of
-from surepath.learners.runs import cancelled_by
+from surepath.learners.cancellation import cancelled_by
 from surepath.simulation.simulate import simulate
 
 NAMES = ("local", "ray")

@@ -21,17 +21,17 @@ class Announcer(event.Listener):  # type: ignore[misc]
         self.said = False
 
     def on_start(self, event: Any) -> None:
-        """Announce the first kernel of ours."""
+        """Announce compilation when the first kernel of this package starts."""
         if not self.said and event.data["dispatcher"].py_func.__module__.startswith("surepath."):
             self.said = True
             print(f"surepath: {words(self.folder)}", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
-        """Do nothing."""
+        """Do nothing when a compilation ends."""
 
 
 def words(folder: Folder) -> str:
-    """Word the announcement: compilation happens once, or there is no folder to keep kernels in and why."""
+    """Write the announcement: that compilation happens once, or why there is no folder to keep kernels in."""
     path, trouble = folder
     if path is None:
         return (

@@ -32,11 +32,11 @@ def beta(a: float, b: float, rng: np.random.Generator, betas: Whole | None) -> f
 @folded_kernel
 def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
     """Draw a reward of arc e, turned so that larger is better."""
-    return draw_law(reality, e, rng, reality.beta)
+    return draw_law(reality, np.uint64(e), rng, reality.beta)
 
 
 @hot_kernel
-def draw_law(reality: Reality, e: int | np.uint64, rng: np.random.Generator, betas: Whole | None) -> float:
+def draw_law(reality: Reality, e: np.uint64, rng: np.random.Generator, betas: Whole | None) -> float:
     """Draw a reward of arc e; `betas` may be None where no law is a beta law."""
     kind = reality.kind[e]
     if kind == GAUSSIAN:

@@ -20,7 +20,7 @@ from surepath.kernels.cache_folder import Folder, cache_folder, source_key
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# A whole number handed from kernel to kernel. Numba compiles a callee anew for each literal it is given, so literals
+# A whole number passed from kernel to kernel. Numba compiles a callee anew for each literal it is given, so literals
 # are passed as np.int64(...).
 Whole = int | np.int64
 
@@ -102,7 +102,7 @@ def hot_kernel(function: F) -> F:
 def optional_kernel(function: F) -> F:
     """Compile a hot kernel of which nothing is left where an argument is None.
 
-    It asks `if x is None: return` first. Numba cuts off what cannot be reached, with rewriting on, before it looks at
+    It asks `if x is None: return` first. Numba cuts off what cannot be reached, with rewriting on, before it infers
     types: what a problem does not use is not compiled for it.
     """
     return _made(function, {**_INNER, "forceinline": True, "no_rewrites": False})

@@ -78,7 +78,7 @@ class Kind(CompileResultCacheImpl):  # type: ignore[misc]
 
     def __init__(self, py_func: Any) -> None:
         super().__init__(py_func)
-        self._locator = Place(py_func, inspect.getfile(py_func))  # whatever other places Numba is told of
+        self._locator = Place(py_func, inspect.getfile(py_func))  # whatever other places Numba is set up with
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
@@ -106,5 +106,5 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         except OSError as cause:
             if not KernelCache.said:
                 KernelCache.said = True
-                told = f"surepath: compiled kernels cannot be kept in {Place.folder}: {cause.strerror or cause}"
-                print(told, file=sys.stderr, flush=True)
+                message = f"surepath: compiled kernels cannot be kept in {Place.folder}: {cause.strerror or cause}"
+                print(message, file=sys.stderr, flush=True)

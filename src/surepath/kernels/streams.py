@@ -1,6 +1,6 @@
 """Random streams of many runs in one compiled call: one generator, set to the stream of each run in turn.
 
-Run i draws from PCG64(SeedSequence(seed, spawn_key=(i,))), as NumPy makes it. Making these objects and handing each to
+Run i draws from PCG64(SeedSequence(seed, spawn_key=(i,))), as NumPy makes it. Making these objects and passing each to
 a kernel takes 50 microseconds, as long as a short run. So the states of many streams are computed at once here, by
 the published algorithms of SeedSequence and PCG64, and the kernel writes them into the memory of a single generator,
 which NumPy gives the address of. Both are compared with what NumPy says before use; where they differ, `states_of` and

@@ -71,19 +71,19 @@ class WidthRule(Protocol):
 
     @property
     def widths(self) -> int:
-        """Kind of the widths, a number from PAPER to UNCAPPED."""
+        """Return the kind of the widths, a number from PAPER to UNCAPPED."""
 
     @property
     def arcs(self) -> float:
-        """N or M."""
+        """Return the number of arcs or plans that share delta, N or M."""
 
     @property
     def delta(self) -> float:
-        """Allowed probability of a wrong answer."""
+        """Return the allowed probability of a wrong answer."""
 
     @property
     def prior(self) -> float:
-        """c of the mixture."""
+        """Return c of the mixture."""
 
 
 # Only these many functions are remembered; a learner keeps its own table alive anyway.

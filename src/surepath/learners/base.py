@@ -26,6 +26,9 @@ from surepath.errors import SettingError, StoppedError
 from surepath.kernels.arrays import Graph, graph_of
 from surepath.learners.hooks import Hooks
 from surepath.learners.plays import Failures, UnderWay
+from surepath.learners.precision import Sizes, check_decidable
+from surepath.learners.processes.ranges import declared_sigma
+from surepath.learners.reward_input import read_rewards
 from surepath.learners.runs import GO_ON, STOP_REASONS
 from surepath.learners.snapshots import (
     Snapshot,
@@ -35,7 +38,6 @@ from surepath.learners.snapshots import (
     own_arrays,
     take_snapshot,
 )
-from surepath.learners.told import Sizes, check_decidable, declared_sigma, told_rewards
 from surepath.learners.watch import Finding, Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
@@ -121,13 +123,13 @@ class Learner(Hooks):
             return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state of a copy or a pickle; arrays that are shared or read-only are copied."""
+        """Set the state from a copy or a pickle; arrays that are shared or read-only are copied."""
         self.__dict__.update(own_arrays(state))
         self._lock = threading.RLock()
         self._connect()
 
     def __copy__(self: L) -> L:
-        """Return a learner of its own: two learners never share what they have seen."""
+        """Copy the whole learner: two learners never share what they have seen."""
         return deepcopy(self)
 
     def _connect(self) -> None:
@@ -144,36 +146,36 @@ class Learner(Hooks):
         return np.asarray(width)
 
     def passable_now(self) -> BoolArray:
-        """Copy which arcs lie on a path that may still be best, bool [N]."""
+        """Tell which arcs lie on a path that may still be best, bool [N]."""
         return self._active()
 
     def _begin_rule(self, rng: np.random.Generator) -> None:
-        """Take the seed of a rule that draws from a simulated run, without using up any of its stream."""
+        """Derive the seed of a rule that draws from the stream of a simulated run, without using up any of it."""
         self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
 
     # What is known ---------------------------------------------------------------------------------------------
 
     @property
     def epsilon(self) -> float:
-        """How far from the best the answer may be; `tighten` makes it smaller."""
+        """Return how far from the best the answer may be; `tighten` makes it smaller."""
         return self._epsilon
 
     @property
     @locked
     def visits(self) -> IntArray:
-        """How often each arc has been played, int [N]."""
+        """Return how often each arc has been played, int [N]."""
         return self._visits.copy()
 
     @property
     @locked
     def sums(self) -> FloatArray:
-        """Sum of the rewards (worths, where costs count) of each arc in the user's direction, float [N]; 0 if known."""
+        """Return the sum of rewards, or worths, of each arc in the user's direction, float [N]; 0 if known."""
         return np.asarray(self.mdp.sign * (self._sums + self._visits * self._origin))
 
     @property
     @locked
     def means(self) -> FloatArray:
-        """Empirical mean of each arc in the user's direction, float [N]: NaN where unvisited, the known reward.
+        """Return the mean of each arc in the user's direction, float [N]: NaN where unvisited, or the known reward.
 
         Where costs count it is the mean worth: of score minus weighted cost, or plus where less is better.
         """
@@ -184,19 +186,19 @@ class Learner(Hooks):
     @property
     @locked
     def excluded(self) -> BoolArray:
-        """Arcs that were excluded as infeasible, bool [N]."""
+        """Tell which arcs were excluded as infeasible, bool [N]."""
         return self._excluded.copy()
 
     @property
     @locked
     def failures(self) -> IntArray:
-        """How many trials broke off at each arc, int [N]."""
+        """Return how many trials broke off at each arc, int [N]."""
         return self._failures.total.copy()
 
     @property
     @locked
     def active(self) -> BoolArray:
-        """Which arcs may still be on a best path, bool [N]."""
+        """Tell which arcs may still be on a best path, bool [N]."""
         return self._active()
 
     @locked
@@ -252,7 +254,7 @@ class Learner(Hooks):
         plays gets the same paths.
 
         Args:
-            plays: Paths handed out and not told here yet, int [m, H]; paths given by ask(n) are left out of account.
+            plays: Paths under way elsewhere, not told here yet, int [m, H]; paths given by ask(n) do not count.
             n: How many paths to choose.
         """
         paths = np.asarray(plays, dtype=np.int64).reshape(-1, self.mdp.horizon)
@@ -269,7 +271,7 @@ class Learner(Hooks):
 
     @locked
     def cancel(self, path: ArrayLike | Mapping[Any, Any]) -> None:
-        """Take back a path from ask(n) that will never be told: it no longer counts as under way."""
+        """Cancel a path from ask(n) that will never be told: it no longer counts as under way."""
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
         if self._under_way.remove(arcs):
             self._set_under_way(arcs, -1)
@@ -290,11 +292,11 @@ class Learner(Hooks):
             path: The H arcs that were played, or a plan {step: option}.
             rewards: The H rewards seen, in the user's direction; fewer when the trial failed after that many steps; or
                 {step: reward}. Values at known arcs are ignored.
-            failed_at: The stage at which the trial failed, where a reward stands in for that of the failed step.
+            failed_at: The stage at which the trial failed, where a reward is given in place of that of the failed step.
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
-        told = told_rewards(self.mdp, arcs, rewards)
-        gains = self.mdp.gains_of(arcs[: len(told)], told)
+        seen = read_rewards(self.mdp, arcs, rewards)
+        gains = self.mdp.gains_of(arcs[: len(seen)], seen)
         low, high = self._sizes.with_gains(gains)
         check_decidable(self.mdp, low, high, self._epsilon)
         played = len(gains) if failed_at is None else failed_at
@@ -324,7 +326,7 @@ class Learner(Hooks):
 
     @locked
     def tighten(self, epsilon: float) -> None:
-        """Go on to a smaller epsilon with all data kept.
+        """Continue to a smaller epsilon with all data kept.
 
         The guarantee is that of one event for all times and all epsilons, so asking for more later costs nothing: what
         the bound is made of was fixed when the learner was built and stays as it was.
@@ -380,11 +382,11 @@ class Learner(Hooks):
     # The answer ------------------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Forget the stop."""
+        """Clear the stop, its reason and its answer."""
         self.stopped, self.stop_reason, self._answer = False, None, None
 
     def _stop(self, reason: int) -> None:
-        """Keep a verdict, GO_ON or an index of STOP_REASONS; a stop is final."""
+        """Stop for this reason, an index of STOP_REASONS; GO_ON changes nothing, and a stop is final."""
         if reason != GO_ON and not self.stopped:
             self.stop_reason = STOP_REASONS[reason]
             self.stopped = True
@@ -409,7 +411,7 @@ class Learner(Hooks):
 
     @locked
     def snapshot(self) -> Snapshot:
-        """Save everything that decides as plain arrays and numbers; `restore` goes on from it bit for bit."""
+        """Save everything that decides as plain arrays and numbers; `restore` continues from it bit for bit."""
         return take_snapshot(self)
 
     @locked

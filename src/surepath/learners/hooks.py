@@ -26,11 +26,11 @@ class Hooks(ABC):
 
     @abstractmethod
     def _choose(self) -> IntArray:
-        """Return the next path."""
+        """Return the path to play next."""
 
     @abstractmethod
     def _choose_beside(self, index: int) -> IntArray:
-        """Return the next path beside the plays under way, for place `index` of one ask(n); it leaves no trace."""
+        """Return the path to play next beside those under way, for place `index` of one ask(n); nothing is changed."""
 
     def _set_under_way(self, path: IntArray, change: int) -> None:  # noqa: B027 (most need nothing)
         """Count a play of this path as under way (+1) or no longer (-1)."""

@@ -1,12 +1,12 @@
 """A rule of your own, in plain Python: slower than the compiled ones, and as free as you like.
 
-Write a class with one method and hand an object of it to `EPRL` in place of a rule's name, a sampling rule also to
+Write a class with one method and give an object of it to `EPRL` in place of a rule's name, a sampling rule also to
 `Challenger`. The method gets a `View`: read-only arrays in arc order, turned so that larger is better, three helpers
 that do the dynamic programs, and a random stream of the learner's seed for rules that draw.
 `surepath.check_rule` tries a rule on awkward graphs and says what is wrong with it.
 
     class Greedy(SamplingRule):
-        \"\"\"Visit what was never visited, then alternate the best-looking path with the widest one.\"\"\"
+        \"\"\"Visit what was never visited, then alternate the path of largest mean with the widest one.\"\"\"
 
         def choose(self, view):
             unvisited = (view.visits == 0) & ~view.known
@@ -17,7 +17,7 @@ that do the dynamic programs, and a random stream of the learner's seed for rule
     EPRL(mdp, epsilon=0.1, delta=0.05, sigma=0.1, sampling=Greedy())
 
 The guarantee of EPRL and Challenger does not depend on the sampling rule, but whether they ever end does: a rule that
-plays only what looks best leaves the others' intervals wide. The guarantee does depend on the other two: a wrong
+plays only what seems best leaves the others' intervals wide. The guarantee does depend on the other two: a wrong
 elimination or stopping rule makes wrong answers.
 """
 
@@ -79,7 +79,7 @@ class View:
 
     @property
     def rng(self) -> np.random.Generator:
-        """The random stream of this view."""
+        """Return the random stream of this view."""
         if self._rng is None:
             self._rng = np.random.default_rng(np.random.SeedSequence(self._stream))
         return self._rng
@@ -113,7 +113,7 @@ def _locked(array: Any) -> Any:
 
 
 class SamplingRule(ABC):
-    """Chooses which path to play next."""
+    """Choose which path to play next."""
 
     @abstractmethod
     def choose(self, view: View) -> ArrayLike:
@@ -121,7 +121,7 @@ class SamplingRule(ABC):
 
 
 class EliminationRule(ABC):
-    """Which arcs can no longer be on a best path."""
+    """Choose the arcs that can no longer be on a best path."""
 
     @abstractmethod
     def eliminate(self, view: View) -> ArrayLike:
@@ -129,7 +129,7 @@ class EliminationRule(ABC):
 
 
 class StoppingRule(ABC):
-    """When the recommended path is good enough."""
+    """Decide when the recommended path is good enough."""
 
     @abstractmethod
     def stop(self, view: View) -> bool:

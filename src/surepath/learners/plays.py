@@ -22,7 +22,7 @@ LONGEST = 30  # failures in a row beyond which rests grow no more
 
 
 class UnderWay:
-    """Plays handed out to workers and not told yet: paths, in the order in which they were first asked for."""
+    """Plays given to workers and not told yet: paths, in the order in which they were first asked for."""
 
     def __init__(self, horizon: int) -> None:
         self.horizon = horizon

@@ -25,8 +25,8 @@ LEARNERS = {
 
 def learner_class(name: str) -> type[Learner]:
     """Import and return the learner class of this name."""
-    home = LEARNERS[one_of("learner", name, LEARNERS)]
-    found: type[Learner] = getattr(importlib.import_module(home), name)
+    module = LEARNERS[one_of("learner", name, LEARNERS)]
+    found: type[Learner] = getattr(importlib.import_module(module), name)
     return found
 
 

@@ -1,10 +1,8 @@
-"""Simulated runs: what they leave behind, why they end, and how those that nobody waits for are cancelled."""
+"""The record of simulated runs: when and why each ended, and its answer."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,31 +31,5 @@ class RunRecord(NamedTuple):
 
 
 def joined(records: Sequence[RunRecord]) -> RunRecord:
-    """Join records, in their order."""
+    """Join the records of several runs, in their order."""
     return RunRecord(*(np.concatenate(columns) for columns in zip(*records)))
-
-
-# Cancelling: a flag of each thread that long runs look at between two stretches of compiled work.
-_mine = threading.local()
-
-
-class Cancelled(Exception):
-    """Raised inside a worker whose run nobody waits for any more."""
-
-
-def raise_if_cancelled() -> None:
-    """Give up here if the runs were called off; called between runs, and in long ones between stretches of kernels."""
-    halt: threading.Event | None = getattr(_mine, "halt", None)
-    if halt is not None and halt.is_set():
-        raise Cancelled
-
-
-@contextlib.contextmanager
-def cancelled_by(halt: threading.Event) -> Iterator[None]:
-    """Let runs on this thread end at their next `raise_if_cancelled` once the event is set."""
-    before = getattr(_mine, "halt", None)
-    _mine.halt = halt
-    try:
-        yield
-    finally:
-        _mine.halt = before

@@ -49,7 +49,7 @@ def current_settings(learner: Learner) -> dict[str, Any]:
 
 
 def take_snapshot(learner: Learner) -> Snapshot:
-    """Collect everything that decides."""
+    """Collect everything in a learner that decides."""
     answer, gap = learner._answer if learner._answer is not None else (np.zeros(0, dtype=np.int64), np.inf)
     return {
         "format": FORMAT,
@@ -120,7 +120,7 @@ def load_snapshot(learner: Learner, snapshot: Snapshot) -> None:
 def own_arrays(value: Any) -> Any:
     """Copy a value, so that every array in it and in the tuples, dicts and learners in it is writable and its own.
 
-    Pickles may hand out read-only views of a shared buffer, which kernels can neither write nor take as they are.
+    Pickles may contain read-only views of a shared buffer, which kernels can neither write nor take as they are.
     """
     if isinstance(value, np.ndarray):
         return value if value.flags.writeable and value.flags.owndata else value.copy()

@@ -5,5 +5,5 @@ Each entry point says in its docstring which tasks it takes and what they do. Th
 """
 
 ASK, TELL, TEST, SET_UP, ADVISE, DROP, MEASURE, JUDGE = range(8)
-PLAN, AGAIN, WAKE, REVIVE, PRETEND, INCUMBENT, CERTIFY, CHECK = range(8, 16)
+PLAN, AGAIN, REFRESH, REVIVE, PRETEND, INCUMBENT, CERTIFY, CHECK = range(8, 16)
 RUN, FINISH = range(16, 18)

@@ -6,7 +6,7 @@ plus w times its cost, and less is better. Inside, where larger is better, both 
 
     gain = sign * score - w * cost.
 
-A known shift of a reward changes neither its noise nor the width of its range, so every bound holds as it stands. What
+A known shift of a reward changes neither its noise nor the width of its range, so every bound holds unchanged. What
 is told and kept is the score alone; the shift is made where a learner takes it in.
 """
 

@@ -20,7 +20,7 @@ from surepath.model.rewards import KNOWN, ArcLaws, Law
 # Units in the last place that means read from text, or made by adding, may be off by.
 _ULPS = 4
 # Searches for the best path, each relative to the last one found; the second nearly always confirms the first.
-_LOOKS = 4
+_SEARCHES = 4
 
 
 class Instance:
@@ -42,7 +42,7 @@ class Instance:
 
     def __init__(self, mdp: MDP, rewards: Law, *, id: str | None = None) -> None:
         if not isinstance(mdp, MDP):
-            raise ProblemError(f"an instance stands on an MDP, not on {type(mdp).__name__}")
+            raise ProblemError(f"an instance needs an MDP, not {type(mdp).__name__}")
         if not isinstance(rewards, Law):
             raise ProblemError(f"rewards must be a law such as Gaussian(means, sigma), not {type(rewards).__name__}")
         self.mdp = mdp
@@ -59,18 +59,18 @@ class Instance:
 
     @cached_property
     def gains(self) -> FloatArray:
-        """Mean worths turned so that larger is better, float [N]: means, less what costs take from them."""
+        """Return mean worths turned so that larger is better, float [N]: means, less what costs take from them."""
         return cast(FloatArray, frozen(self.mdp.gains_of(slice(None), self.means)))
 
     @cached_property
     def _best(self) -> IntArray:
-        """An optimal path, found among gains relative to those of a path that is nearly so, int [H].
+        """Find an optimal path among gains relative to those of a path that is nearly so, int [H].
 
         Every path has one arc of each stage, so nothing changes between paths, and where it is close the numbers that
-        are added are small: means near 1e9 that differ in the fifth decimal are told apart.
+        are added are small: means near 1e9 that differ in the fifth decimal are distinguished.
         """
         best = best_path(self.mdp, self.gains)
-        for _ in range(_LOOKS):
+        for _ in range(_SEARCHES):
             reference = np.repeat(self.gains[best], np.diff(self.mdp.stage_arc))
             again = best_path(self.mdp, self.gains - reference)
             if np.array_equal(again, best):
@@ -80,7 +80,7 @@ class Instance:
 
     @property
     def optimal_return(self) -> float:
-        """Return of the best path, in the user's direction."""
+        """Return the value of the best path, in the user's direction."""
         return self.value_of(self._best)
 
     def value_of(self, path: ArrayLike) -> float:
@@ -108,7 +108,7 @@ class Instance:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of the graph and of the laws' numbers."""
+        """Return the SHA-256 of the graph and of the laws' numbers."""
         digest = hashlib.sha256(self.mdp.content_hash.encode())
         law = self.law
         for array in (

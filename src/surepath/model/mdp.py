@@ -90,7 +90,7 @@ class MDP:
         cost: FloatArray | None = None,
         cost_weight: float = 0.0,
     ) -> None:
-        """Take arrays that already obey the layout; the `from_...` constructors are the checked way in."""
+        """Take arrays that already obey the layout; the `from_...` constructors check their input."""
         self.first = cast(IntArray, frozen(np.ascontiguousarray(first, dtype=np.int64)))
         self.target = cast(IntArray, frozen(np.ascontiguousarray(target, dtype=np.int64)))
         self.stage_node = cast(IntArray, frozen(np.ascontiguousarray(stage_node, dtype=np.int64)))
@@ -128,7 +128,7 @@ class MDP:
         fields += ["state_labels", "action_labels", "direction", "sizes", "step_labels", "cost", "cost_weight"]
         return {name: getattr(self, name) for name in fields}
 
-    # Ways in ---------------------------------------------------------------------------------------------------
+    # Constructors ----------------------------------------------------------------------------------------------
 
     @classmethod
     def from_arrays(
@@ -140,7 +140,7 @@ class MDP:
         direction: str = "maximize",
         reward_range: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> MDP:
-        """Build from dense tables.
+        """Build an MDP from dense tables.
 
         Args:
             next_state: int [H, S, A], the state that each action leads to; the last stage's entries are ignored.
@@ -170,7 +170,7 @@ class MDP:
         costs: Mapping[str, Any] | None = None,
         cost_weight: float = 0.0,
     ) -> MDP:
-        """Build from named steps, their options, and what each score depends on.
+        """Build an MDP from named steps, their options, and what each score depends on.
 
         Args:
             steps: The options of each step, in the order the steps are taken.
@@ -212,7 +212,7 @@ class MDP:
         direction: str | None = None,
         cost_weight: float | None = None,
     ) -> MDP:
-        """Build from rows (stage, state, action, next_state, ...), a pandas or polars frame, or a CSV file.
+        """Build an MDP from rows (stage, state, action, next_state, ...), a pandas or polars frame, or a CSV file.
 
         Args:
             rows: Tuples (state, action, next_state) or (stage, state, action, next_state), mappings that may also hold
@@ -238,7 +238,7 @@ class MDP:
         direction: str = "maximize",
         attributes: dict[str, str] | None = None,
     ) -> MDP:
-        """Build from a networkx graph without cycles: its plans are the ways from source to target.
+        """Build an MDP from a networkx graph without cycles: its plans are the paths from source to target.
 
         An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of
         the node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present.
@@ -321,17 +321,17 @@ class MDP:
 
     @cached_property
     def source(self) -> IntArray:
-        """Node that each arc leaves, int [N]."""
+        """Return the node that each arc leaves, int [N]."""
         return cast(IntArray, frozen(np.repeat(np.arange(self.n_nodes), np.diff(self.first))))
 
     @cached_property
     def stage_arc(self) -> IntArray:
-        """First arc of each stage, int [H + 1]."""
+        """Return the first arc of each stage, int [H + 1]."""
         return cast(IntArray, frozen(self.first[self.stage_node]))
 
     @property
     def arcs(self) -> Arcs:
-        """Stage, state and action of every arc."""
+        """Return stage, state and action of every arc."""
         stage = np.repeat(np.arange(self.horizon), np.diff(self.stage_arc))
         return Arcs(stage, self.node_state[self.source], self.action.astype(np.int64))
 
@@ -362,12 +362,12 @@ class MDP:
         return {label: i for i, label in enumerate(self.step_labels or ())}
 
     def state_label(self, node: int) -> str:
-        """Name of a node's state."""
+        """Return the name of a node's state."""
         state = int(self.node_state[node])
         return self.state_labels[state] if self.state_labels is not None else str(state)
 
     def action_label(self, arc: int) -> str:
-        """Name of an arc's action."""
+        """Return the name of an arc's action."""
         action = int(self.action[arc])
         return self.action_labels[action] if self.action_labels is not None else str(action)
 
@@ -382,12 +382,12 @@ class MDP:
 
     @property
     def sign(self) -> float:
-        """+1 when returns are maximised, -1 when minimised; inside, everything maximises sign * reward."""
+        """Return +1 when returns are maximised, -1 when minimised; inside, everything maximises sign * reward."""
         return 1.0 if self.direction == "maximize" else -1.0
 
     @cached_property
     def charge(self) -> FloatArray | None:
-        """What is taken from the gain of each arc for its cost, float [N]; None where worth is the score alone."""
+        """Return what its cost takes from the gain of each arc, float [N]; None where worth is the score alone."""
         if self.cost is None or self.cost_weight == 0:
             return None
         return cast(FloatArray, frozen(self.cost_weight * self.cost))
@@ -399,7 +399,7 @@ class MDP:
 
     @cached_property
     def gain_range(self) -> tuple[FloatArray, FloatArray] | None:
-        """Least and largest gain of each arc, two float [N]; None where no range is declared."""
+        """Return least and largest gain of each arc, two float [N]; None where no range is declared."""
         if self.reward_range is None:
             return None
         low, high = (self.gains_of(slice(None), end) for end in self.reward_range)
@@ -407,7 +407,7 @@ class MDP:
 
     @cached_property
     def known_gain(self) -> FloatArray:
-        """Gain of each arc whose reward is known in advance, float [N]; 0 elsewhere."""
+        """Return the gain of each arc whose reward is known in advance, float [N]; 0 elsewhere."""
         gain = np.zeros(self.n_arcs)
         if self.known is not None:
             arcs = np.flatnonzero(self.is_known)
@@ -415,19 +415,19 @@ class MDP:
         return cast(FloatArray, frozen(gain))
 
     def price(self, path: Iterable[int]) -> float:
-        """Sum of the costs of some arcs: what a trial of this path spends; 0 where nothing costs anything."""
+        """Add up the costs of some arcs: what a trial of this path spends; 0 where nothing costs anything."""
         return 0.0 if self.cost is None else math.fsum(self.cost[list(path)])
 
     @cached_property
     def is_known(self) -> BoolArray:
-        """Which arcs have a reward known in advance, bool [N]."""
+        """Tell which arcs have a reward known in advance, bool [N]."""
         if self.known is None:
             return cast(BoolArray, frozen(np.zeros(self.n_arcs, dtype=bool)))
         return cast(BoolArray, frozen(~np.isnan(self.known)))
 
     @cached_property
     def declared_sigma(self) -> FloatArray:
-        """Sub-Gaussian factor that the problem declares, float [N]: sigma, else half the range (Hoeffding's lemma).
+        """Return the declared sub-Gaussian factors, float [N]: sigma, else half the range (Hoeffding's lemma).
 
         0 where the reward is known, NaN where nothing is declared; `noise_missing_message` has the words for that.
         """
@@ -439,7 +439,7 @@ class MDP:
         return cast(FloatArray, frozen(factor))
 
     def noise_missing(self, who: str) -> str | None:
-        """Return None if every arc's noise is declared or its reward known; else why `who` needs it, and ways out."""
+        """Say why `who` needs the noise, and how to declare it; None if each arc declares it or has a known reward."""
         lacking = np.flatnonzero(np.isnan(self.declared_sigma))
         if not lacking.size:
             return None
@@ -447,16 +447,16 @@ class MDP:
 
     @cached_property
     def log_paths(self) -> float:
-        """Natural logarithm of the number of paths."""
+        """Return the natural logarithm of the number of paths."""
         return log_number_of_paths(self)
 
     @property
     def n_paths(self) -> int:
-        """Exact number of paths (a big integer)."""
+        """Return the exact number of paths (a big integer)."""
         return number_of_paths(self)
 
     def check_path(self, path: ArrayLike) -> IntArray:
-        """Return the path as int [H], or an error that says where it breaks."""
+        """Return the path as int [H], or raise an error that says where it breaks."""
         return checked_path(self, path)
 
     def path_labels(self, path: Iterable[int]) -> list[tuple[str, str]]:
@@ -492,7 +492,7 @@ class MDP:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of everything that makes this MDP what it is."""
+        """Return the SHA-256 of everything that makes this MDP what it is."""
         digest = hashlib.sha256(b"surepath-mdp-1")
         arrays = [
             self.first,

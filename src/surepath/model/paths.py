@@ -46,7 +46,7 @@ def values_through(
 ) -> FloatArray:
     """Compute the largest weight of a path through each arc, float [N]; -inf if none is open.
 
-    Both passes may be given where they are at hand.
+    Both passes may be given where they are already computed.
     """
     to_go = values_to_go(mdp, weight) if to_go is None else to_go
     so_far = values_so_far(mdp, weight) if so_far is None else so_far
@@ -117,7 +117,7 @@ def number_of_paths(mdp: MDP) -> int:
 
 
 def checked_path(mdp: MDP, path: ArrayLike) -> IntArray:
-    """Return the path as int [H], or an error that says where it breaks."""
+    """Return the path as int [H], or raise an error that says where it breaks."""
     try:
         refuse_masks(path)
         array = np.asarray(path)
@@ -132,7 +132,7 @@ def checked_path(mdp: MDP, path: ArrayLike) -> IntArray:
     for h, arc in enumerate(arcs):
         if mdp.source[arc] != node:
             raise PathError(
-                f"not a path: {mdp.describe_arc(int(arc))} stands at place {h}, "
+                f"not a path: {mdp.describe_arc(int(arc))} is at place {h}, "
                 f"but the path is then at stage {h}, state {mdp.state_label(node)!r}"
             )
         node = int(mdp.target[arc])

@@ -30,7 +30,7 @@ def whole_label(plan: Mapping[str, str]) -> str:
 
 
 def _parts(mdp: MDP, arc: int) -> Plan | None:
-    """Read the plan that an option stands for, where every plan is one option."""
+    """Read the plan that an option names, where every plan is one option."""
     if mdp.step_labels != (WHOLE,) or mdp.action_labels is None:
         return None
     try:
@@ -76,7 +76,7 @@ def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
 
 
 def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
-    """Return the stage that a step's name or number stands for."""
+    """Return the stage of a step, given by its name or number."""
     labels = mdp.step_labels
     number = _chosen(key, labels, mdp.label_index("step"), "step", error)
     if number is not None and 0 <= number < mdp.horizon:

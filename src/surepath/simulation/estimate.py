@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.learners.runs import Cancelled, cancelled_by
+from surepath.learners.cancellation import Cancelled, cancelled_by
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
@@ -106,7 +106,7 @@ def estimate(
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
         budget: Trials after which a run is cut.
-        seconds: Time after which no further world is played, compilation not counted, and the one in hand is cut; then
+        seconds: Time after which no further world is played, compilation not counted, and the current one is cut; then
             the answer depends on the machine. By default there is no limit.
         progress: Called with (worlds done, worlds) after each.
 
@@ -128,9 +128,9 @@ def estimate(
 
     def play(name: str, i: int, aim: float, most: int) -> Results:
         spec, where = players[name]
-        told = None if learns and name != WORST else noise
+        given = None if learns and name != WORST else noise
         return simulate(
-            {**spec, "delta": delta, "sigma": told}, where[i], 1, seed, [aim], workers=1, budget=most, first_run=i
+            {**spec, "delta": delta, "sigma": given}, where[i], 1, seed, [aim], workers=1, budget=most, first_run=i
         )
 
     if seconds is not None:

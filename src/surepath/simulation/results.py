@@ -107,7 +107,7 @@ class Results:
 
 
 def different_rows(path: IntArray, arcs: int) -> tuple[IntArray, IntArray]:
-    """Find where each path stands first, and for each row the place of its path among these.
+    """Find the first row of each path, and for each row the place of its path among these.
 
     What `np.unique` does over rows, which it compares byte by byte. Here a row becomes one number, digit by digit with
     `arcs` digits; the numbers are replaced by their ranks before they grow too large.

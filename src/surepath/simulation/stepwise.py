@@ -6,7 +6,8 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.learners.base import Learner
-from surepath.learners.runs import BUDGET, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.runs import BUDGET, STOP_REASONS, RunRecord
 from surepath.model.instance import Instance
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from surepath.learners.runs import cancelled_by, raise_if_cancelled
+from surepath.learners.cancellation import cancelled_by, raise_if_cancelled
 
 Record = TypeVar("Record")
 
@@ -17,7 +17,7 @@ STRETCH = 0.05  # seconds that a worker plays before it takes the next runs, whe
 
 
 class Counter:
-    """Hand out runs: few at first, then as many as a worker plays in a STRETCH, fewer again towards the end."""
+    """Assign runs: few at first, then as many as a worker plays in a STRETCH, fewer again towards the end."""
 
     def __init__(self, runs: int, workers: int) -> None:
         self.runs, self.workers = runs, workers
@@ -36,7 +36,7 @@ class Counter:
 
 
 def wish_after(count: int, seconds: float) -> int:
-    """Say how many runs to take after this many took so long."""
+    """Choose how many runs a worker takes next, after `count` of them took so many seconds."""
     return max(1, min(64 * count, int(count * STRETCH / max(seconds, 1e-6))))
 
 
@@ -49,7 +49,8 @@ def play_all(
         some: Plays the runs first .. first + count - 1, given (first, count), and returns one record of all of them.
         runs: How many.
         workers: Threads; with one, the runs are played here.
-        report: Told how many runs are done: of each with one worker, else about five times a second; and at the end.
+        report: Called with the number of runs done: after each with one worker, else about five times a second, and at
+            the end.
 
     An error in a run, or Ctrl-C, cancels the others: runs under way end at their next `raise_if_cancelled`.
     """

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import check_sigma, real, seed_number
 from surepath._types import FloatArray
 from surepath.errors import SettingError
-from surepath.learners.processes.ranges import choose_noise, has_range
-from surepath.learners.told import declared_sigma
+from surepath.learners.processes.ranges import choose_noise, declared_sigma, has_range
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import BETA, ArcLaws, Gaussian, Law
@@ -64,7 +63,7 @@ class Worlds:
 
     @property
     def worst(self) -> Worlds:
-        """The same means with as much noise as was declared."""
+        """Return the same means with as much noise as was declared."""
         return replace(self, scatter=None)
 
     def in_words(self) -> str:
@@ -91,7 +90,7 @@ def worlds_of(
     if not 0 <= share <= 1:
         raise SettingError(f"ties is a share of the options, from 0 to 1, not {share:g}")
     if instance is not None and instance.mdp != mdp:
-        raise SettingError("the instance stands on another graph")
+        raise SettingError("the instance has another graph")
     own = instance if spread is None and share == 0 else None
     low, high = (own.means, own.means) if own is not None else _range(mdp, spread)
     within = _scatter(mdp, scatter, sigma is None and instance is None)
@@ -107,7 +106,7 @@ class Within(Law):
         self.means, self.sigma, self.scatter = means, sigma, scatter
 
     def bind(self, mdp: MDP) -> ArcLaws:
-        """Lay the law on the arcs; a mean so close to an end that it has no room for the scatter gets less of it."""
+        """Lay the law on the arcs; a mean so close to an end that the scatter does not fit gets less of it."""
         laws = Gaussian(self.means, self.sigma).bind(mdp)
         inside = np.isfinite(self.scatter)
         assert mdp.reward_range is not None

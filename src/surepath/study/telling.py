@@ -13,7 +13,7 @@ import numpy as np
 from surepath._numbers import shortened
 from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
-from surepath.learners.told import told_rewards
+from surepath.learners.reward_input import read_rewards
 from surepath.model.mdp import MDP
 from surepath.study.storage.contract import Writing
 from surepath.study.storage.records import TrialRow
@@ -178,5 +178,5 @@ def _row(log: Writing, number: int) -> TrialRow:
 
 
 def _checked(mdp: MDP, path: tuple[int, ...], rewards: Any) -> tuple[float, ...]:
-    array = told_rewards(mdp, np.array(path, dtype=np.int64), rewards)
+    array = read_rewards(mdp, np.array(path, dtype=np.int64), rewards)
     return tuple(float(x) for x in array)

@@ -23,7 +23,7 @@ LP_ARCS = 40_000  # above this many arcs the mixture of gradients is the smooth 
 
 
 class Seen(NamedTuple):
-    """What a look at some weights found: the fine question, its sweep, and the least f_q."""
+    """What a search at some weights found: the fine question, its sweep, and the least f_q."""
 
     ask: Question
     to_go: FloatArray
@@ -87,9 +87,9 @@ class Allocation:
         """Raise `below` and lower `above` until they are within the relative tolerance, or `rounds` are spent.
 
         The best allocation against the challengers known so far is often absurd for those that are not; so the
-        next one is looked for on the way to it, and a step is taken only where it helps against all.
+        next one is searched for on the line to it, and a step is taken only where it helps against all.
         """
-        best = self._look(self.weight, keep=np.inf).least
+        best = self._find_challengers(self.weight, keep=np.inf).least
         if not self.rows:
             self.below = self.above = np.inf
             return
@@ -98,7 +98,7 @@ class Allocation:
             ahead = self._improve(SHARPEST * min(1.0, 4.0 ** (turn - 4)), STIR[turn % len(STIR)])
             for part in (1.0, 0.6, 0.3, 0.1, 0.03):
                 weight = (1 - part) * self.weight + part * ahead
-                least = self._look(weight).least
+                least = self._find_challengers(weight).least
                 if least > best:
                     best, self.weight = least, weight
                     break
@@ -115,8 +115,8 @@ class Allocation:
         self._settle(tolerance, limit)
 
     def _settle(self, tolerance: float, limit: int) -> float:
-        """Prove what the weights achieve, by branch and bound; keeps the challenger that decides it."""
-        seen = self._look(self.weight)
+        """Prove what the weights achieve, by branch and bound; keep the challenger that decides it."""
+        seen = self._find_challengers(self.weight)
         hardest = np.full(self.mdp.horizon, -1, dtype=np.int64)
         low, found = search(self.graph, seen.ask, seen.to_go, tolerance / 20, limit, hardest)
         self.below = max(self.below, low / 2)
@@ -124,14 +124,14 @@ class Allocation:
             self._keep(hardest)
         return min(seen.least, found / 2)
 
-    # Looking for challengers -----------------------------------------------------------------------------------
+    # Searching for challengers ---------------------------------------------------------------------------------
 
     def _question(self, weight: FloatArray, grid: FloatArray) -> Question:
         """Return the sums A and B of excursions at these weights."""
         noise = np.where(self.variance > 0, self.variance / np.maximum(weight, 1e-300), 0.0)
         return Question(self.node_on, self.leaves, self.cost, noise + noise[self.beside], grid)
 
-    def _look(self, weight: FloatArray, keep: float = 1.3) -> Seen:
+    def _find_challengers(self, weight: FloatArray, keep: float = 1.3) -> Seen:
         """Find the hardest challenger through each arc, and keep those within a factor `keep` of the hardest of all.
 
         The excursion sought has A between 1 (in units of the least gap) and `longest`, and its k is r / A where r is
@@ -193,7 +193,7 @@ class Allocation:
         return weight
 
     def _heights(self, weight: FloatArray) -> tuple[FloatArray, csr_array]:
-        """f_q of the challengers kept, and their gradients by weight as rows."""
+        """Compute f_q of the challengers kept, and their gradients by weight as rows."""
         game = self._challengers()
         counts = np.diff(game.first)
         safe = np.maximum(weight[game.arc], 1e-300)
@@ -245,7 +245,7 @@ class Allocation:
         self.pointed = flow / flow[: mdp.first[1]].sum()
 
     def _bound_by(self, slopes: csr_array, mixture: FloatArray) -> None:
-        """1 / T* is at most the heaviest path under a mixture of gradients."""
+        """Lower `above`, as 1 / T* is at most the heaviest path under a mixture of gradients."""
         gradient = np.ascontiguousarray(mixture @ slopes)
         if not np.isfinite(gradient).all():  # an emptied arc overflowed: this mixture proves nothing
             return

@@ -35,16 +35,16 @@ class Case:
 
     @property
     def mdp(self) -> MDP:
-        """The layered graph."""
+        """Return the layered graph."""
         return self.instance.mdp
 
     @property
     def largest_sigma(self) -> float:
-        """The sigma of formulas that have a single one: the largest of the arcs'."""
+        """Return the sigma of formulas that have a single one: the largest of the arcs'."""
         return float(self.sigma.max())
 
     def upper_gap(self) -> FloatArray:
-        """max(deterministic return gap, Delta_min, epsilon), what the upper bounds divide by, float [N]."""
+        """Compute max(deterministic return gap, Delta_min, epsilon), what the upper bounds divide by, float [N]."""
         return np.maximum(self.gaps.deterministic_return, max(self.gaps.minimum, self.epsilon))
 
 
@@ -72,7 +72,7 @@ def one_sigma(value: float) -> float:
 
 
 def log_confidence(delta: float, factor: float) -> float:
-    """log(1 / (factor delta)), or 0 where that is negative: a lower bound is never below 0."""
+    """Compute log(1 / (factor delta)), or 0 where that is negative: a lower bound is never below 0."""
     return max(0.0, -log(factor * delta))
 
 
@@ -82,20 +82,20 @@ def is_tree(mdp: MDP) -> bool:
 
 
 def require_tree(mdp: MDP) -> None:
-    """Raise unless the MDP is a tree, naming a state with several ways in."""
-    ways = np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[: mdp.n_nodes]
-    many = np.flatnonzero(ways > 1)
+    """Raise unless the MDP is a tree, naming a state with several arcs into it."""
+    entering = np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[: mdp.n_nodes]
+    many = np.flatnonzero(entering > 1)
     if many.size:
         node = int(many[0])
         stage = int(np.searchsorted(mdp.stage_node, node, side="right")) - 1
         raise ProblemError(
-            f"this bound holds for trees, where one arc leads to each state; {int(ways[node])} arcs lead to "
+            f"this bound holds for trees, where one arc leads to each state; {int(entering[node])} arcs lead to "
             f"stage {stage}, state {mdp.state_label(node)!r}; use the bound for general graphs"
         )
 
 
 def divide(numerator: ArrayLike, gap: ArrayLike) -> FloatArray:
-    """numerator / gap^2, where 0 / 0^2 is 0 (nothing to learn), anything else / 0^2 infinite and x / infinity 0."""
+    """Compute numerator / gap^2, where 0 / 0^2 is 0 (nothing to learn), other x / 0^2 infinite and x / infinity 0."""
     above, below = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), np.asarray(gap, dtype=np.float64))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where((above == 0) | np.isinf(below), 0.0, above / below**2)

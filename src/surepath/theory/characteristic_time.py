@@ -12,7 +12,7 @@ for all w'. Hence both sides are certified:
 - from above, 1/T* <= the heaviest path under any mixture of gradients of f_q's: one dynamic program.
 
 In between: keep the hardest q's found, maximise a smooth minimum of their f_q over flows (written as shares of the
-arcs at each node, so that every point is a flow), look for harder q's, repeat; mix the gradients by a linear program.
+arcs at each node, so that every point is a flow), search for harder q's, repeat; mix the gradients by a linear program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.theory.bounds import Case, checked_case
 
-ROUNDS = 60  # of looking for harder paths
+ROUNDS = 60  # of searching for harder paths
 SEARCH_LIMIT = 2_000_000  # nodes of the final branch and bound
 
 
@@ -53,18 +53,18 @@ class CharacteristicTime:
 
     @property
     def gap(self) -> float:
-        """Relative distance between the two bounds."""
+        """Return the relative distance between the two bounds."""
         if self.upper == self.lower:
             return 0.0
         return (self.upper - self.lower) / self.upper
 
     def bound(self, delta: float) -> float:
-        """Episodes any algorithm needs on average: lower bound on T* times kl(delta, 1 - delta)."""
+        """Compute the episodes any algorithm needs on average: lower bound on T* times kl(delta, 1 - delta)."""
         return self.lower * confidence(delta) if self.lower > 0 else 0.0
 
 
 def confidence(delta: float) -> float:
-    """kl(delta, 1 - delta) = (1 - 2 delta) log((1 - delta) / delta); 0 at delta >= 1/2, where guessing is allowed."""
+    """Compute kl(delta, 1 - delta) = (1 - 2 delta) log((1 - delta) / delta); 0 at delta >= 1/2: guessing is allowed."""
     check_delta(delta)
     return max(0.0, (1 - 2 * delta) * log((1 - delta) / delta)) if delta < 0.5 else 0.0
 
@@ -72,10 +72,10 @@ def confidence(delta: float) -> float:
 def characteristic_time(
     instance: Instance, *, sigma: ArrayLike | None = None, tolerance: float = 0.01
 ) -> CharacteristicTime:
-    """T* of an instance, certified to within a relative tolerance.
+    """Compute T* of an instance, certified to within a relative tolerance.
 
     Several optimal paths make it infinite, which is said and not searched for, unless they differ in known rewards
-    only: then nothing has to tell them apart. One path alone, or rewards all known, make it 0.
+    only: then nothing has to distinguish them. One path alone, or rewards all known, make it 0.
 
     Args:
         instance: The problem with its true means.
@@ -108,7 +108,7 @@ def characteristic_time(
 
 
 def _tied(at: Case) -> bool:
-    """Do two optimal paths differ in an arc to learn? Only if that arc is not the one optimal arc of its stage."""
+    """Tell whether two optimal paths differ in an arc to learn: one that is not the only optimal arc of its stage."""
     best = at.gaps.deterministic_return == 0
     several = np.add.reduceat(best.astype(np.int64), at.mdp.stage_arc[:-1]) > 1
     return bool((best & (at.sigma > 0) & np.repeat(several, np.diff(at.mdp.stage_arc))).any())

@@ -47,7 +47,7 @@ class FlowComparison:
 
     @property
     def bound(self) -> float:
-        """alpha H^2 phi*(c) + phi*(g'), never below `upper` but for rounding."""
+        """Return alpha H^2 phi*(c) + phi*(g'), never below `upper` but for rounding."""
         return self.factor * self.lower + self.rest
 
 

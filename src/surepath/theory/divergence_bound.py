@@ -38,7 +38,7 @@ from surepath.theory.lower_bounds import LowerBound, demanded
 def divergence_lower_bound(
     instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None
 ) -> LowerBound:
-    """Theorem 1 with the divergences of the arcs' own laws: Gaussian, Bernoulli, or bounded.
+    """Compute Theorem 1 with the divergences of the arcs' own laws: Gaussian, Bernoulli, or bounded.
 
     It holds for algorithms that are (epsilon, delta)-PAC whatever the laws of the class: Gaussian with these sigmas,
     Bernoulli, or anything on the declared ranges.
@@ -60,7 +60,7 @@ def divergence_lower_bound(
 
 
 def shifts(at: Case) -> tuple[FloatArray, FloatArray]:
-    """up and down of every arc, float [N] each: infinite for the only arc of a stage."""
+    """Compute `up` and `down` of every arc, float [N] each: infinite for the only arc of a stage."""
     gap, stage_arc = at.gaps.deterministic_return, at.mdp.stage_arc
     avoid = np.full(at.mdp.n_arcs, np.inf)
     for start, stop in pairwise(stage_arc.tolist()):
@@ -73,7 +73,7 @@ def shifts(at: Case) -> tuple[FloatArray, FloatArray]:
 
 
 def divergence_visits(at: Case) -> FloatArray:
-    """Visits each arc needs, float [N]."""
+    """Compute the visits each arc needs, float [N]."""
     sure, guess = change_of_measure(at.delta)
     near = at.gaps.near_optimal(at.epsilon)
     stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))

@@ -29,7 +29,7 @@ _HALVINGS = 80
 
 
 def kl(p: float, q: float) -> float:
-    """Relative entropy of two Bernoulli laws.
+    """Compute the relative entropy of two Bernoulli laws.
 
     Example:
         >>> round(kl(0.5, 0.9), 4)
@@ -39,7 +39,7 @@ def kl(p: float, q: float) -> float:
 
 
 def nearest(instance: Instance, arc: int, shift: float, sigma: float) -> float:
-    """K of an arc's law and its mean moved by `shift`, in the user's direction; sigma is that of a Gaussian arc.
+    """Compute K of an arc's law and its mean moved by `shift`, in the user's direction; sigma is for Gaussian arcs.
 
     Raises:
         ProblemError: The arc's law is a function of the user, of which only the mean is known.
@@ -64,7 +64,7 @@ def nearest(instance: Instance, arc: int, shift: float, sigma: float) -> float:
 
 
 def bounded(values: FloatArray, weights: FloatArray, goal: float, high: float) -> float:
-    """K of a law with finitely many values and a goal above its mean, among all laws up to `high`.
+    """Compute K of a law with finitely many values and a goal above its mean, among all laws up to `high`.
 
     Example:
         >>> round(bounded(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 0.9, 1.0), 4)
@@ -76,8 +76,8 @@ def bounded(values: FloatArray, weights: FloatArray, goal: float, high: float) -
     low, up = 0.0, 1 / (high - goal)
     for _ in range(_HALVINGS):  # the slope of E log(1 - l away) falls in l
         middle = (low + up) / 2
-        room = 1 - middle * away
-        if (room > 0).all() and float((weights * -away / room).sum()) > 0:
+        inner = 1 - middle * away
+        if (inner > 0).all() and float((weights * -away / inner).sum()) > 0:
             low = middle
         else:
             up = middle
@@ -85,7 +85,7 @@ def bounded(values: FloatArray, weights: FloatArray, goal: float, high: float) -
 
 
 def atoms(law: ArcLaws, arc: int) -> tuple[FloatArray, FloatArray]:
-    """Values and weights of a bounded law: its own, or those of a Gauss quadrature."""
+    """Return values and weights of a bounded law: its own, or those of a Gauss quadrature."""
     kind, low, high = int(law.kind[arc]), float(law.low[arc]), float(law.high[arc])
     a, b = float(law.a[arc]), float(law.b[arc])
     if kind == TABLE:
@@ -101,7 +101,7 @@ def atoms(law: ArcLaws, arc: int) -> tuple[FloatArray, FloatArray]:
 
 
 def change_of_measure(delta: float) -> tuple[float, float]:
-    """kl(delta, 1 - delta) and kl(1/2, delta), 0 from delta = 1/2 on.
+    """Compute kl(delta, 1 - delta) and kl(1/2, delta), 0 from delta = 1/2 on.
 
     What an algorithm that errs with probability delta must collect: to be sure of an answer in one world and against
     it in another; and, where its answer is anybody's guess in one world, to be sure in another.

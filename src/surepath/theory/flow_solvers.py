@@ -17,7 +17,7 @@ Answer = tuple[NDArray[Any], BoolArray]
 
 
 def scaled(problem: FlowProblem) -> tuple[IntArray, IntArray | None, float]:
-    """Demand and capacity in whole numbers, and the power of two they were multiplied by.
+    """Return demand and capacity in whole numbers, and the power of two they were multiplied by.
 
     Real demands are rounded at 2**-60 of their sum, far below the precision of the floats they came in. Capacities are
     widened by 1e-13 of the sum, so that rounding cannot make a tight problem infeasible.
@@ -96,7 +96,7 @@ def highs(problem: FlowProblem) -> Answer:
 
 
 def ortools(problem: FlowProblem) -> Answer:
-    """OR-Tools: a maximum flow from supplies to deficits, or with capacities a flow of least cost; in whole numbers."""
+    """Solve by OR-Tools in whole numbers: a maximum flow from supplies to deficits; with capacities a cheapest one."""
     demand, capacity, scale = scaled(problem)
     mdp = problem.mdp
     excess = np.zeros(mdp.n_nodes + 1, dtype=np.int64)
@@ -148,15 +148,15 @@ def _run_off(mdp: MDP, excess: IntArray) -> IntArray:
 
 
 def _cheapest(problem: FlowProblem, demand: IntArray, capacity: IntArray, excess: IntArray) -> IntArray:
-    """Capacities: a return arc from the sink to the start closes the flow, and each unit over it costs 1."""
+    """Solve with capacities: a return arc from the sink to the start closes the flow, and each unit over it costs 1."""
     mdp = problem.mdp
     cheapest = need("ortools.graph.python.min_cost_flow", "flow").SimpleMinCostFlow()
     plenty = max(int(demand.sum()), 1)
     tails = np.append(mdp.source, mdp.n_nodes).astype(np.int32)
     heads = np.append(mdp.target, 0).astype(np.int32)
-    rooms = np.append(np.minimum(capacity - demand, plenty), plenty)
+    capacities = np.append(np.minimum(capacity - demand, plenty), plenty)
     costs = np.append(np.zeros(mdp.n_arcs, dtype=np.int64), 1)
-    cheapest.add_arcs_with_capacity_and_unit_cost(tails, heads, rooms, costs)
+    cheapest.add_arcs_with_capacity_and_unit_cost(tails, heads, capacities, costs)
     cheapest.set_nodes_supplies(np.arange(mdp.n_nodes + 1, dtype=np.int32), excess)
     status = cheapest.solve()
     if status == cheapest.INFEASIBLE:
@@ -168,7 +168,7 @@ def _cheapest(problem: FlowProblem, demand: IntArray, capacity: IntArray, excess
 
 
 def _reachable(mdp: MDP, along: BoolArray, against: BoolArray | bool) -> BoolArray:
-    """Nodes reached from the start over arcs where flow may shrink, or against arcs where it may grow."""
+    """Find the nodes reached from the start over arcs where flow may shrink, or against arcs where it may grow."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 

@@ -23,7 +23,7 @@ from surepath.model.mdp import MDP
 from surepath.model.rewards import on_arcs
 
 SOLVERS = ("compiled", "highs", "ortools", "residual")
-LARGEST = 2**61  # stands for an unlimited capacity in whole numbers
+LARGEST = 2**61  # an unlimited capacity in whole numbers
 TOLERANCE = 1e-9  # relative, of the checks
 
 

@@ -60,17 +60,17 @@ class Gaps:
 
     @property
     def return_gap(self) -> FloatArray:
-        """Return gap of Dann et al.: the deterministic return gap divided by H, float [N]."""
+        """Return the return gap of Dann et al.: the deterministic return gap divided by H, float [N]."""
         return self.deterministic_return / self.mdp.horizon
 
     @cached_property
     def unique(self) -> bool:
-        """Is there exactly one optimal path?"""
+        """Tell whether there is exactly one optimal path."""
         return int((self.deterministic_return == 0).sum()) == self.mdp.horizon
 
     @cached_property
     def minimum(self) -> float:
-        """Delta_min of the upper bounds: least positive deterministic return gap; 0 with several optimal paths.
+        """Return Delta_min of the upper bounds: least positive deterministic return gap; 0 with several optimal paths.
 
         Infinite when there is only one path at all.
         """

@@ -41,7 +41,7 @@ class LowerBound:
 def lower_bound(
     instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, sharp: bool = False
 ) -> LowerBound:
-    """Theorem 1: any (epsilon, delta)-PAC algorithm plays at least `value` episodes on this instance, on average.
+    """Compute Theorem 1: any (epsilon, delta)-PAC algorithm plays at least `value` episodes here, on average.
 
     Each arc e of stage h must be visited
 
@@ -79,7 +79,7 @@ def demanded(mdp: MDP, local: FloatArray) -> LowerBound:
 
 
 def local_bounds(at: Case, *, sharp: bool = False, factor: float = 3.0) -> FloatArray:
-    """Visits each arc needs, eq. (local-lb), float [N]; sharp: log(1 / (factor delta)) where the lemmas have it."""
+    """Compute the visits each arc needs, eq. (local-lb), float [N]; sharp: log(1 / (factor delta)) as in the lemmas."""
     gap = at.gaps.deterministic_return
     stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
     least = at.gaps.stage_minimum(at.epsilon)[stage]
@@ -107,10 +107,12 @@ def _minimum_flow(mdp: MDP, local: FloatArray) -> Flow:
 def tree_lower_bound(
     instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, sharp: bool = False
 ) -> float:
-    """Theorem for trees: max over stages h of sum over arcs of sigma^2 (H - h + 1) log(1 / (4 delta)) / (4 max(...)^2).
+    """Compute the lower bound for trees: a maximum over stages in the place of the flow.
 
-    Same gaps as Theorem 1. The argument shifts all rewards below an arc at once, so an arc's sigma here is the least
-    of its own and of those below it; a known reward below it makes its term 0 (true, if weak).
+    The maximum over stages h of the sum over arcs of sigma^2 (H - h + 1) log(1 / (4 delta)) / (4 max(...)^2).
+
+    The gaps are those of Theorem 1. The argument shifts all rewards below an arc at once, so an arc's sigma here is the
+    least of its own and of those below it; a known reward below it makes its term 0 (true, if weak).
 
     With `sharp` it takes the constants of the lemma behind it, which are larger: 2 sigma^2 (H - h + 1)
     log(1 / (2.4 delta)) / (gap + epsilon)^2 off Z^epsilon, with Delta_min of h in the place of the gap for the only arc

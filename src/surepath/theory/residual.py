@@ -2,9 +2,9 @@
 
 Given a flow that meets every demand, the flow of an arc can still fall by its residual flow - demand, and rise by
 capacity - flow. The residual graph has an arc along e where it can fall and an arc against e where it can rise. A path
-in it from the start to the sink is a decreasing path: taking its least room off the flow leaves a smaller flow that
-meets every demand. A flow is minimum if and only if there is none; the nodes then reached from the start are a maximum
-cut. Slow and plain, for teaching and as a twin of the compiled solver.
+in it from the start to the sink is a decreasing path: taking the least capacity along it off the flow leaves a
+smaller flow that meets every demand. A flow is minimum if and only if there is none; the nodes then reached from the
+start are a maximum cut. Slow and plain, for teaching and as a twin of the compiled solver.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class ResidualArc(NamedTuple):
     """An arc of the residual graph.
 
     Attributes:
-        arc: The arc of the MDP that it stands for.
+        arc: The arc of the MDP that it belongs to.
         tail, head: The nodes it joins; the sink is node n_nodes.
         along: Whether it runs along the arc, whose flow can fall, or against it, whose flow can rise.
-        room: By how much.
+        room: Its residual capacity: by how much.
     """
 
     arc: int
@@ -124,7 +124,7 @@ def _shortest(
 
 
 def _push(flow: IntArray, path: list[ResidualArc], *, most: float = np.inf) -> int:
-    """Take the least room of a path, or `most`, off the arcs along it and put it on those against it; how much."""
+    """Take the least capacity of a path, or `most`, off the arcs along it and add it to those against it; return it."""
     amount = int(min(most, *(e.room for e in path)))
     for e in path:
         flow[e.arc] += -amount if e.along else amount

@@ -109,25 +109,25 @@ def summarize(
 
 
 def _supposed(row: Row) -> Row:
-    """Return a lower bound of a problem whose rewards are not Gaussian, read as what it is."""
+    """Say in the reading of a Gaussian lower bound that it supposes Gaussian noise, where the rewards have another."""
     if row.kind == "upper" or row.value is None or row.name not in GAUSSIAN_ONLY:
         return row
     return replace(row, reading=f"if the noise were Gaussian with this sigma: {row.reading}")
 
 
 def times_confidence(limit: CharacteristicTime, delta: float) -> float:
-    """T* kl(delta, 1 - delta), where infinite times nothing is nothing."""
+    """Compute T* kl(delta, 1 - delta), where infinite times nothing is nothing."""
     return limit.bound(delta) if confidence(delta) > 0 else 0.0
 
 
 def size_of(at: Case) -> tuple[int, int, int]:
-    """S, A, H: distinct states, most actions of a state, stages."""
+    """Return S, A, H: distinct states, most actions of a state, stages."""
     mdp = at.mdp
     return len(np.unique(mdp.node_state)), int(np.diff(mdp.first).max()), mdp.horizon
 
 
 def _by_divergence(at: Case, time: bool | None) -> Row:
-    """Theorem 1 with the laws as they are: the one that holds where they are not Gaussian."""
+    """Compute Theorem 1 with the laws as they are: the one that holds where they are not Gaussian."""
     name = "Theorem 1, by divergence"
     if (at.instance.law.kind[~at.mdp.is_known] == CALLABLE).any():
         return Row(name, "lower", None, "needs the law of every option, and here one is a function of your own")
@@ -213,7 +213,7 @@ def _measures(at: Case) -> list[Row]:
 
 
 def return_complexity(at: Case) -> FloatArray:
-    """1 / max(deterministic return gap, Delta_min of the stage, epsilon)^2, float [N]."""
+    """Compute 1 / max(deterministic return gap, Delta_min of the stage, epsilon)^2, float [N]."""
     stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
     least = at.gaps.stage_minimum(at.epsilon)[stage]
     return divide(1.0, np.maximum(np.maximum(at.gaps.deterministic_return, least), at.epsilon))

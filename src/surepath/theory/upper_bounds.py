@@ -50,7 +50,7 @@ def upper_bound(
     sigma: ArrayLike | None = None,
     formula: str = "proven",
 ) -> UpperBound:
-    """Episodes that EPRL may need on this instance, by sampling rule, with probability 1 - delta.
+    """Compute the episodes that EPRL may need on this instance, by sampling rule, with probability 1 - delta.
 
     Coverage rules (Theorem "formal"): 2 C_H (max log g + 1) phi*(g), with C_H = 1 for "static-max-coverage",
     log(H) + 1 for "max-coverage", and on every arc, with D = max(gap, Delta_min, epsilon),
@@ -88,7 +88,7 @@ def tree_upper_bound(
     sigma: ArrayLike | None = None,
     formula: str = "proven",
 ) -> float:
-    """Return the two theorems for trees: a maximum over stages in the place of the flow and of the sum.
+    """Compute the two theorems for trees: a maximum over stages in the place of the flow and of the sum.
 
     Coverage rules: 2 max over stages of sum of g. "max-diameter": max over stages of the sum of
     128 sigma^2 H^2 / D^2 (log(4 N / delta) + L) + 2, with L = 8 log(32 sigma N H log(4 N / delta) / epsilon). (The
@@ -118,7 +118,7 @@ def worst_case_upper_bound(
     sigma: float = 1.0,
     arcs: int | None = None,
 ) -> float:
-    """Episodes EPRL may need on any MDP of this size, with probability 1 - delta; infinite at epsilon = 0.
+    """Compute the episodes EPRL may need on any MDP of this size, with probability 1 - delta; infinite at epsilon = 0.
 
     c sigma^2 N H / epsilon^2 (log(4 N / delta) + 4 log(2 c sigma^2 N H log(4 N / delta) / epsilon^2)), plus 8 N + 2 and
     c = 256 for the coverage rules, plus 2 N + 1 and c = 128 for "max-diameter". N is the number of arcs that can be
@@ -155,7 +155,7 @@ def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
 
 
 def coverage_visits(at: Case, formula: str = "proven") -> FloatArray:
-    """g of Theorem "formal", float [N]."""
+    """Compute g of Theorem "formal", float [N]."""
     confidence = log(UNION[one_of("formula", formula, UNION)] * at.mdp.n_arcs**3 / at.delta)
     with np.errstate(divide="ignore"):
         inside = 16 * at.largest_sigma * at.mdp.horizon * confidence / at.upper_gap()
@@ -164,14 +164,14 @@ def coverage_visits(at: Case, formula: str = "proven") -> FloatArray:
 
 
 def _visits(at: Case, constant: float, confidence: float, extra: FloatArray | float) -> FloatArray:
-    """constant sigma^2 H^2 / D^2 (confidence + extra); nothing to learn when every reward is known."""
+    """Compute constant sigma^2 H^2 / D^2 (confidence + extra); nothing to learn when every reward is known."""
     if at.largest_sigma == 0:
         return np.zeros(at.mdp.n_arcs)
     return divide(constant * at.largest_sigma**2 * at.mdp.horizon**2 * (confidence + extra), at.upper_gap())
 
 
 def _logarithm(at: Case, constant: float) -> float:
-    """8 log(constant N sigma H log(4 N / delta) / epsilon) of the max-diameter theorems, 0 or more."""
+    """Compute 8 log(constant N sigma H log(4 N / delta) / epsilon) of the max-diameter theorems, 0 or more."""
     if at.epsilon == 0:
         return inf if at.largest_sigma > 0 else 0.0
     n = at.mdp.n_arcs

@@ -31,13 +31,13 @@ def worst_case_lower_bound(
     sigma: float = 1.0,
     formula: str = "corrected",
 ) -> float:
-    """Episodes that every (epsilon, delta)-PAC algorithm needs, in the mean, on some MDP of this size.
+    """Compute the episodes that every (epsilon, delta)-PAC algorithm needs, in the mean, on some MDP of this size.
 
     "corrected", the default, is S A (H - log2 S) sigma^2 log(1/(4 delta)) / (8 epsilon^2), proven on `minimax_tree`: a
     tree entered at stage 1 whose leaves keep the agent. Each of the S A / 2 pairs of a leaf and an action, raised (or
-    lowered, if it is the answer more often than not) by 2 epsilon / (H - log2 S) at every stage, must be told from all
-    means zero. That takes (H - log2 S)^2 sigma^2 log(1/(4 delta)) / (4 epsilon^2) visits over the stages, and an
-    episode makes H - log2 S visits of leaves in all.
+    lowered, if it is the answer more often than not) by 2 epsilon / (H - log2 S) at every stage, must be distinguished
+    from all means zero. That takes (H - log2 S)^2 sigma^2 log(1/(4 delta)) / (4 epsilon^2) visits over the stages, and
+    an episode makes H - log2 S visits of leaves in all.
 
     "published" is the paper's S A H^2 sigma^2 log(1/(4 delta)) / (72 epsilon^2). It does NOT hold: see the docs.
 
@@ -66,7 +66,7 @@ def worst_case_lower_bound(
 
 
 def design_episodes(mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike = 1.0) -> int:
-    """Episodes of the best fixed list of plays that is (epsilon, delta)-PAC on this graph, whatever the means.
+    """Count the episodes of the best fixed list of plays that is (epsilon, delta)-PAC on this graph for any means.
 
     Exact: from the optimal flow and the counts it is rounded to, not from the formula
     4 N sigma^2 (log P + log(1/delta)) / epsilon^2.

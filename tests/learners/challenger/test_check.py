@@ -73,7 +73,7 @@ def test_the_check_takes_out_what_all_rows_do_on_a_longer_graph(seed: int) -> No
     seen = learner._seen
     seen.visits[:] = np.exp(rng.uniform(1, 9, arcs)).astype(int)
     seen.sums[:] = seen.visits * (instance.gains + sigma * rng.standard_normal(arcs) / 20)
-    learner._act(tasks.WAKE)
+    learner._act(tasks.REFRESH)
     hold_together(learner)
 
 

@@ -26,7 +26,7 @@ def test_the_explanation_names_challengers_and_what_is_missing() -> None:
     text = str(now)
     assert "after 40 episodes: " in text
     assert "may be better by up to" in text
-    assert "told apart by: " in text
+    assert "separated by: " in text
     assert now.remark == ""
 
 

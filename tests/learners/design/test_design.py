@@ -116,7 +116,7 @@ def test_only_the_list_counts() -> None:
     assert learner.recommend().tolist() == [1, 2]
     with pytest.raises(StoppedError):
         learner.ask()
-    with pytest.raises(SettingError, match="looks at its data once and cannot be tightened"):
+    with pytest.raises(SettingError, match="analyses its data once and cannot be tightened"):
         learner.tighten(0.1)
 
 

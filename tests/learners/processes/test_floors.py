@@ -33,7 +33,7 @@ def test_they_are_at_most_the_widths_and_about_as_large_over_a_short_range() -> 
     learner._seen.sums[:] *= visits / learner.visits
     learner._seen.visits[:] = visits
     work, pairs, learned = learner._work, learner.pairs, learner.pairs.learned
-    learner._act(tasks.WAKE)
+    learner._act(tasks.REFRESH)
     assert learned is not None
     assert work.course is not None
     tight = []

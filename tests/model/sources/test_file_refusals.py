@@ -28,7 +28,7 @@ BAD_JSON: list[tuple[str, str]] = [
     ("[1]", "p: a problem file is a JSON object, not [1]"),
     ('{"format": "other"}', "p: format must be \"surepath-problem\", not 'other'"),
     ('{"version": 2}', "p has version 2, written for a newer surepath; this one reads version 1"),
-    ('{"a": 1, "a": 2}', "p: the field 'a' stands twice in one object"),
+    ('{"a": 1, "a": 2}', "p: the field 'a' appears twice in one object"),
     ('{"epsilon": NaN}', "p: NaN is not a number a problem file may hold; numbers must be finite"),
     ('{"epsilon": -Infinity}', "p: -Infinity is not a number a problem file may hold"),
     ('{"version": ' + "9" * 5000 + "}", "p holds a number too long to read"),

@@ -152,11 +152,11 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path: Path) -> None:
     for law in (Empirical([[1, 2], [3]]), Drawn(lambda arc, rng: 0.0, 0.0, 1.0)):
         with pytest.raises(ProblemError, match="one law for all edges: gaussian, bernoulli, beta or uniform"):
             save_problem(tmp_path / "p.json", mdp, Instance(mdp, law))
-    with pytest.raises(ProblemError, match="the instance stands on another graph"):
+    with pytest.raises(ProblemError, match="the instance has another graph"):
         save_problem(tmp_path / "p.json", mdp, families.bandit(3))
     with pytest.raises(ProblemError, match=re.escape("has no place for epsilon; save as .json")):
         save_problem(tmp_path / "p.csv", mdp, epsilon=0.1)
-    with pytest.raises(ProblemError, match=re.escape("the action name ' x' cannot stand in a CSV table")):
+    with pytest.raises(ProblemError, match=re.escape("the action name ' x' cannot be written to a CSV table")):
         MDP.from_edges([("a", " x", None)]).save(tmp_path / "p.csv")
     assert not list(tmp_path.iterdir())
 

@@ -101,7 +101,7 @@ def test_noise_is_one_number_one_per_step_or_half_the_range() -> None:
     ranged = MDP.from_steps(steps, "none", reward_range=(0, 1))  # type: ignore[arg-type]
     assert ranged.declared_sigma.tolist() == [0.5] * 5
     assert ranged.reward_range is not None
-    assert "Three ways out" in str(MDP.from_steps(steps).noise_missing("Challenger"))  # type: ignore[arg-type]
+    assert "Three ways to declare it" in str(MDP.from_steps(steps).noise_missing("Challenger"))  # type: ignore[arg-type]
     assert MDP.from_steps(steps).path({"a": "x", "b": 512}).tolist() == [0, 4]  # type: ignore[arg-type]
 
 

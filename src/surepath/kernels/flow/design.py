@@ -57,7 +57,7 @@ def _outflow(source: IntArray, target: IntArray, w: FloatArray, nodes: int) -> F
 
 
 def _solve(source: IntArray, target: IntArray, bend: FloatArray, residual: FloatArray, nodes: int) -> FloatArray:
-    """Newton's step: the weighted Laplacian, sink left out, times the step is the residual."""
+    """Solve for Newton's step: the weighted Laplacian, sink left out, times the step is the residual."""
     inner = target < nodes
     rows = np.concatenate([source, target[inner], source[inner], target[inner]])
     columns = np.concatenate([source, target[inner], target[inner], source[inner]])
@@ -67,7 +67,7 @@ def _solve(source: IntArray, target: IntArray, bend: FloatArray, residual: Float
 
 
 def _length(y: FloatArray, step: FloatArray, source: IntArray, target: IntArray, c: FloatArray, slope: float) -> float:
-    """Choose how far to go: a full step if it stays in the domain and the dual falls enough, else halved."""
+    """Choose the length of Newton's step: full if it stays in the domain and the dual falls enough, else halved."""
     padded = np.append(step, 0.0)
     change, drop = padded[source] - padded[target], y[source] - y[target]
     worst = float((-change / drop).max())
@@ -81,7 +81,7 @@ def _length(y: FloatArray, step: FloatArray, source: IntArray, target: IntArray,
 
 
 def _as_flow(graph: Graph, w: FloatArray) -> FloatArray:
-    """Make conservation exact: each node hands on what reaches it, in the proportions of w."""
+    """Make conservation exact: each node passes on what reaches it, in the proportions of w."""
     flow, at = np.zeros(len(w)), np.zeros(len(graph.first))
     at[0] = 1.0
     for h in range(len(graph.stage_node) - 1):

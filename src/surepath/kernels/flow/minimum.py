@@ -33,7 +33,7 @@ from surepath.kernels.jit import kernel
 
 @kernel
 def set_excess(graph: Graph, demand: IntArray, excess: IntArray) -> None:
-    """excess[i] = demand that enters node i less demand that leaves it; 0 at the start and at the sink."""
+    """Write excess[i] = demand that enters node i less demand that leaves it; 0 at the start and at the sink."""
     source, target = graph.source, graph.target
     excess[:] = 0
     for e in range(len(target)):
@@ -45,7 +45,7 @@ def set_excess(graph: Graph, demand: IntArray, excess: IntArray) -> None:
 
 @kernel
 def run_off(graph: Graph, state: Residual) -> None:
-    """Unlimited room: lead what is left of supplies on to the sink, and fetch what deficits lack from the start."""
+    """Lead what is left of supplies to the sink, fetch what deficits lack from the start; capacities are unlimited."""
     first, target, source = graph.first, graph.target, graph.source
     extra, excess = state.extra, state.excess
     sink = len(first) - 1
@@ -65,7 +65,7 @@ def run_off(graph: Graph, state: Residual) -> None:
 
 @kernel
 def minimum_flow(graph: Graph, demand: IntArray, flow: IntArray, in_cut: BoolArray) -> int:
-    """Find the least flow with flow >= demand, unlimited capacities; returns its value.
+    """Find the least flow with flow >= demand, unlimited capacities; return its value.
 
     Args:
         graph: The layered graph.
@@ -91,7 +91,7 @@ def minimum_flow(graph: Graph, demand: IntArray, flow: IntArray, in_cut: BoolArr
 
 @kernel
 def bounded_flow(graph: Graph, demand: IntArray, capacity: IntArray, flow: IntArray, in_cut: BoolArray) -> int:
-    """Find the least flow with demand <= flow <= capacity; returns its value, or -1 or -2 when there is none.
+    """Find the least flow with demand <= flow <= capacity; return its value, or -1 or -2 when there is none.
 
     In order: supplies fill deficits; the start fills the deficits that are left; supplies that are left run on to
     the sink. Each step keeps what the steps before it moved, and the start gives as little as it can, because it
@@ -140,7 +140,7 @@ def bounded_flow(graph: Graph, demand: IntArray, capacity: IntArray, flow: IntAr
 
 @kernel
 def extract_cover(graph: Graph, flow: IntArray, paths: IntArray) -> None:
-    """Algorithm 2 of the paper: len(paths) paths whose counts add up to flow, which is used up; paths is [value, H].
+    """Write the paths [value, H] whose counts add up to flow, which is used up: Algorithm 2 of the paper.
 
     Each path takes at every node the arc with most flow left; the lowest arc wins a tie.
     """

@@ -38,9 +38,9 @@ def serve_nearest(graph: Graph, state: Residual, queue: Int32Array, work: Neares
     Returns how many deficits took part.
     """
     first, source = graph.first, graph.source
-    in_first, in_arc, in_source, target, room, extra, excess, _ = state
+    in_first, in_arc, in_source, target, capacity, extra, excess, _ = state
     root, via, want, take, strikes = work
-    limited = len(room) > 0
+    limited = len(capacity) > 0
     n = len(excess)
     tail = 0
     for i in range(n):
@@ -61,7 +61,7 @@ def serve_nearest(graph: Graph, state: Residual, queue: Int32Array, work: Neares
             continue
         for j in range(in_first[v], in_first[v + 1]):
             u = in_source[j]
-            if root[u] == -1 and (not limited or extra[in_arc[j]] < room[in_arc[j]]):
+            if root[u] == -1 and (not limited or extra[in_arc[j]] < capacity[in_arc[j]]):
                 root[u] = r
                 via[u] = in_arc[j]
                 queue[tail] = u
@@ -93,7 +93,7 @@ def serve_nearest(graph: Graph, state: Residual, queue: Int32Array, work: Neares
         if e >= 0:
             ahead = target[e]
             if limited:
-                amount = min(amount, room[e] - extra[e])
+                amount = min(amount, capacity[e] - extra[e])
             extra[e] += amount
         else:
             e = ~e

@@ -17,14 +17,14 @@ from surepath.kernels.jit import Whole, kernel
 
 @kernel
 def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: Whole) -> int:
-    """Set labels to exact distances, outwards from the deficits; returns how many nodes were reached.
+    """Set labels to exact distances, outwards from the deficits; return how many nodes were reached.
 
     The search ends once every supply is reached, unless all_nodes: nodes not reached by then keep a true lower bound.
     A supply whose label was already n + 1 (it cannot reach a deficit, and never will) is not waited for.
     """
     first = graph.first
-    in_first, in_arc, in_source, target, room, extra, excess, label = state
-    limited = len(room) > 0
+    in_first, in_arc, in_source, target, capacity, extra, excess, label = state
+    limited = len(capacity) > 0
     n = len(label)
     far = n + 1
     tail, wanted = 0, 0
@@ -45,7 +45,7 @@ def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: Whole) 
         level = label[v]
         for j in range(in_first[v], in_first[v + 1]):
             u = in_source[j]
-            if label[u] == -1 and (not limited or extra[in_arc[j]] < room[in_arc[j]]):
+            if label[u] == -1 and (not limited or extra[in_arc[j]] < capacity[in_arc[j]]):
                 label[u] = level + 1
                 queue[tail] = u
                 tail += 1
@@ -71,8 +71,8 @@ def measure(graph: Graph, state: Residual, queue: Int32Array, all_nodes: Whole) 
 def fill_deficits(graph: Graph, state: Residual) -> None:
     """Move as much supply as possible to deficits; on return label <= n marks the nodes that still reach one."""
     first = graph.first
-    in_first, in_arc, in_source, target, room, extra, excess, label = state
-    limited = len(room) > 0
+    in_first, in_arc, in_source, target, capacity, extra, excess, label = state
+    limited = len(capacity) > 0
     n = len(label)
     far = n + 1
     queue = np.empty(n, dtype=np.int32)  # a ring
@@ -106,7 +106,7 @@ def fill_deficits(graph: Graph, state: Residual) -> None:
                 if j == arcs:  # no residual arc leads one step nearer: the label can rise
                     lowest = n
                     for e in range(out, out + outs):
-                        if label[target[e]] < lowest and (not limited or extra[e] < room[e]):
+                        if label[target[e]] < lowest and (not limited or extra[e] < capacity[e]):
                             lowest = label[target[e]]
                     for k in range(in_first[v], in_first[v + 1]):
                         if label[in_source[k]] < lowest and extra[in_arc[k]] > 0:
@@ -120,7 +120,7 @@ def fill_deficits(graph: Graph, state: Residual) -> None:
                 if j < outs:
                     u, e = target[out + j], out + j
                     if here == label[u] + 1:
-                        amount = min(left, room[e] - extra[e]) if limited else left
+                        amount = min(left, capacity[e] - extra[e]) if limited else left
                         extra[e] += amount
                 else:
                     u = in_source[inward + j]

@@ -2,7 +2,7 @@
 
 Let n_e be the visits of arc e when everything has been played, and M the largest sum of sigma_e^2 / n_e along a path
 (known arcs count nothing). For a path p worse than the best path p* by more than epsilon, the empirical difference is
-sub-Gaussian with variance factor at most 2 M, so p looks better with probability at most exp(-epsilon^2 / (4 M)). With
+sub-Gaussian with variance factor at most 2 M, so p seems better with probability at most exp(-epsilon^2 / (4 M)). With
 P paths a union gives
 
     epsilon^2 >= 4 M (log P + log(1/delta))     ==>     the path of largest empirical sum is (epsilon, delta)-PAC.
@@ -39,7 +39,7 @@ class Schedule(NamedTuple):
 
     @property
     def episodes(self) -> int:
-        """Plays in all."""
+        """Return the number of plays in all."""
         return int(self.plays.sum())
 
 

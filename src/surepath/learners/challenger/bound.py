@@ -1,4 +1,4 @@
-"""Bounding the difference of two paths: the passes on which Challenger's rules stand.
+"""Bounding the difference of two paths: the passes that Challenger's rules are made of.
 
 Legend: p the incumbent, q any other path, K the arcs in exactly one of the two, n visits, c the precision of an arc's
 prior (one for arcs of q, another for arcs of p), k > 0 the slope of the Fenchel inequality, a = sigma sqrt(n + c) / n.
@@ -40,6 +40,7 @@ from surepath.learners.challenger.state import (
     Pairs,
     Scratch,
 )
+from surepath.learners.precision import ROUNDING
 from surepath.learners.processes.betting import halve
 from surepath.learners.processes.gaussian_size import Size, largest_sigma
 from surepath.learners.processes.learned import (
@@ -53,7 +54,6 @@ from surepath.learners.processes.learned import (
     learn,
     learned_width,
 )
-from surepath.learners.told import ROUNDING
 
 
 @inner_kernel
@@ -86,7 +86,7 @@ def refresh_learned(
 ) -> None:
     """Recompute what the widths of arc e depend on in the entries that learn its noise, if it is learned.
 
-    a and extra only say which slopes to look at: the best one is about (sqrt(V / 2B) + 1) span / n.
+    a and extra only decide which slopes to try: the best one is about (sqrt(V / 2B) + 1) span / n.
     """
     if learned is None:
         return
@@ -273,19 +273,19 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
         constant, each = 0.0, constant
     for h in range(len(incumbent)):
         own = incumbent[h]
-        home = source[own]
+        node = source[own]
         leave = elsewhere = 0.0
-        degree = first[home + 1] - first[home]
+        degree = first[node + 1] - first[node]
         if walk and degree > 1:
             leave = each + toll_k * np.log((degree - 1) / leave_by)
             elsewhere = toll_k * np.log(degree)
-        leaving[h] = stay * before[home]
-        meeting[h] = stay * after[home]
+        leaving[h] = stay * before[node]
+        meeting[h] = stay * after[node]
         margin = unit * weight[own]
         low = mean[own] - (top[own] - mean[own])
         for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
             if live[e]:
-                toll = leave if source[e] == home else elsewhere
+                toll = leave if source[e] == node else elsewhere
                 x = (top[e] - low) + (margin + unit * weight[e]) + toll
                 weight[e] = x if x == x else np.inf  # what is no number proves nothing
             else:
@@ -298,7 +298,7 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
 def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: int) -> float:
     """Make the passes of the row that work.grid[0] holds over all arcs that are left; returns `challenge`'s constant.
 
-    An entry point of its own, compiled only where somebody looks at a row.
+    An entry point of its own, compiled only where a single row is asked for.
     """
     alive, live = seen.alive, work.live
     for e in range(len(alive)):
@@ -313,8 +313,8 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: 
 def trace(graph: Graph, work: Scratch, through: int, single: Whole) -> None:
     """Write the path of largest G through one arc into work.path, after `challenge`.
 
-    Only values are kept, so each step back looks for the arc that gives its node's value. O(N) at worst. With `single`
-    it is the incumbent but for one excursion.
+    Only values are kept, so each step back searches for the arc that gives its node's value. O(N) at worst. With
+    `single` it is the incumbent but for one excursion.
     """
     first, target, source, stage_node = graph.first, graph.target, graph.source, graph.stage_node
     path, incumbent, weight, live, on = work.path, work.incumbent, work.weight, work.live, work.on

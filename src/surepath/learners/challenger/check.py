@@ -4,7 +4,7 @@ Stop: the incumbent p is within epsilon of the best once every path q != p has G
 slope) of the grid. No path is listed. A row gives z_e, the largest G of a path through arc e, for every arc off the
 incumbent; when z_e <= epsilon the arc is cleared and leaves the graph for the rest of this check. At the moment the
 first off-incumbent arc of q is cleared, the whole of q is still in the graph, so its G was <= epsilon. When no arc off
-the incumbent is left, stop. Any subset of rows keeps the guarantee, so a quick check may look at three of them.
+the incumbent is left, stop. Any subset of rows keeps the guarantee, so a quick check may evaluate three of them.
 
 Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). The same holds where z_e is
 the largest G of a single excursion through e: no excursion of the best path is a loss. It is judged only while nothing
@@ -40,7 +40,7 @@ ELIMINATE, MARK, TAKE_OUT = range(3)
 
 MOST_ROWS = 24  # slopes of a SHIFTED entry
 
-BLOCK = 8  # rows that are looked at together, to see whether any of them can tell something
+BLOCK = 8  # rows that are bounded together, to find whether any of them can clear something
 
 SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
 
@@ -161,7 +161,7 @@ def judge(
         fill_widths(pairs, work, row)
     constant = challenge(graph, pairs, work, row, single)
     passes(graph, work, single)
-    top, where, gone, falls = -np.inf, np.int64(-1), 0, False
+    top, where, removed, falls = -np.inf, np.int64(-1), 0, False
     value = 0.0
     for h in range(len(incumbent)):
         value += abs(mean[incumbent[h]])
@@ -184,7 +184,7 @@ def judge(
             if z > top:
                 top, where = z, np.int64(e)
             if high > 0.0:
-                gone += 1 if z <= some else 0
+                removed += 1 if z <= some else 0
                 continue
             falls = falls or z < through[e]
             through[e] = z
@@ -193,15 +193,15 @@ def judge(
             if z < -rounding and what != TAKE_OUT:
                 alive[e] = False
                 live[e] = False
-                gone += 1
+                removed += 1
             elif z <= limit and what != ELIMINATE:
                 cleared[e] = True
                 if what == TAKE_OUT:
                     live[e] = False
-                    gone += 1
+                    removed += 1
         start = stop
     path[0] = where
-    return top, gone, not falls and gone == 0
+    return top, removed, not falls and removed == 0
 
 
 @hot_kernel
@@ -268,10 +268,10 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     they can, again and again; all rows follow only when at most a quarter of all arcs is left. THOROUGH sweeps all rows
     until none takes out anything more. FIND_LEAST sweeps them once; the second answer is the least largest z of a row.
 
-    Passes that can tell nothing new are left out. A row says the same again while no arc has left. And G of every pair
+    Passes that can change nothing are left out. A row gives the same again while no arc has left. And G of every pair
     is convex in the slope, so every z is: when from one slope of an entry to the next none has fallen, and no arc left,
     none will fall at the slopes that follow. (Widths by Bernstein are convex beyond the slopes where the range bounds
-    them.) Rows of Bernstein entries are first looked at in blocks: by what the widths are at least at all slopes of a
+    them.) Rows of Bernstein entries are first bounded in blocks: by what the widths are at least at all slopes of a
     block, most blocks can take out nothing. Where such a row might still be the one to plan with, it is judged at last.
     """
     alive, live, on, cleared, grid = seen.alive, work.live, work.on, work.cleared, work.grid
@@ -320,14 +320,14 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
                             end -= 1
                         high = grid[end, 1] if end > row + 3 else 0.0
                     # the one place that judges: it is copied into each
-                    top, gone, rises = judge(graph, pairs, seen, work, np.int64(row), high, epsilon, np.int64(what))
+                    top, removed, rises = judge(graph, pairs, seen, work, np.int64(row), high, epsilon, np.int64(what))
                     if high > 0.0:
-                        if gone == 0:
+                        if removed == 0:
                             row = end + 1
                             spared = min(spared, top) if planned else spared
                         continue
-                    size -= gone
-                    judged[row, 0], judged[row, 1] = top, size if gone == 0 and what != ELIMINATE else -1
+                    size -= removed
+                    judged[row, 0], judged[row, 1] = top, size if removed == 0 and what != ELIMINATE else -1
                     if rises and entry == last:
                         over = entry
                     last = entry if grid[row, 1] > (convex if kind[entry] == BERNSTEIN else 0.0) else -1

@@ -33,14 +33,14 @@ class Conjugate(NamedTuple):
 
 
 def exponent(x: FloatArray) -> FloatArray:
-    """h(x) = x^2 / 2 + log(2 Phi(x)); left of 0 the two terms cancel and h(x) = log erfcx(-x / sqrt 2)."""
+    """Compute h(x) = x^2 / 2 + log(2 Phi(x)); left of 0 the two terms cancel and h(x) = log erfcx(-x / sqrt 2)."""
     left, right = np.minimum(x, 0.0), np.maximum(x, 0.0)
     near, far = np.log(erfcx(-left / np.sqrt(2))), right * right / 2 + np.log(2.0) + log_ndtr(right)
     return np.asarray(np.where(x < 0, near, far))
 
 
 def _slope(x: FloatArray) -> FloatArray:
-    """h'(x) = x + phi(x) / Phi(x), by its expansion -1/x + 2/x^3 - 10/x^5 where the two terms cancel."""
+    """Compute h'(x) = x + phi(x) / Phi(x), by the expansion -1/x + 2/x^3 - 10/x^5 where the two terms cancel."""
     far = x < -1e3
     safe = np.where(far, -1.0, x)
     near = safe + np.sqrt(2 / np.pi) / erfcx(-safe / np.sqrt(2))
@@ -49,7 +49,7 @@ def _slope(x: FloatArray) -> FloatArray:
 
 
 def exact_conjugate(y: FloatArray) -> FloatArray:
-    """h*(y) for slopes y > 0, by bisection on h'(x) = y."""
+    """Compute h*(y) for slopes y > 0, by bisection on h'(x) = y."""
     low, high = -2.0 / y - 2.0, y.copy()  # h'(low) < y < h'(high): h'(x) < -1/x for x < 0, and h'(x) > x
     for _ in range(100):
         middle = (low + high) / 2
@@ -61,7 +61,7 @@ def exact_conjugate(y: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def conjugate_table() -> Conjugate:
-    """Return the table, computed once."""
+    """Return the table of h*, computed once."""
     y = np.exp(np.linspace(np.log(LEAST_Y), np.log(MOST_Y), POINTS))
     value = exact_conjugate(y)
     value += SAFETY * (1 + value)
@@ -71,7 +71,7 @@ def conjugate_table() -> Conjugate:
 
 
 def table_conjugate(y: FloatArray) -> FloatArray:
-    """h*(y) or a little above it, for an array of slopes: what the kernel computes, in NumPy."""
+    """Compute h*(y) or a little above it, for an array of slopes: what the kernel computes, in NumPy."""
     table = conjugate_table()
     inside = np.interp(y, table.y, table.value)
     left = table.value[0] + np.log(LEAST_Y / np.minimum(y, LEAST_Y))
@@ -80,7 +80,7 @@ def table_conjugate(y: FloatArray) -> FloatArray:
 
 @hot_kernel
 def conjugate(table: Conjugate, y: float, log_y: float) -> float:
-    """h*(y) or a little above it; log_y must be the logarithm of y."""
+    """Compute h*(y) or a little above it; log_y must be the logarithm of y."""
     place = (log_y - table.log_low) * table.per_log
     if not place >= 0.0:  # no number stays none
         return float(table.value[0] + table.log_low - log_y)

@@ -60,7 +60,7 @@ class Explanation:
         ]
         for rival in self.rivals:
             lines.append(f"  may be better by up to {rival.bound:.4g}: " + " > ".join(rival.plan))
-            lines.append("    told apart by: " + ", ".join(rival.separating[:4]))
+            lines.append("    separated by: " + ", ".join(rival.separating[:4]))
         if self.remark:
             lines.append(self.remark)
         return "\n".join(lines)
@@ -93,7 +93,7 @@ def explain(learner: Challenger, count: int) -> Explanation:
 def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) -> list[Rival]:
     """Find the strongest challengers: through each arc off the incumbent, the path of largest optimistic value.
 
-    Which paths are looked at is a heuristic; the bound shown for each is exact for the grid.
+    Which paths are compared is a heuristic; the bound shown for each is exact for the grid.
     """
     mdp, seen, work, pairs = learner.mdp, learner._seen, learner._work, learner.pairs
     a, extra = work.a[RIVAL, 0], work.extra[RIVAL, 0]

@@ -21,6 +21,7 @@ from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality, no_reality
 from surepath.learners import tasks
 from surepath.learners.base import Learner, locked
+from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.prior import pairs_of
@@ -31,13 +32,13 @@ from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
 from surepath.learners.processes.gaussian_size import HIDDEN
 from surepath.learners.processes.ranges import choose_noise
-from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord
 from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
 _KEPT = 64  # paths whose proven gaps are remembered
-_STRETCH = 200_000  # arcs times episodes between two looks at whether a run is still wanted
+_STRETCH = 200_000  # arcs times episodes between two checks whether a run was cancelled
 _IDLE_RNG = np.random.default_rng(0)
 
 
@@ -61,7 +62,7 @@ class Challenger(Learner):
             (EPRL's), "coverage", or a `SamplingRule` of your own; any keeps the guarantee.
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
         patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
-            follow a plan gone stale, and on long horizons that can cost many times the trials.
+            follow an outdated plan, and on long horizons that can cost many times the trials.
         bound: Every number that the bound is made of (see `recipe.py`), as `settings()` gives it; by default it is
             chosen for the problem, epsilon and delta.
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
@@ -294,7 +295,7 @@ class Challenger(Learner):
         for name, array in arrays_of(self._seen).items():
             array[...] = np.asarray(evidence[name]).reshape(array.shape)  # lists of a JSON text lose empty axes
         self._work = self._new_scratch()
-        self._act(tasks.WAKE)
+        self._act(tasks.REFRESH)
         self._planned = bool(evidence["planned"])
         self._work.path[:] = evidence["plan"]
         self._work.mark[:] = evidence["marks"]

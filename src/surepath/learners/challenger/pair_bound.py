@@ -67,7 +67,7 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
 
 
 def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: int) -> FloatArray:
-    """w of one arc for entry j at each slope: what `bound.width` computes, in NumPy."""
+    """Compute w of one arc for entry j at each slope: what `bound.width` computes, in NumPy."""
     work, pairs, kind = learner._work, learner.pairs, int(learner.pairs.kind[j])
     a, extra = work.a[side, j, arc], work.extra[side, j, arc]
     if a == 0:
@@ -83,7 +83,7 @@ def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: 
 
 
 def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: float) -> float:
-    """Return a slope near the best one."""
+    """Guess a slope near the one that makes the bound least."""
     pairs = learner.pairs
     if pairs.kind[j] != SHIFTED:
         return float(np.sqrt((a**2).sum() / (2 * fixed)))
@@ -92,20 +92,20 @@ def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: f
 
 
 def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j: int) -> float:
-    """-log prior(incumbent | challenger) of entry j; for the excursion prior, of one stretch."""
+    """Compute -log prior(incumbent | challenger) of entry j; for the excursion prior, of one stretch."""
     mdp, pairs = learner.mdp, learner.pairs
     kind, total = pairs.prior[j], float(pairs.toll[j])
     if kind not in (DETOUR, EXCURSION):
         return 0.0 if kind == NO_PRIOR else total
     stay, leave_by = (-np.log1p(-pairs.rho), pairs.rho) if kind == DETOUR else (0.0, 1.0)
     for q, p in zip(challenger, incumbent):
-        home = mdp.source[p]
-        degree = int(mdp.first[home + 1] - mdp.first[home])
+        node = mdp.source[p]
+        degree = int(mdp.first[node + 1] - mdp.first[node])
         if degree == 1:
             continue
         if q == p:
             total += stay
-        elif mdp.source[q] == home:
+        elif mdp.source[q] == node:
             total += np.log((degree - 1) / leave_by)
         else:
             total += np.log(degree)

@@ -37,7 +37,7 @@ KINDS = {
     "betting": BETTING,
 }
 ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR, "excursion": at.EXCURSION}
-# The setting `widths` and the kinds of entries it stands for; the first is that of the default entries.
+# The setting `widths` and the kinds of entries it allows; the first is that of the default entries.
 WIDTHS = {
     "one-sided": ("half-normal", "shifted", "bernstein", "betting"),
     "two-sided": ("normal", "shifted"),
@@ -71,7 +71,7 @@ TIES_WEIGHT, STEADINESS = 0.05, 8.0
 def default_bound(
     mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str, noise: str, unknown: bool
 ) -> dict[str, Any]:
-    """Choose the numbers; why these, is told in `prior.py`."""
+    """Choose every number of the bound; `prior.py` says why these."""
     if epsilon > 0 and not unknown:
         noisy = sigma[sigma > 0]
         spread = float(np.sqrt((noisy**2).mean())) if noisy.size else 1.0
@@ -95,7 +95,7 @@ def default_bound(
         for one in priors
     ]
     declared = noise == "sigma" and not unknown and bool((sigma > 0).any())
-    whole_plans = "excursion" not in priors  # entries of the excursion prior stand alone
+    whole_plans = "excursion" not in priors  # entries of the excursion prior are not mixed with others
     if epsilon > 0 and kind != "interval" and mdp.log_paths > 0 and declared and whole_plans:
         for entry in entries:
             entry["weight"] *= 1 - TIES_WEIGHT
@@ -114,7 +114,7 @@ def default_bound(
 
 
 def checked_bound(given: Any, widths: str) -> dict[str, Any]:
-    """Check a bound that was given, number by number; returns a copy with plain numbers."""
+    """Check a bound that was given, number by number; return a copy with plain numbers."""
     keys = ("entries", "rival", "incumbent", "least", "most", "rho", "ratio")
     bound = _with_keys("bound", given, keys)
     entries = bound["entries"]
@@ -166,7 +166,7 @@ def _with_keys(what: str, given: Any, keys: tuple[str, ...]) -> dict[str, Any]:
         raise SettingError(f"{what} must be a dict with {', '.join(keys)}, not {given!r}")
     if set(given) != set(keys):
         wrong = sorted(map(str, set(given) ^ set(keys)))
-        raise SettingError(f"{what} must have exactly the keys {', '.join(keys)}; look at {', '.join(wrong)}")
+        raise SettingError(f"{what} must have exactly the keys {', '.join(keys)}; check {', '.join(wrong)}")
     return {key: given[key] for key in keys}
 
 

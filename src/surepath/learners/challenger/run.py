@@ -1,7 +1,7 @@
 """Challenger's episode loop: whole runs compiled, and its single steps, through one entry point.
 
 A full check costs a few dozen passes, so it is made when the number of episodes has grown by one per cent since the
-last one; in between, a quick check looks at the three rows around the best one of the last full check, and chooses
+last one; in between, a quick check evaluates the three rows around the best one of the last full check, and chooses
 from the same passes. A check that comes late only delays the stop; it never breaks the guarantee.
 """
 
@@ -42,7 +42,7 @@ CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
 @folded_kernel
-def look_again(seen: Evidence, work: Scratch) -> None:
+def prepare_quick_check(seen: Evidence, work: Scratch) -> None:
     """Prepare a quick check: the row of the last full check, and every arc that is left."""
     memo, alive, grid, live, cleared = seen.memo, seen.alive, work.grid, work.live, work.cleared
     grid[0, 0], grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
@@ -92,7 +92,7 @@ def act(
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path by the
     marks as they are. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and
-    refreshes all of them; WAKE refreshes all arcs. RUN plays until the check passes, `limit` episodes are played, or
+    refreshes these; REFRESH refreshes all arcs. RUN plays until the check passes, `limit` episodes are played, or
     `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the path to recommend in
     work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full check without
     eliminating; 1 when it passes. CERTIFY returns its certified gap, where there is one (`least_gap`): the least
@@ -109,12 +109,12 @@ def act(
     while task != tasks.RUN or memo[at.EPISODES] < pause:
         covering = playing and cover(pairs, seen, work)
         row, rule = 0, KEEP
-        if not (covering or telling or task == tasks.AGAIN or task == tasks.WAKE):
+        if not (covering or telling or task == tasks.AGAIN or task == tasks.REFRESH):
             set_incumbent(graph, pairs, seen, work)
             if task == tasks.INCUMBENT:
                 return 0.0
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
-                look_again(seen, work)
+                prepare_quick_check(seen, work)
             else:
                 row, least = check(graph, pairs, seen, work, aim, np.int64(how))
                 if task == tasks.CHECK:
@@ -160,7 +160,7 @@ def act(
         if task == tasks.RUN:
             many = 1 if whose == FLOW else plays(path, mark, visits, repeat)
             count, steps = min(many, limit - int(memo[at.EPISODES])), len(path)
-        if task != tasks.WAKE:
+        if task != tasks.REFRESH:
             for _ in range(count):
                 for h in range(steps):
                     e = path[h]
@@ -169,8 +169,8 @@ def act(
                         visits[e] += 1
                     else:
                         take_in(pairs, seen, e, gain)
-        for i in range(len(visits) if task == tasks.WAKE else len(path)):
-            e = i if task == tasks.WAKE else path[i]
+        for i in range(len(visits) if task == tasks.REFRESH else len(path)):
+            e = i if task == tasks.REFRESH else path[i]
             refresh(pairs, seen, work, e)
             guarded[e] += 1 if whose == FLOW else 0
         if task != tasks.RUN:

@@ -50,7 +50,7 @@ LEAST_PRICE = 0.01  # of the mean cost: what an arc counts for at least, so that
 def cover(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
     """Mark the unvisited arcs, for a path through as many as possible; False when every arc has been visited.
 
-    An arc that is already on its way to a worker counts by its plays, those under way included: beside it other arcs
+    An arc that a worker is already playing counts by its plays, those under way included: beside it other arcs
     are worth a visit too.
     """
     alive, visits, pending, known, mark = seen.alive, seen.visits, seen.pending, pairs.is_known, work.mark
@@ -159,7 +159,7 @@ def marked(mark: FloatArray) -> bool:
 
 @folded_kernel
 def weigh(pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
-    """Mark arcs by the rules that do not look at challengers."""
+    """Mark arcs by the rules that need no challengers."""
     alive, visits, pending, mark = seen.alive, seen.visits, seen.pending, work.mark
     known, sigma, variance = pairs.is_known, pairs.sigma, work.variance
     least = NEVER
@@ -209,11 +209,12 @@ def choose_by_price(prices: FloatArray | None, graph: Graph, allowed: BoolArray,
 
         (sum of marks over its arcs) / sqrt(price of the path)
 
-    is looked for. Two plans of prices p and q that share nothing are then played in the ratio sqrt(q) : sqrt(p): of all
-    ratios the one that brings sigma^2 / n + sigma^2 / m to a given size for the least money (minimise p n + q m). Arcs
-    that were ruled out may fill a path in: they tell nothing, and where one is cheaper than what is left, each play is.
+    is searched for. Two plans of prices p and q that share nothing are then played in the ratio sqrt(q) : sqrt(p): of
+    all ratios the one that brings sigma^2 / n + sigma^2 / m to a given size for the least money (minimise p n + q m).
+    Arcs that were ruled out may fill a path in: nothing is learned from them, and where one is cheaper than what is
+    left, each play is.
 
-    With W the sum of marks and P the price of the path in hand, the root lies below its tangent there, so a path with
+    With W the sum of marks and P the price of the current path, the root lies below its tangent there, so a path with
 
         marks - W / (2 P) * price > W / 2
 

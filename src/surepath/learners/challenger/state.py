@@ -41,8 +41,8 @@ class Pairs(NamedTuple):
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
     log_paths: float
-    choices_before: FloatArray  # [n_nodes + 1] the most nodes with a choice on a way to this node, it not counted
-    choices_after: FloatArray  # [n_nodes + 1] the most nodes with a choice on a way from this node, it counted
+    choices_before: FloatArray  # [n_nodes + 1] the most nodes with a choice on a path to this node, it not counted
+    choices_after: FloatArray  # [n_nodes + 1] the most nodes with a choice on a path from this node, it counted
     rho: float  # of the detour prior
     ratio: float  # of the grid of k
     conjugate: Conjugate
@@ -60,7 +60,7 @@ class Pairs(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What has been seen and decided; with the settings it says all that comes after."""
+    """What has been seen and decided; with the settings it determines all that comes after."""
 
     visits: IntArray  # [N]
     origin: FloatArray  # [N] the first gain of each arc
@@ -69,7 +69,7 @@ class Evidence(NamedTuple):
     product: FloatArray | None  # [N, 2, 2, TILTS, CELLS] bets on them; None where no entry is of that kind
     alive: BoolArray  # [N] not eliminated
     open: BoolArray  # [N] not excluded
-    pending: IntArray  # [N] plays handed out and not yet told
+    pending: IntArray  # [N] plays asked for and not yet told
     recent: FloatArray  # [N] how often an arc separated challengers lately
     guarded: IntArray  # [N] plays of the guard that follow the planned flow
     memo: FloatArray  # [N_MEMO]
@@ -86,8 +86,8 @@ class Scratch(NamedTuple):
     variance: FloatArray  # [N] sigma^2, or a guess of it, for the sampling
     course: Course | None  # of arcs whose noise is learned
     weight: FloatArray  # [N]
-    ahead: FloatArray  # [n_nodes + 1] heaviest way from a node to the sink
-    behind: FloatArray  # [n_nodes + 1] heaviest way from the start to a node
+    ahead: FloatArray  # [n_nodes + 1] largest weight of a path from a node to the sink
+    behind: FloatArray  # [n_nodes + 1] largest weight of a path from the start to a node
     leaving: FloatArray  # [H] what an excursion starts with that leaves the incumbent at this stage
     meeting: FloatArray  # [H] what it ends with where it meets the incumbent's node of this stage
     live: BoolArray  # [N] alive and not yet cleared in this check

@@ -36,7 +36,7 @@ CROWD = 4.0  # of L: the logarithms of a pair above which every trial is the gua
 def ties_entry(
     mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, weight: float, steadiness: float
 ) -> dict[str, Any]:
-    """Plan the entry for an epsilon above 0."""
+    """Choose the numbers of the entry for ties, for an epsilon above 0."""
     need = pair_need(mdp, delta, weight, steadiness)
     ratio = float(np.clip(sigma.max() / epsilon, 1e-9, 1e9))
     return {
@@ -51,7 +51,7 @@ def ties_entry(
 
 
 def pair_need(mdp: MDP, delta: float, weight: float, steadiness: float) -> float:
-    """L: what a pair pays in all when every arc has its planned visits."""
+    """Compute L, what a pair pays in all when every arc has its planned visits."""
     wrong = mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths))
     return float(wrong + np.log(1 / delta) + np.log(1 / weight) + mdp.horizon * np.log1p(1 / steadiness))
 
@@ -84,7 +84,7 @@ def _shares(mdp: MDP, variances: bytes, flow: str) -> FloatArray:
 
 
 def _variances(sigma: FloatArray) -> FloatArray:
-    """sigma^2 as parts of the largest, never 0."""
+    """Compute sigma^2 as parts of the largest, never 0."""
     return np.asarray(np.maximum((sigma / sigma.max()) ** 2, FLOOR))
 
 

@@ -1,4 +1,4 @@
-"""Design: the non-adaptive baseline. Every play is fixed before the first one, and the data are looked at once."""
+"""Design: the non-adaptive baseline. Every play is fixed before the first one, and the data are analysed once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from surepath.kernels.draw import draw
 from surepath.kernels.flow.schedule import Schedule, schedule
 from surepath.kernels.jit import bare_kernel
 from surepath.learners.base import Learner
-from surepath.learners.runs import BUDGET, GAP, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.cancellation import raise_if_cancelled
+from surepath.learners.runs import BUDGET, GAP, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
 
@@ -56,9 +57,9 @@ class Design(Learner):
     Nothing adapts to what is seen, so it needs no anytime bound and no union over times: where all plans are about
     equal it is hard to beat, and where gaps are clear it wastes most of its trials. The answer is within epsilon of the
     best with probability at least 1 - delta. Only plays of the list count, each as often as planned; other trials are
-    kept in `visits` and not used. A play that fails is made again, and what its first steps told counts: each arc is
+    kept in `visits` and not used. A play that fails is made again, and what its first steps showed counts: each arc is
     judged by the first of its rewards, as many as planned. (To leave out the rewards of failed trials would be a choice
-    by their size where trials fail because of them.) It cannot be tightened: that would be a second look.
+    by their size where trials fail because of them.) It cannot be tightened: that would be a second analysis.
 
     Args:
         mdp: The layered graph to search.
@@ -88,7 +89,7 @@ class Design(Learner):
         self._start()
 
     def _start(self) -> None:
-        """Begin the schedule, with nothing used yet."""
+        """Start the schedule, with nothing used yet."""
         self._due: IntArray = self.schedule.plays.copy()
         self._planned: IntArray = np.zeros(self.mdp.n_arcs, dtype=np.int64)
         np.add.at(self._planned, self.schedule.paths, self.schedule.plays[:, None])
@@ -155,12 +156,12 @@ class Design(Learner):
         return best_path(self.mdp, np.where(self._active(), self._means(), -np.inf))
 
     def _gap(self) -> float:
-        """Return the gap; nothing is proven before the end."""
+        """Return the gap that the whole list proves, infinite before its end."""
         return self.schedule.gap if not self._due.any() else float("inf")
 
     def tighten(self, epsilon: float) -> None:
-        """Refuse: a smaller epsilon would need a second look at the data."""
-        raise SettingError("a design looks at its data once and cannot be tightened; build one with a smaller epsilon")
+        """Refuse a smaller epsilon, which would need a second analysis of the data."""
+        raise SettingError("a design analyses its data once and cannot be tightened; build one with a smaller epsilon")
 
     def _epsilon_changed(self) -> None:
         """Do nothing: a design cannot be tightened."""

@@ -53,11 +53,11 @@ def pretend(graph: Layers, rules: Rules, state: State, full: int | None) -> None
 
 @pruned_kernel
 def attend(graph: Layers, rules: Rules, state: State, task: int, full: int | None) -> None:
-    """Perform one task. WAKE: derive what follows from a loaded state.  REVIVE, PRETEND: see `revive`, `pretend`.
+    """Perform one task. REFRESH: derive what follows from a loaded state.  REVIVE, PRETEND: see `revive`, `pretend`.
 
     `full` as in `play`.
     """
-    if task == tasks.WAKE:
+    if task == tasks.REFRESH:
         lay_out(graph, rules, state)
     elif task == tasks.REVIVE:
         revive(graph, rules, state, full)

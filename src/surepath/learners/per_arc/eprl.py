@@ -159,7 +159,7 @@ class EPRL(RuleLearner):
     @property
     @locked
     def period(self) -> Period | None:
-        """The period under way: k_t, its start and length, what it has to visit, and how long it can last.
+        """Return the current period: k_t, its start and length, what it has to visit, and how long it can last.
 
         None for rules that have no periods. The minimum flow is found on each call.
         """
@@ -173,7 +173,7 @@ class EPRL(RuleLearner):
     @property
     @locked
     def durations(self) -> list[tuple[int, int, int]]:
-        """k, first episode and length d_k of every period so far; the lengths add up to `episodes`."""
+        """List k, first episode and length d_k of every period so far; the lengths add up to `episodes`."""
         return [] if self.rules.periods == NO_PERIODS else self._log.durations(self.episodes)
 
     def _lacking(self) -> BoolArray:

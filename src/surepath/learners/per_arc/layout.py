@@ -1,7 +1,7 @@
 """Prepare a state: before the first episode, after a snapshot was loaded, after options were excluded.
 
 All that follows from what was seen (visits, sums, bases) and from what was decided (active arcs, the period) is worked
-out here, by the same formulas as along the way, so a learner that is woken goes on bit for bit. What
+out here, by the same formulas as along the way, so a learner that is restored continues bit for bit. What
 `elimination/slack.py` has measured is forgotten: it saves work and decides nothing.
 """
 

@@ -21,6 +21,7 @@ from surepath.kernels.streams import Children, Source, open_source, single_sourc
 from surepath.kernels.widths import EMPIRICAL, LARGEST_TABLE, MIXTURE, WIDTHS, new_table, table_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
+from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.own_rules import (
     EliminationRule,
     SamplingRule,
@@ -37,7 +38,7 @@ from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.processes.intervals import interval_table, most_sums
 from surepath.learners.processes.ranges import learned_arcs, ranges_of
-from surepath.learners.runs import GAP, GO_ON, RunRecord, raise_if_cancelled
+from surepath.learners.runs import GAP, GO_ON, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
@@ -88,7 +89,7 @@ class RuleLearner(Learner):
 
     @abstractmethod
     def _rules(self) -> Rules:
-        """Turn the settings into numbers."""
+        """Turn the settings of the learner into numbers that kernels dispatch on."""
 
     # Arrays ----------------------------------------------------------------------------------------------------
 
@@ -126,7 +127,7 @@ class RuleLearner(Learner):
     # The contract ----------------------------------------------------------------------------------------------
 
     def _active(self) -> BoolArray:
-        """Copy which arcs may still be on a best path, bool [N]."""
+        """Tell which arcs may still be on a best path, bool [N]."""
         return cast(BoolArray, self._state.flag[at.ACTIVE].copy())
 
     def _recommend(self) -> IntArray:
@@ -166,7 +167,7 @@ class RuleLearner(Learner):
         return np.asarray(np.where((span > 0) & (n > 0), span * seen, self.sigma))
 
     def passable_now(self) -> BoolArray:
-        """Copy which arcs lie on a path of some active policy, bool [N]."""
+        """Tell which arcs lie on a path of some active policy, bool [N]."""
         return cast(BoolArray, self._state.flag[at.PASSABLE].copy())
 
     def _choose(self) -> IntArray:
@@ -176,7 +177,7 @@ class RuleLearner(Learner):
         return cast(IntArray, self._state.path[at.PATH])
 
     def _choose_beside(self, index: int) -> IntArray:
-        """Choose on a copy of the state in which the plays under way are told, with the means seen so far."""
+        """Choose a path on a copy of the state in which the plays under way are told, with the means seen so far."""
         if self.sampling_rule is not None:
             return self._choose()
         if index == 0 or self._imagined is None:
@@ -279,7 +280,7 @@ class RuleLearner(Learner):
         self.rules = self.rules._replace(seed=int(evidence["seed"]))
         self._epsilons[0] = self.epsilon
         self._state = state._replace(table=self._table_for(self.episodes + 1))
-        attend(self.layers, self.rules, self._state, tasks.WAKE, self._full())
+        attend(self.layers, self.rules, self._state, tasks.REFRESH, self._full())
         self._connect()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -332,7 +333,7 @@ class RuleLearner(Learner):
         return self.rules
 
     def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
-        """Turn the setting into numbers; each process of an arc, one or with learned noise two, has delta / arcs."""
+        """Turn the widths into numbers; each process of an arc, one or with learned noise two, has delta / arcs."""
         learns = widths == "bernstein"
         kind = MIXTURE if learns else WIDTHS.index(widths)
         processes = int((~self.mdp.is_known).sum())

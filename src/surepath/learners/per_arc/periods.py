@@ -47,7 +47,7 @@ class Period:
     limit: float
 
     def covered(self, paths: Iterable[IntArray]) -> int:
-        """C^k of a set of paths: how many of the undersampled arcs they visit together."""
+        """Compute C^k of a set of paths: how many of the undersampled arcs they visit together."""
         seen = {int(arc) for path in paths for arc in path}
         return sum(1 for arc in seen if self.undersampled[arc])
 
@@ -72,7 +72,7 @@ class PeriodLog:
         self.lacking = lacking
 
     def durations(self, episodes: int) -> list[tuple[int, int, int]]:
-        """k, first episode and d_k of every period, the last one so far."""
+        """List k, first episode and d_k of every period, the last one so far."""
         ends = [start for _, start in self.begun[1:]] + [episodes + 1]
         return [(number, start, end - start) for (number, start), end in zip(self.begun, ends)]
 

@@ -1,6 +1,6 @@
 """Presets of EPRL and BPI-UCRL: the three things that the paper and its code call by one name.
 
-theory      Algorithm 1 of the paper with the widths that its theorems are about. The only one with a guarantee.
+theory      Algorithm 1 of the paper with the widths of its theorems. The only one with a guarantee.
 text        The paper's experiment section and its appendix as written: sigma 1, beta = 2 sigma^2 log((n + 1) / delta)
             without a cap, max-coverage on odd episodes and max-diameter on even ones, value eliminations besides line
             7, on the appendix' schedule; all else as in Algorithm 1.
@@ -17,7 +17,7 @@ from surepath._checks import one_of
 
 
 class Preset(NamedTuple):
-    """What a preset fixes, and what it stands for where the user says nothing.
+    """What a preset fixes, and its defaults where the user says nothing.
 
     Attributes:
         elimination, bpi_elimination: Rules of EPRL and of BPI-UCRL.
@@ -47,5 +47,5 @@ PRESETS = tuple(_PRESETS)
 
 
 def preset_of(name: str) -> Preset:
-    """Look a preset up by its name."""
+    """Find a preset by its name."""
     return _PRESETS[one_of("preset", name, PRESETS)]

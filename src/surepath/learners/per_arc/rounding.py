@@ -1,7 +1,7 @@
 """Allow for what rounding can have done to a bound, so that it never turns into a proof.
 
 Sampling, and the first test of every rule, use bounds and values as they come out. Where such a test says that an arc
-can go or that the learner can stop, the question is put again with every upper bound raised and every lower bound
+can be eliminated or that the learner can stop, it is repeated with every upper bound raised and every lower bound
 lowered by `slop`, and only that answer counts. Rounding can then delay a decision and never make one.
 
 A computed sum of H numbers x differs from the true one by less than H u sum |x| (u = 2^-53), whatever the order, so

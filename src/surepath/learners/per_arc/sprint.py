@@ -2,15 +2,15 @@
 
 Both choose the next path and test their stop on the same backward pass, SPREAD or BEST. When that pass is fresh, every
 width is finite and nothing can be eliminated, an episode is no more than: walk, draw, take in, pass. A sprint plays
-such episodes in a row. That nothing goes is proved by `elimination/slack.py`, or else judged here: by the value rule
-before an episode that eliminations follow, as that rule wants it; the stop of BPI-UCRL is tested here too. A sprint
-ends before an episode in which something may go by the value rule, and after one when something may go by the return
-rule or the stop is near; the rules themselves then judge. What is decided is the same: this file leaves out only what
-provably changes nothing.
+such episodes in a row. That nothing is eliminated is proved by `elimination/slack.py`, or else judged here: by the
+value rule before an episode that eliminations follow, as that rule wants it; the stop of BPI-UCRL is tested here too. A
+sprint ends before an episode in which the value rule may eliminate something, and after one when the return rule may or
+the stop is near; the rules themselves then judge. What is decided is the same: this file leaves out only what provably
+changes nothing.
 
 The bookkeeping of `slack.py` is done here in coarse steps. A bound that moves further than its stage allows is given
-some room ahead, a small share of what is left to spend, so that the next moves need no note. Where it does not pay, at
-the beginning of a run, no notes are taken.
+some allowance ahead, a small share of what is left to spend, so that the next moves need no note. Where it does not
+pay, at the beginning of a run, no notes are taken.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def until_due(rules: Rules, t: int) -> int:
 
 @folded_kernel
 def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[float, float, bool, bool]:
-    """Return a bar, the room to give, and whether the return rule or the value rule may take something out.
+    """Return a bar, the allowance, and whether the return rule or the value rule may take something out.
 
     The stop is out of reach while the value of the start is above the bar.
     """
@@ -98,27 +98,27 @@ def sprint(
     value, floor = state.node[at.SPREAD] if wide else state.node[at.BEST], state.node[at.FLOOR]
     drawn, size, t = len(ahead) - state.tally[at.LEFT_AHEAD], len(ahead), state.tally[at.EPISODES]
     until, every = until_due(rules, t), 1 if rules.schedule == EVERY_EPISODE else rules.every
-    look, begun, moved, measured, room, rest = False, False, True, True, 0.0, state.tally[at.EAGER]
+    judging, begun, moved, measured, allowance, rest = False, False, True, True, 0.0, state.tally[at.EAGER]
     if t < rest and rules.by_return == 0:
         note_nothing(state)
     while True:
         if moved:
             bar, spare, spent, stale = limits(rules, state, value[0], epsilon)
-            room = spare if measured else room  # given once, after a measurement
+            allowance = spare if measured else allowance  # given once, after a measurement
             moved, measured = False, False
         if begun:
             until -= 1
-            look = not value[0] > bar and (until == 0 or rules.at_eliminations == 0)
-            if look and not wide:
+            judging = not value[0] > bar and (until == 0 or rules.at_eliminations == 0)
+            if judging and not wide:
                 backward_masked(graph, arc[at.LOWER], floor)
-                look = is_within(rules, value[0] - floor[0], epsilon)
-                if not look and t >= rest:
+                judging = is_within(rules, value[0] - floor[0], epsilon)
+                if not judging and t >= rest:
                     measured = take_stock(rules, state, t, every)
                     moved, rest = True, state.tally[at.EAGER]
-            look |= spent and until == 0
+            judging |= spent and until == 0
             until = every if until == 0 else until
         begun = True
-        if look or t >= limit:
+        if judging or t >= limit:
             break
         if stale and until == 1:
             state.tally[at.FRESH_CLEAR] = 0
@@ -175,7 +175,7 @@ def sprint(
             arc[at.LOWER, chosen] = lower
             arc[at.WIDTH, chosen] = width
             if arc[at.TOP_SEEN, chosen] - top > fallen[h] or lower - arc[at.LOWER_SEEN, chosen] > risen[h]:
-                note(state, h, chosen, top - room, lower + room)
+                note(state, h, chosen, top - allowance, lower + allowance)
                 moved = True
         backward_masked(graph, weight, value)
     tally = state.tally
@@ -185,4 +185,4 @@ def sprint(
     tally[at.FRESH_CLEAR] = 0
     tally[at.FRESH_SPREAD] = 1 if wide else 0
     tally[at.FRESH_BEST] = 0 if wide else 1
-    return look
+    return judging

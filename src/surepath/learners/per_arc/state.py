@@ -108,7 +108,7 @@ class Rules(NamedTuple):
     every: int  # episodes between eliminations, for the schedule that counts
     growth: float  # ratio of the geometric schedule
     sequential: int  # 1: value-based eliminations take effect before the return rule is judged
-    keep_last: int  # 1: the last active action of a state never goes
+    keep_last: int  # 1: the last active action of a state is never eliminated
     wait: int  # 1: nothing is eliminated before every active arc has a visit
     stopping: int
     strict: int  # 1: stop below epsilon, not at it

@@ -16,7 +16,7 @@ from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 
-NO_WAY = -np.inf  # in place of a count: the arc cannot be used
+UNUSABLE = -np.inf  # in place of a count: the arc cannot be used
 
 
 @hot_kernel
@@ -74,13 +74,13 @@ def walk_masked(
 
 @folded_kernel
 def pair(weight: float, infinite: int, rest: float, sign: float, value: float, count: float) -> tuple[float, float]:
-    """Return finite part and count of one arc joined to what follows; the count is NO_WAY if it cannot be used."""
-    if count == NO_WAY:
-        return -np.inf, NO_WAY
+    """Return finite part and count of one arc joined to what follows; the count is UNUSABLE if it cannot be used."""
+    if count == UNUSABLE:
+        return -np.inf, UNUSABLE
     if infinite > 0 and sign * weight > 0.0:  # a lower bound is -inf there, an upper one -inf where none may pass
         return rest + value, count + sign * infinite
     if weight == -np.inf:
-        return -np.inf, NO_WAY
+        return -np.inf, UNUSABLE
     return weight + value, count
 
 
@@ -100,7 +100,7 @@ def backward_counted(
     value[sink] = 0.0
     count[sink] = 0.0
     for i in range(sink - 1, -1, -1):
-        best, most = -np.inf, NO_WAY
+        best, most = -np.inf, UNUSABLE
         for e in range(first[i], first[i + 1]):
             x, c = pair(weight[e], infinite[e], rest[e], sign, value[target[e]], count[target[e]])
             if c > most or (c == most and x > best):

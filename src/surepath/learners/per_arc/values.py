@@ -33,13 +33,13 @@ def refresh_values(graph: Layers, state: State, fresh: Whole, weight: Whole, val
 
 @folded_kernel
 def best_values(graph: Layers, state: State) -> None:
-    """Bring BEST up to date."""
+    """Recompute BEST, the largest upper values to go, unless it is current."""
     refresh_values(graph, state, np.int64(at.FRESH_BEST), np.int64(at.UPPER), np.int64(at.BEST))
 
 
 @folded_kernel
 def floor_values(graph: Layers, state: State) -> None:
-    """Bring FLOOR up to date."""
+    """Recompute FLOOR, the largest lower values to go, unless it is current."""
     refresh_values(graph, state, np.int64(at.FRESH_FLOOR), np.int64(at.LOWER), np.int64(at.FLOOR))
 
 

@@ -56,7 +56,7 @@ class Betting(NamedTuple):
 
 
 class BetWidths(NamedTuple):
-    """Widths by slope, which follow from the products, and room to compute them."""
+    """Widths by slope, which follow from the products, and scratch arrays to compute them."""
 
     table: FloatArray  # [2, J, N, SLOPES + 2]; then the width at k = 0, and the rise beyond the grid
     middle: FloatArray  # [TILTS, CELLS] products half-way through the cells
@@ -66,7 +66,7 @@ class BetWidths(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _betting(cs: tuple[float, ...]) -> Betting:
-    edge = 0.5 - 0.5 * np.cos(np.pi * np.arange(CELLS + 1) / CELLS)  # finer where a mean leaves little room for noise
+    edge = 0.5 - 0.5 * np.cos(np.pi * np.arange(CELLS + 1) / CELLS)  # finer where a mean allows little noise
     edge[0], edge[-1] = 0.0, 1.0
     share = np.geomspace(LEAST_SHARE, MOST_SHARE, TILTS)
     tilt = share[:, None] / (1 - edge[:-1])
@@ -89,7 +89,7 @@ def new_bets(arcs: int) -> FloatArray:
 
 
 def new_bet_widths(arcs: int, entries: int) -> BetWidths:
-    """Allocate room for widths."""
+    """Allocate the tables of widths, with nothing computed yet."""
     table = np.full((2, entries, arcs, SLOPES + 2), np.inf)
     return BetWidths(table, np.zeros((TILTS, CELLS)), np.zeros((3, CELLS)), np.zeros((3 * CELLS, 2)))
 
@@ -130,7 +130,7 @@ def halve(product: FloatArray | None, widths: BetWidths | None, e: int, side: Wh
 
 @hot_kernel
 def add_line(line: FloatArray, count: int, height: float, fall: float) -> int:
-    """Add a line to the envelope, where lines come by falling height; returns how many are on it.
+    """Add a line to the envelope, where lines come by falling height; return how many are on it.
 
     A line is on it from the slope on at which it overtakes the one before; the last one is never the largest if the new
     one overtakes it before it has overtaken its predecessor.
@@ -148,10 +148,10 @@ def add_line(line: FloatArray, count: int, height: float, fall: float) -> int:
 
 
 @hot_kernel
-def capped_log(mass: float, way: float) -> float:
-    """Compute the logarithm of M, rounded down (way -1) or up (way 1), at most LARGEST_LOG."""
+def capped_log(mass: float, side: float) -> float:
+    """Compute the logarithm of M, rounded down (side -1) or up (side 1), at most LARGEST_LOG."""
     log_m = np.log(mass)
-    return float(min(log_m + way * LOG_SAFETY * (1.0 + abs(log_m)), LARGEST_LOG))
+    return float(min(log_m + side * LOG_SAFETY * (1.0 + abs(log_m)), LARGEST_LOG))
 
 
 @optional_kernel

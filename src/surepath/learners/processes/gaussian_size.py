@@ -33,7 +33,7 @@ class Size(NamedTuple):
 
 
 def size_of(alpha: float) -> Size:
-    """Return a bound that holds with probability 1 - alpha."""
+    """Return what the bound on sigma is made of, so that it holds with probability 1 - alpha."""
     return Size(float(np.log(len(TILTS) / alpha)), TILTS.copy(), np.asarray(0.5 * np.log1p(2 * TILTS)))
 
 
@@ -44,7 +44,7 @@ def largest_sigma(size: Size | None, squares: float, count: float) -> float:
         return 1.0
     least = HIDDEN * HIDDEN
     for i in range(len(size.tilt)):
-        room = count * size.half_log[i] - size.cost
-        if room > 0.0:
-            least = min(least, size.tilt[i] * squares / room)
+        divisor = count * size.half_log[i] - size.cost
+        if divisor > 0.0:
+            least = min(least, size.tilt[i] * squares / divisor)
     return float(min(np.sqrt(least) * (1.0 + 1e-12), HIDDEN))

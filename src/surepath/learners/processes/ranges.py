@@ -28,6 +28,17 @@ class Ranges(NamedTuple):
     span: FloatArray  # [N] width of the range, 1 where nothing is learned
 
 
+def declared_sigma(mdp: MDP, who: str) -> FloatArray:
+    """Find the noise that a problem declares: its sigma, or half of its range (Hoeffding's lemma), float [N].
+
+    An arc to learn that declares neither is refused: nothing can be proven of rewards whose noise has no bound.
+    """
+    missing = mdp.noise_missing(who)
+    if missing is not None:
+        raise SettingError(missing)
+    return mdp.declared_sigma
+
+
 def has_range(mdp: MDP) -> BoolArray:
     """Return which arcs to learn declare a range that is finite and wider than one value."""
     if mdp.reward_range is None:

@@ -1,4 +1,4 @@
-"""What a reward is compared by: the step before it, choices further back, and the time at which it was told."""
+"""What a reward is compared by: the step before it, choices further back, and the time of its trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANY = -1  # in place of a stage or an arc: none in particular
 
 
 class Cells(NamedTuple):
-    """Rewards of arcs by context; which one a number stands for is told by `Contexts`."""
+    """Rewards of arcs by context; `Contexts` numbers the contexts."""
 
     context: IntArray  # [C]
     arc: IntArray  # [C]

@@ -1,6 +1,6 @@
 """The three e-processes behind every finding; derived and proven in docs/watch-theory.md.
 
-An e-process is a running number whose expectation, at any time one may choose to look, is at most 1 while what was
+An e-process is a running number whose expectation, at any time one may choose to stop, is at most 1 while what was
 declared holds. So it ever exceeds 1/alpha with probability alpha at most. Sums and averages here run over logarithms.
 
 Letters: n rewards, z = (reward - first reward of the arc) / sigma, Q = sum of squares of z about the arc's own mean.
@@ -33,7 +33,7 @@ def shift_price(n: FloatArray) -> FloatArray:
 
 
 def larger_noise(n: FloatArray, spread: FloatArray) -> FloatArray:
-    """Log of the e-process against "the noise is at most as declared", float [G].
+    """Compute the log of the e-process against "the noise is at most as declared", float [G].
 
     The average over tilts of (1 - tilt)^(n/2) exp(tilt Q / 2), for groups of arcs with n rewards and a sum Q.
     """
@@ -41,7 +41,7 @@ def larger_noise(n: FloatArray, spread: FloatArray) -> FloatArray:
 
 
 def own_shifts(family: IntArray, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
-    """Log of the e-processes against "the mean of an arc is the same in every context", float [F].
+    """Compute the log of the e-processes against "the mean of an arc is the same in every context", float [F].
 
     A family is one arc with its contexts c. The average over shifts of the product over c of (1 + shift n)^(-1/2)
     exp(weight (mean - centre)^2 / 2 / variance), where weight = shift n^2 / (1 + shift n) and the centre is the
@@ -62,8 +62,9 @@ def own_shifts(family: IntArray, count: FloatArray, total: FloatArray, variance:
 
 
 def shared_shifts(count: FloatArray, total: FloatArray, variance: float) -> tuple[float, float]:
-    """Log of the e-process against "no context shifts the arcs of a stage", when one shift is shared by all arcs; and
-    the sum of squares that the shifts account for.
+    """Compute the log of the e-process against "no context shifts the arcs of a stage", one shift being shared by all.
+
+    Returned with the sum of squares that the shifts account for.
 
     Every arc gets an effect of variance MARGINS and every context one of variance SHIFTS, both around the unknown
     means mu: with V the covariance of the rewards that follows, |V|^(-1/2) exp((r'r - r'V^-1 r) / 2) for r = z - mu, at
@@ -98,12 +99,12 @@ def shared_price(gram: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def averaged(exponents: FloatArray) -> FloatArray:
-    """Log of the mean of exp over the last axis, float [G]."""
+    """Compute the log of the mean of exp over the last axis, float [G]."""
     top: FloatArray = exponents.max(axis=-1)
     mean: FloatArray = top + np.log(np.exp(exponents - top[..., None]).mean(axis=-1))
     return mean
 
 
 def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
-    """Column sums of values [C, K] by group, float [groups, K]."""
+    """Compute the column sums of values [C, K] by group, float [groups, K]."""
     return np.stack([np.bincount(group, column, groups) for column in values.T], axis=1)

@@ -10,9 +10,9 @@ Kind = Literal["exact", "noise", "dependence", "drift"]
 KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
 EXACT, NOISE, DEPENDENCE, DRIFT = range(len(KINDS))
 
-SPEAKS = 1e-3  # a finding is told below this
+SPEAKS = 1e-3  # a finding is reported below this
 DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found
-SURE = 1e-6  # and told without reserve below this
+SURE = 1e-6  # and reported without reserve below this
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Counts(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """One row for each place and kind looked at."""
+    """One row for each place and kind judged."""
 
     kind: int
     log_p: FloatArray  # [R] above 0 where nothing speaks against what was declared
@@ -45,7 +45,7 @@ class Judged(NamedTuple):
 def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells) -> Iterator[Judged]:
     """Judge every place and kind where there is noise.
 
-    Where a shift speaks, what it accounts for is taken out of the noise, so that one cause is not told as two.
+    Where a shift speaks, what it accounts for is taken out of the noise, so that one cause is not reported as two.
     """
     explained = np.zeros(len(counts.arc))
     for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):
@@ -56,7 +56,7 @@ def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells) -> 
 
 
 def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
-    """Rewards declared exact that differ: impossible, so they need no e-value and no weight."""
+    """Find rewards declared exact that differ: impossible, so they need no e-value and no weight."""
     root = np.sqrt(counts.spread)
     size = np.abs(origin).max(initial=0.0) + root.max(initial=0.0)  # of the rewards that are compared
     bad = np.flatnonzero(root > ROUNDING * np.sqrt(counts.n) * size)
@@ -66,7 +66,7 @@ def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
 
 
 def _noise(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
-    """Noise larger than declared; an arc played once adds nothing and costs its price."""
+    """Judge whether noise is larger than declared; an arc played once adds nothing and costs its price."""
     arc, sigma, n, spread = counts
     stage, none = contexts.stage(arc), np.full(len(arc), ANY)
     columns = np.stack([n, spread, n - 1, n * sigma], axis=1)
@@ -85,7 +85,7 @@ def _noise(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
 
 
 def _shifts(kind: int, contexts: Contexts, counts: Counts, cells: Cells, explained: FloatArray) -> Iterator[Judged]:
-    """Means that differ by context, judged at the larger of the declared and the seen noise."""
+    """Judge whether means differ by context, at the larger of the declared and the seen noise."""
     before = contexts.earlier_stage(cells.context)
     base = len(contexts.stage_arc) + 1
     _, first, family = np.unique(cells.arc * base + before, return_index=True, return_inverse=True)
@@ -122,7 +122,7 @@ def _shifts(kind: int, contexts: Contexts, counts: Counts, cells: Cells, explain
 
 
 def _table(arc: IntArray, context: IntArray, count: FloatArray, total: FloatArray, noise: float) -> tuple[float, float]:
-    """Log of the e-value of shifts shared by all arcs of a stage, and their typical size in units of sigma."""
+    """Compute the log e-value of shifts shared by all arcs of a stage, and their typical size in units of sigma."""
     arcs, row = np.unique(arc, return_inverse=True)
     contexts, column = np.unique(context, return_inverse=True)
     if len(contexts) < 2 or len(arcs) + len(contexts) > LARGEST_TABLE:
@@ -134,6 +134,6 @@ def _table(arc: IntArray, context: IntArray, count: FloatArray, total: FloatArra
 
 
 def _members(group: IntArray) -> list[IntArray]:
-    """Positions of the members of each group 0, 1, ..., none of them empty."""
+    """List the positions of the members of each group 0, 1, ..., none of them empty."""
     order = np.argsort(group, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)

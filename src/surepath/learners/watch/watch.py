@@ -30,11 +30,11 @@ CELL_COLUMNS = ("key", "count", "total")
 
 
 class Watch:
-    """Watches the rewards for what contradicts the declared noise, additivity and steadiness.
+    """Watch the rewards for what contradicts the declared noise, additivity and steadiness.
 
     It never changes a decision. The probability that it ever says anything, over a whole study and however often it is
     asked, is at most 1e-3 while each reward is sigma-sub-Gaussian around its arc's mean given all that was told before.
-    Rewards of known arcs are not looked at.
+    Rewards of known arcs are left out.
 
     Args:
         mdp: The problem.
@@ -66,7 +66,7 @@ class Watch:
         self._epochs: dict[int, list[float]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Watch:
-        """Copy what was seen; the cells are many and flat, which the general way does not know."""
+        """Copy what was seen; the cells are many and flat, which the general copy does not know."""
         copied = Watch.__new__(Watch)
         memo[id(self)] = copied
         for name, value in self.__dict__.items():
@@ -104,12 +104,12 @@ class Watch:
 
     def findings(self) -> list[Finding]:
         """List what the rewards so far contradict, strongest first, MOST_FINDINGS at most; often nothing."""
-        told = [
+        found = [
             (float(log_p), int(stage), int(arc), int(earlier), rows.kind, float(declared), float(seen))
             for rows in self._judged()
             for log_p, stage, arc, earlier, declared, seen in np.stack(rows[1:], axis=1)[rows.log_p < np.log(SPEAKS)]
         ]
-        return [self._finding(*row) for row in sorted(told)[:MOST_FINDINGS]]
+        return [self._finding(*row) for row in sorted(found)[:MOST_FINDINGS]]
 
     def p_value(self) -> float:
         """Return the least p-value of all places and kinds, at most 1, with the union over them and time in it."""
@@ -151,7 +151,7 @@ class Watch:
     # Saved and loaded ------------------------------------------------------------------------------------------
 
     def evidence(self) -> dict[str, np.ndarray]:
-        """Return all that has been counted, as plain arrays; `load` on a new Watch goes on bit for bit."""
+        """Return all that has been counted, as plain arrays; `load` on a new Watch continues bit for bit."""
         seen = self._seen()
         columns = (seen, *(array[seen] for array in (self._visits, self._origin, self._mean, self._spread)))
         saved: dict[str, np.ndarray] = {"trials": np.array(self.trials), **dict(zip(ARC_COLUMNS, columns))}

@@ -16,9 +16,10 @@ from surepath.kernels.arrays import Reality, no_reality
 from surepath.kernels.widths import MIXTURE, WIDTHS
 from surepath.learners import tasks
 from surepath.learners.base import Learner
+from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.processes.intervals import interval_table, no_table
 from surepath.learners.processes.ranges import choose_widths, ranges_of
-from surepath.learners.runs import RunRecord, raise_if_cancelled
+from surepath.learners.runs import RunRecord
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.rounds import play_plans
 from surepath.learners.whole_plan.state import Plans
@@ -131,7 +132,7 @@ class WholePlan(Learner):
         return plans
 
     def _learned(self, learns: bool) -> dict[str, FloatArray]:
-        """Return the fields of Plans about learned noise."""
+        """Return the fields of Plans that learn the noise."""
         count, ranges = len(self._arcs) if learns else 0, ranges_of(self.mdp, "bernstein" if learns else "sigma")
         width = np.where(ranges.learns, ranges.span, 0.0)
         unbounded = np.where(ranges.learns | self.mdp.is_known, width, np.inf)
@@ -160,7 +161,7 @@ class WholePlan(Learner):
 
     @property
     def active_plans(self) -> int:
-        """How many plans are still in play."""
+        """Return how many plans are still in play."""
         return int(self._plans.active.sum())
 
     def _recommend(self) -> IntArray:
@@ -188,7 +189,7 @@ class WholePlan(Learner):
         """Take in a play; a return is made of the i-th reward told for each step of the plan.
 
         A trial may break off because of what its first steps scored. Returns of the trials that went well would then be
-        a biased choice; the i-th reward of each step is not chosen by anything, so what a failed trial has told waits
+        a biased choice; the i-th reward of each step is not chosen by anything, so what a failed trial has shown waits
         for the steps that it lacks.
         """
         rank, played = self._rank(path), path[: len(gains)]
@@ -221,7 +222,7 @@ class WholePlan(Learner):
         self._stop(int(self._play(tasks.TEST)))
 
     def _evidence(self) -> dict[str, Any]:
-        """Return what was seen of arcs and of plans, which plans are left, and where the round stands."""
+        """Return what was seen of arcs and of plans, which plans are left, and the state of the round."""
         plans = {name: getattr(self._plans, field).copy() for name, field in self._saved.items()}
         waiting = [
             (rank, h, gain)
@@ -229,8 +230,8 @@ class WholePlan(Learner):
             for h, queue in enumerate(queues)
             for gain in queue
         ]
-        told = np.array(waiting, dtype=np.float64).reshape(-1, 3)
-        return {"visits": self._visits.copy(), "sums": self._sums.copy(), "waiting": told, **plans}
+        rows = np.array(waiting, dtype=np.float64).reshape(-1, 3)
+        return {"visits": self._visits.copy(), "sums": self._sums.copy(), "waiting": rows, **plans}
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
         self._plans = self._new_plans()
@@ -268,7 +269,7 @@ class WholePlan(Learner):
 
 
 def _paths_after(mdp: MDP) -> IntArray:
-    """Count the ways from each node to the sink, int [n_nodes + 1]."""
+    """Count the paths from each node to the sink, int [n_nodes + 1]."""
     count = np.zeros(mdp.n_nodes + 1, dtype=np.int64)
     count[-1] = 1
     for node in range(mdp.n_nodes - 1, -1, -1):

@@ -47,7 +47,7 @@ def width_of(plans: Plans, p: int) -> float:
 
 @hot_kernel
 def interval(plans: Plans, p: int) -> tuple[float, float]:
-    """Lower and upper bound of plan p relative to the pivot, rounding allowed for; what is no number is no bound."""
+    """Compute lower and upper bound of plan p relative to the pivot, allowing for rounding; NaN counts as no bound."""
     n = plans.visits[p]
     if n == 0:
         return -np.inf, np.inf
@@ -166,7 +166,7 @@ def learn_noise(plans: Plans, p: int) -> None:
 
 @hot_kernel
 def absorb(plans: Plans, p: int) -> bool:
-    """Take in a trial of plan p from Plans.gain; whether a round has ended.
+    """Take in a trial of plan p from Plans.gain; return whether a round has ended.
 
     A trial that broke off tells of the arcs it played and nothing of the plan, whose return was not seen.
     """
@@ -200,7 +200,7 @@ def absorb(plans: Plans, p: int) -> bool:
 
 @inner_kernel
 def verdict(plans: Plans, epsilon: float) -> int:
-    """Tell whether to stop after a round; also when all that is left to learn is rounding."""
+    """Decide whether to stop after a round: GO_ON or a reason; stop also when all that is left to learn is rounding."""
     if plans.bound[at.SPAN] <= epsilon:
         return GAP
     if plans.tally[at.N_ACTIVE] == 1:

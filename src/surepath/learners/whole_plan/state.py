@@ -25,11 +25,11 @@ class Plans(NamedTuple):
     active: BoolArray  # [P]
     base: FloatArray  # [P] sum of the centres less that of the pivot, once visited
     size: FloatArray  # [P] what rounding can have done to it
-    upper: FloatArray  # [P] upper bound when last looked at
+    upper: FloatArray  # [P] upper bound when last computed
     seen: BoolArray  # [N] arcs that have an origin, or need none
     origin: FloatArray  # [N] first gain of each arc to learn
     centre: FloatArray  # [N] the same, or the known gain
-    gain: FloatArray  # [H] gains of the trial at hand
+    gain: FloatArray  # [H] gains of the current trial
     used: BoolArray  # [N] scratch: arcs on an active plan
     tally: IntArray  # [N_TALLY]
     bound: FloatArray  # [4] kind of width (as a float), delta, c, SPAN

@@ -36,7 +36,7 @@ class Family:
     build: Callable[..., Instance] | None = None
 
     def id(self, **parameters: Any) -> str:
-        """Build the id of the instance with these parameters; every parameter of the builder must be given."""
+        """Write the id of the instance with these parameters; every parameter of the builder must be given."""
         parts = [f"{self.name}-v{self.version}"]
         if self.shape:
             parts.append("".join(f"{letter}{parameters[key]}" for key, letter in self.shape.items()))
@@ -48,13 +48,13 @@ class Family:
         return "/".join(parts)
 
     def defaults(self) -> dict[str, Any]:
-        """Parameters of the builder with their defaults."""
+        """Return the parameters of the builder with their defaults."""
         if self.build is None:
             raise ProblemError(f"the family {self.name!r} has no builder")
         return {key: parameter.default for key, parameter in inspect.signature(self.build).parameters.items()}
 
     def parse(self, rest: str, id: str) -> dict[str, Any]:
-        """Build the parameters that the part of an id after the version spells out."""
+        """Parse the parameters from the part of an id after the version."""
         parts = rest.split("/") if rest else []
         found: dict[str, Any] = {}
         if self.shape:
@@ -82,7 +82,7 @@ FAMILIES: dict[str, Family] = {}
 
 
 def register(family: Family) -> Callable[[Builder], Builder]:
-    """Enter a builder under its family's name."""
+    """Register a builder under its family's name."""
 
     def enter(build: Builder) -> Builder:
         family.build = build
@@ -119,12 +119,12 @@ def from_id(id: str) -> Instance:
 
 
 def names() -> list[str]:
-    """Names of all families."""
+    """List the names of all families."""
     return sorted(FAMILIES)
 
 
 def counts(**values: Any) -> None:
-    """Whole numbers from 1."""
+    """Refuse values that are not whole numbers from 1; each is named in its message."""
     for what, value in values.items():
         whole(what, value, low=1, error=ProblemError)
 
@@ -140,7 +140,7 @@ def check_size(arcs: int) -> None:
 
 
 def check_noise(sigma: Any) -> float:
-    """Build a sigma of 0 or more."""
+    """Return a sigma of 0 or more, or raise an error."""
     number = real("sigma", sigma, error=ProblemError)
     if number < 0:
         raise ProblemError(f"sigma must be 0 or more, not {number:g}")
@@ -148,5 +148,5 @@ def check_noise(sigma: Any) -> float:
 
 
 def check_seed(seed: Any) -> int:
-    """Build a whole number from 0."""
+    """Return a seed, a whole number from 0, or raise an error."""
     return seed_number(seed, error=ProblemError)

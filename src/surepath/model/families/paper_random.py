@@ -52,7 +52,7 @@ def paper_random(
 
 
 def paper_min_gap(id: str) -> float:
-    """Delta_min of a `paper_random` instance as its authors counted it: over ALL states, unreachable ones included.
+    """Compute Delta_min of a `paper_random` instance as its authors did: over ALL states, unreachable ones included.
 
     Example:
         >>> round(paper_min_gap("paper_random-v1/s2a2h3/seed7"), 3) > 0.1
@@ -69,7 +69,7 @@ def paper_min_gap(id: str) -> float:
 def _tables(
     states: int, actions: int, horizon: int, min_gap: float, seed: int, max_tries: int
 ) -> tuple[IntArray, FloatArray, float]:
-    """Next states and means, both [H, S, A], and the least positive value gap."""
+    """Draw next states and means, both [H, S, A]; return them and the least positive value gap."""
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     for _ in range(max_tries):
         next_state = rng.integers(states, size=(horizon, states, actions))

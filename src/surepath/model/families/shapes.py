@@ -35,7 +35,7 @@ def bandit(arms: int = 10, seed: int = 0, sigma: float = 1.0) -> Instance:
 
 @register(TREE)
 def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) -> Instance:
-    """Build a full tree: every state has one way in, so no two plans meet again; means uniform on [0, 1].
+    """Build a full tree: every state has one arc into it, so no two plans meet again; means uniform on [0, 1].
 
     Example:
         >>> tree(2, 3).mdp.n_paths
@@ -62,15 +62,15 @@ def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) 
 
 
 def _places(widths: IntArray) -> IntArray:
-    """0 .. w - 1 for every width w, one after another."""
+    """List 0 .. w - 1 for every width w, one after another."""
     return np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths, widths)
 
 
 @register(GRID)
 def grid(rows: int = 4, columns: int = 4, seed: int = 0, sigma: float = 0.1) -> Instance:
-    """Streets: from the top left corner to the bottom right, right (0) or down (1); travel times are minimised.
+    """Build a grid of streets: go right (0) or down (1), from the top left corner to the bottom right, in least time.
 
-    The state is the row; mean times are uniform on [0, 1].
+    The state is the row; mean times are uniform on [0, 1], and their sum is minimised.
 
     Example:
         >>> grid(3, 3).mdp.n_paths, grid(3, 3).mdp.direction

@@ -103,7 +103,7 @@ def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
 def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
     """Build the appendix's example against dropping arcs: covering all arcs but one shortcut.
 
-    The start has m ways into a first hub and one into a side road that ends in a second hub with m exits. The first
+    The start has m arcs to a first hub and one to a side road that ends in a second hub with m exits. The first
     hub has one exit of its own, and the shortcut to the second hub. With the shortcut m + 1 paths cover all other
     arcs (m - 1 of those in the first hub cross over); without it both hubs need m paths of their own, 2m in all.
     All means are zero. The shortcut is `mdp.arc(1, "first hub", "shortcut")`.
@@ -113,7 +113,7 @@ def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
         11
     """
     counts(m=m)
-    check_size(50 * (2 * m + 5))  # built from rows, which take some fifty times the room of arcs
+    check_size(50 * (2 * m + 5))  # built from rows, which take some fifty times the memory of arcs
     sigma = check_noise(sigma)
     rows = [(0, "start", f"way {i + 1}", "first hub") for i in range(m)]
     rows += [(0, "start", "side road", "side road"), (1, "side road", "on", "second hub")]
@@ -124,7 +124,7 @@ def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
 
 @register(TWIN_OPTIMAL)
 def twin_optimal(horizon: int = 3, gap: float = 0.5, sigma: float = 1.0) -> Instance:
-    """Two states side by side; staying earns 1 a stage, crossing over `gap` less: two disjoint optimal paths.
+    """Build two states side by side: staying earns 1 a stage, crossing over `gap` less; two disjoint paths are optimal.
 
     Example:
         >>> twin_optimal(3).optimal_return

@@ -1,1 +1,1 @@
-"""Ways into a problem: tables, rows, steps, files, graphs, environments."""
+"""What a problem can be built from: tables, rows, steps, files, graphs, environments."""

@@ -142,7 +142,7 @@ def _column(values: list[float]) -> FloatArray | None:
 
 
 def _sigma(used: Sequence[Edge | None], default: float | None, fallback: float | None) -> FloatArray | None:
-    """Own sigma, else the default, else NaN where a range is declared, else the fallback; 0 on known arcs.
+    """Return sigma of each arc: its own, else the default, else NaN if it has a range, else the fallback; 0 if known.
 
     None when no arc to learn has one: then the ranges, if any, are all that is declared.
     """

@@ -25,12 +25,12 @@ DIRECTIONS = ("maximize", "minimize")
 
 
 class CsvTable(NamedTuple):
-    """The rows of a CSV edge table and the line each stands on."""
+    """The rows of a CSV edge table and the line of each."""
 
     rows: list[dict[str, str]]
     place: Callable[[int], str]
     direction: str | None = None  # as a remark says
-    costs: str | None = None  # the column that stands for mean
+    costs: str | None = None  # the column that is read as mean
     cost_weight: float = 0.0  # of known costs, as a remark says
 
 
@@ -40,7 +40,7 @@ def read_csv(path: Path, max_bytes: int = MAX_BYTES) -> CsvTable:
 
 
 def parse_csv(text: str, name: str) -> CsvTable:
-    """Return the rows of a CSV text; `name` stands for the file in messages."""
+    """Return the rows of a CSV text; `name` is the file in messages."""
     header: list[str] | None = None
     rows: list[dict[str, str]] = []
     lines: list[int] = []
@@ -144,6 +144,6 @@ def csv_text(rows: list[dict[str, object]], mdp: MDP) -> str:
             if isinstance(label, str) and (
                 label != label.strip() or label.startswith("#") or any(c in label for c in "\r\n\0")
             ):
-                raise ProblemError(f"the {what} name {label!r} cannot stand in a CSV table; save as .json instead")
+                raise ProblemError(f"the {what} name {label!r} cannot be written to a CSV table; save as .json instead")
         writer.writerow(row)
     return out.getvalue()

@@ -99,7 +99,7 @@ def _table(next_state: ArrayLike) -> NDArray[Any]:
 
 
 def reward_limits(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tuple[FloatArray, FloatArray] | None:
-    """Lowest and highest reward of each arc, two float [N]."""
+    """Check the lowest and highest reward of each arc, and return them as two float [N]."""
     if given is None:
         return None
     if not isinstance(given, (tuple, list)) or len(given) != 2:

@@ -31,7 +31,7 @@ class Episode(NamedTuple):
 
 
 class Discovery:
-    """Finds out which step leads where, one episode at a time.
+    """Find out which step leads where, one episode at a time.
 
     Args:
         horizon: Number of stages H.
@@ -62,19 +62,19 @@ class Discovery:
         self._stages: list[dict[State, dict[Any, Any]]] = [{} for _ in range(self.horizon)]
         self._taken: dict[str, State] = {}  # the state behind each name
         self._untried = 0
-        self._told: list[list[tuple[State, Any, float]]] = []
+        self._finished: list[list[tuple[State, Any, float]]] = []
         self._walk: list[tuple[State, Any, float]] | None = None
         self._state: State = None
         self._plan: dict[tuple[int, State], int] = {}
 
     @property
     def episodes(self) -> int:
-        """How many episodes have been finished."""
-        return len(self._told)
+        """Return how many episodes have been finished."""
+        return len(self._finished)
 
     @property
     def done(self) -> bool:
-        """Whether every reachable arc has been tried."""
+        """Tell whether every reachable arc has been tried."""
         return self._start is not None and self._untried == 0
 
     def start(self, state: Any) -> Any:
@@ -120,7 +120,7 @@ class Discovery:
         walk.append((self._state, taken, number))
         self._state = ahead
         if ahead is None:
-            self._told.append(walk)
+            self._finished.append(walk)
             self._walk = None
         return ahead
 
@@ -137,7 +137,7 @@ class Discovery:
         """Return every finished episode as a path of the MDP that `mdp()` gave, with its rewards."""
         names = self._names()
         found = []
-        for walk in self._told:
+        for walk in self._finished:
             path, rewards = np.zeros(self.horizon, dtype=np.int64), np.zeros(self.horizon)
             node = 0
             for stage in range(self.horizon):
@@ -151,7 +151,7 @@ class Discovery:
         return found
 
     def tell(self, learner: Any) -> int:
-        """Hand every episode to a learner on the discovered MDP, until it stops; returns how many it took."""
+        """Tell every episode to a learner on the discovered MDP, until it stops; return how many it took."""
         taken = 0
         for episode in self.data(learner.mdp):
             if learner.stopped:
@@ -192,7 +192,7 @@ class Discovery:
         self._untried += len(self._stages[stage][state])
 
     def _promise(self, stage: int, ahead: Any) -> int:
-        """Untried arcs on the best continuation; an untried arc counts for all the stages it may open."""
+        """Count the untried arcs on the best continuation; an untried arc counts for all the stages it may open."""
         if ahead is _UNTRIED:
             return self.horizon - stage
         return 0 if ahead is None else self._plan.get((stage + 1, ahead), self.horizon - stage - 1)

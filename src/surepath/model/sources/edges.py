@@ -87,7 +87,7 @@ def read_edges(
         source, target, sigma, direction, cost_weight: See `from_edges`.
         fallback: Sub-Gaussian factor of the rows that have neither sigma nor range, when `sigma` is not given.
         states, actions: Names in the order they are to be numbered; by default in the order they are met, and
-            plain whole numbers stand for themselves.
+            plain whole numbers are their own numbers.
         step_names: Names of the stages, one each.
         horizon: With stages: how many there are, when all plans may end before the last one.
         place: Names row i in messages; "row 1" is the first by default.

@@ -73,7 +73,7 @@ def step_problem(model: ProblemModel, limits: tuple[float, float] | None, fallba
 
 
 def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
-    """Everything of a JSON problem file but its edges; numbers that all arcs share stand here once."""
+    """Return all fields of a JSON problem file but its edges; numbers that all arcs share are written here once."""
     fields: dict[str, Any] = {"format": FORMAT, "version": VERSION, "direction": mdp.direction}
     if instance is not None:
         fields |= _law_fields(instance)
@@ -97,9 +97,9 @@ def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
 
 
 def table_rows(mdp: MDP, instance: Instance | None, *, shared: Sequence[str]) -> list[dict[str, object]]:
-    """Return one row per arc, in arc order, without the numbers that stand at the top of the file.
+    """Return one row per arc, in arc order, without the numbers at the top of the file.
 
-    What stands at the top is for arcs to learn only: an arc with a known reward has its own range or none.
+    What is at the top is for arcs to learn only: an arc with a known reward has its own range or none.
     """
     learned = {what: values for what, values in _numbers(mdp, instance).items() if what not in shared}
     certain = {} if mdp.reward_range is None else dict(zip(("low", "high"), mdp.reward_range))
@@ -129,7 +129,7 @@ def _state(mdp: MDP, node: int) -> int | str:
 
 
 def _numbers(mdp: MDP, instance: Instance | None) -> dict[str, FloatArray]:
-    """Sigma and range of each arc as a file states them; an instance declares its own."""
+    """Return sigma and range of each arc as a file states them; an instance declares its own."""
     numbers: dict[str, FloatArray] = {}
     kinds = set() if instance is None else set(np.unique(instance.law.kind[~mdp.is_known]).tolist())
     if instance is not None and kinds & {BETA, UNIFORM, BERNOULLI}:

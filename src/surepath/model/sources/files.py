@@ -141,7 +141,7 @@ def save_problem(
     Args:
         path: The file; an existing one is replaced in one step.
         mdp: The graph.
-        instance: Also write its means and its sigma; it must stand on the same graph. A CSV cannot name a law: it
+        instance: Also write its means and its sigma; it must have the same graph. A CSV cannot name a law: it
             takes Gaussian rewards, and beta laws of concentration 4.
         name: What the problem is called; a JSON file only, as are the next three.
         about: A remark, or several, for those who read the file.
@@ -152,7 +152,7 @@ def save_problem(
     given = {"name": name, "about": about, "epsilon": epsilon, "delta": delta}
     fields = {field: value for field, value in given.items() if value is not None}
     if instance is not None and instance.mdp != mdp:
-        raise ProblemError("the instance stands on another graph; pass instance.mdp as the MDP to save")
+        raise ProblemError("the instance has another graph; pass instance.mdp as the MDP to save")
     if file.suffix.lower() == ".csv":
         if fields:
             raise ProblemError(f"an edge-table CSV has no place for {', '.join(fields)}; save as .json instead")
@@ -185,7 +185,7 @@ def _parse_json(text: str, name: str) -> Any:
         if len(found) < len(items):
             keys = [key for key, _ in items]
             twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-            raise ProblemError(f"{name}: the field {twice!r} stands twice in one object")
+            raise ProblemError(f"{name}: the field {twice!r} appears twice in one object")
         return found
 
     def constant(word: str) -> float:

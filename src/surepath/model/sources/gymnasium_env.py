@@ -30,7 +30,7 @@ Report = Callable[[int, int, int], None]
 
 
 class _Place(NamedTuple):
-    """A (stage, observation) and one way to get there."""
+    """A (stage, observation) and one path to it."""
 
     name: str | None  # None: the episode has ended, which no observation can say
     actions: tuple[int, ...]  # available here, as numbers of the environment
@@ -140,7 +140,7 @@ def _place(name: str | None) -> str:
 
 
 class _Walker:
-    """Plays actions from a reset and checks every step against what was seen before."""
+    """Play actions from a reset and check every step against what was seen before."""
 
     def __init__(self, env: Any, seed: int, start: int, n: int) -> None:
         self.env, self.seed, self.actions = env, seed, range(start, start + n)

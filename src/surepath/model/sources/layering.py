@@ -21,7 +21,7 @@ MAX_PADDING = 1_000_000
 
 
 class Step(NamedTuple):
-    """One arc of a layered table; `row` is the number of the edge it stands for, -1 for a pass-through."""
+    """One arc of a layered table; `row` is the number of the edge it was made from, -1 for a pass-through."""
 
     stage: int
     state: str
@@ -125,7 +125,7 @@ def _source(edges: Sequence[Edge], source: str | None) -> str:
 
 
 def _kept(edges: Sequence[Edge], start: str, target: str | None) -> list[int]:
-    """Rows on some way from the start to the target, in the order given."""
+    """List the rows on some path from the start to the target, in the order given."""
     leaving: dict[str, list[int]] = {}
     arriving: dict[str, list[int]] = {}
     for i, edge in enumerate(edges):
@@ -160,7 +160,7 @@ def _closure(seeds: Sequence[str], neighbours: Callable[[str], Iterable[str | No
 
 
 def _topological(edges: Sequence[Edge], kept: Sequence[int], start: str) -> list[str]:
-    """States in an order where rows point forward, or an error that spells out a cycle."""
+    """Sort the states so that rows point forward, or raise an error that spells out a cycle."""
     ahead: dict[str, list[str]] = {}
     waiting: dict[str, int] = {start: 0}
     for i in kept:

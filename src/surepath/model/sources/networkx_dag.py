@@ -20,7 +20,7 @@ def from_networkx(
     direction: str = "maximize",
     attributes: dict[str, str] | None = None,
 ) -> MDP:
-    """Build an MDP whose plans are the ways from source to target in a directed acyclic graph.
+    """Build an MDP whose plans are the paths from source to target in a directed acyclic graph.
 
     An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of the
     node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present. Ways of
@@ -51,7 +51,7 @@ def read_networkx(
     direction: str = "maximize",
     attributes: dict[str, str] | None = None,
 ) -> EdgeTable:
-    """As `from_networkx`, with the arc of each edge (in the order of `graph.edges`) and the means."""
+    """Build as `from_networkx` does; return also the arc of each edge (in the order of `graph.edges`) and the means."""
     networkx = need("networkx", "graph")
     if not isinstance(graph, networkx.Graph):
         raise ProblemError(f"a networkx graph is needed, not {type(graph).__name__}")

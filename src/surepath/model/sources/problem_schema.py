@@ -97,7 +97,7 @@ def problem_schema() -> dict[str, Any]:
 
 
 def parse_problem(data: Any, name: str) -> ProblemModel:
-    """Check parsed JSON against the model; the first error is told in words."""
+    """Check parsed JSON against the model; the first error is raised in words."""
     if not isinstance(data, dict):
         raise ProblemError(f"{name}: a problem file is a JSON object, not {shortened(data)}")
     if data.get("format", FORMAT) != FORMAT:

@@ -212,7 +212,7 @@ def _remembering(named: dict[str, tuple[str, ...]], needs: list[set[int]]) -> li
 
 
 def _refuse_blow_up(rows: list[Step], sizes: list[int]) -> None:
-    """Count before building: memory of earlier choices multiplies."""
+    """Refuse more arcs than can be built, and warn of many, before any is: memory of earlier choices multiplies."""
     arcs = [size * len(row.options) for size, row in zip(sizes, rows)]
     total, worst = sum(arcs), max(range(len(rows)), key=lambda i: arcs[i])
     if total <= MANY:
@@ -228,7 +228,7 @@ def _refuse_blow_up(rows: list[Step], sizes: list[int]) -> None:
 
 
 def _states(rows: list[Step]) -> tuple[tuple[str, ...], dict[tuple[int, ...], int]]:
-    """Labels of all states, and the number of the first state of each set of remembered steps."""
+    """List the labels of all states, and the number of the first state of each set of remembered steps."""
     labels: list[str] = []
     first: dict[tuple[int, ...], int] = {}
     for row in rows:
@@ -249,7 +249,7 @@ def _plain(name: str) -> str:
 
 
 def _ahead(rows: list[Step], i: int, size: int) -> IntArray:
-    """Place within the next stage of each (state, option) of step i, int [states, options]."""
+    """Compute the place within the next stage of each (state, option) of step i, int [states, options]."""
     options = len(rows[i].options)
     goal = np.zeros((size, options), dtype=np.int64)
     if i + 1 == len(rows):
@@ -267,7 +267,7 @@ def _ahead(rows: list[Step], i: int, size: int) -> IntArray:
 
 
 def _silenced(sigma: FloatArray | None, silent: BoolArray) -> FloatArray | None:
-    """Known scores have no noise, as in a problem file, so that the same problem comes back from one."""
+    """Set sigma of known scores to 0, as a problem file does, so that the same problem is read back from one."""
     return None if sigma is None else np.where(silent, 0.0, sigma)
 
 

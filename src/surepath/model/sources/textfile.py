@@ -58,7 +58,7 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write a file whole or not at all: to a new neighbour first, then over the old one in one step.
 
-    Nothing is ever written through a link: one that stands at `path` is itself replaced.
+    Nothing is ever written through a link: one at `path` is itself replaced.
     """
     try:
         mode = _mode(path)
@@ -87,7 +87,7 @@ def make_folder(path: Path) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Permissions of the plain file that is replaced, else those of any new file; refuses devices and the like."""
+    """Return the permissions of the plain file to replace, else those of any new file; refuse devices and the like."""
     try:
         found = path.lstat().st_mode
     except FileNotFoundError:

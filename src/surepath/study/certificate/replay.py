@@ -11,7 +11,7 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.learners.base import Learner
-from surepath.learners.told import Sizes, rounding_of
+from surepath.learners.precision import Sizes, rounding_of
 from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath.errors import RewardError
-from surepath.learners.told import told_rewards
+from surepath.learners.reward_input import read_rewards
 from surepath.model.mdp import MDP
 from surepath.study.sheets.rows import steps
 from surepath.study.trial import Trial
@@ -48,9 +48,9 @@ def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...
     if performed.wrong:
         raise RewardError(performed.wrong)
     if performed.note is not None:
-        return tuple(told_rewards(mdp, trial.path, performed.rewards).tolist())
+        return tuple(read_rewards(mdp, trial.path, performed.rewards).tolist())
     path = trial.path.tolist()
-    found = tuple(told_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards)).tolist())
+    found = tuple(read_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards)).tolist())
     if lacking := missing(mdp, path, len(found)):
         raise RewardError(f"{lacking}, but {performed.ended}")
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from surepath.errors import StudyError, SurepathError
 from surepath.learners.registry import build
-from surepath.learners.told import told_rewards
+from surepath.learners.reward_input import read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.sources.files import parse_json_problem
 from surepath.study.creation import Options, check_name
@@ -140,7 +140,7 @@ def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
         raise ValueError(f"unknown state {row.state!r} or source {row.source!r}")
     if bool(rewards) != (row.state in SCORED):
         raise ValueError(f"a {row.state} trial with {len(rewards)} rewards")
-    if tuple(told_rewards(mdp, mdp.check_path(path), rewards).tolist()) != rewards:
+    if tuple(read_rewards(mdp, mdp.check_path(path), rewards).tolist()) != rewards:
         raise ValueError("rewards of known options differ from the problem's")
     return row
 

@@ -32,7 +32,7 @@ class Question(NamedTuple):
 
 @kernel
 def sweep(graph: Graph, ask: Question, to_go: FloatArray, pick: IntArray) -> None:
-    """to_go[k, i] = least 2 k A - k^2 B from node i off the path to its end, and the arc it starts with; [K, n + 1]."""
+    """Fill to_go [K, n + 1] with the least 2 k A - k^2 B from a node off the path on, pick with its first arc."""
     first, target = graph.first, graph.target
     for g in range(len(ask.k)):
         k = ask.k[g]
@@ -51,7 +51,7 @@ def sweep(graph: Graph, ask: Question, to_go: FloatArray, pick: IntArray) -> Non
 
 @kernel
 def sweep_forward(graph: Graph, ask: Question, so_far: FloatArray, came: IntArray) -> None:
-    """so_far[k, i] = least 2 k A - k^2 B from the path to node i off it, and the arc it ends with; [K, n + 1]."""
+    """Fill so_far [K, n + 1] with the least 2 k A - k^2 B from the path to a node off it, came with the last arc."""
     first, target = graph.first, graph.target
     so_far[:] = np.inf
     for g in range(len(ask.k)):
@@ -72,7 +72,7 @@ def sweep_forward(graph: Graph, ask: Question, so_far: FloatArray, came: IntArra
 
 @kernel
 def candidates(graph: Graph, ask: Question, pick: IntArray, came: IntArray, paths: IntArray, ratio: FloatArray) -> None:
-    """For each arc the best excursion through it that the grid finds: its arcs (then -1) and A^2 / B; paths [N, H].
+    """Find for each arc the best excursion through it on the grid: its arcs (then -1) and A^2 / B; paths [N, H].
 
     Arcs on the path and arcs that no excursion uses get ratio inf.
     """
@@ -128,7 +128,7 @@ def bound_from(ask: Question, to_go: FloatArray, node: int, a: float, b: float) 
 def search(
     graph: Graph, ask: Question, to_go: FloatArray, slack: float, limit: int, path: IntArray
 ) -> tuple[float, float]:
-    """Branch and bound for the least A^2 / B: (proven lower bound, ratio of the best excursion, left in path [H]).
+    """Find the least A^2 / B by branch and bound: (proven lower bound, ratio of the best excursion, left in path [H]).
 
     A branch is cut once its bound is within the relative slack of the best found; after `limit` nodes the bounds of
     what is open count as they are.

@@ -30,7 +30,7 @@ class Challengers(NamedTuple):
 
 @kernel
 def spread(graph: Graph, share: FloatArray, weight: FloatArray) -> None:
-    """weight [N]: the unit flow that takes each arc of a node with its share, shares summing to 1 at every node."""
+    """Write the unit flow that takes each arc of a node with its share, 1 in all at every node, into weight [N]."""
     first, target = graph.first, graph.target
     n = len(first) - 1
     mass = np.zeros(n + 1)
@@ -45,7 +45,7 @@ def spread(graph: Graph, share: FloatArray, weight: FloatArray) -> None:
 def softmin(
     graph: Graph, game: Challengers, sharpness: float, logits: FloatArray, weight: FloatArray, out: FloatArray
 ) -> float:
-    """Minus the smooth minimum of log f_q at these logits; its derivative in out [N], the flow in weight [N]."""
+    """Return minus the smooth minimum of log f_q at these logits; write its derivative to out, the flow to weight."""
     first, target = graph.first, graph.target
     n, count = len(first) - 1, len(game.half)
     share = np.empty(len(logits))
@@ -93,7 +93,7 @@ def softmin(
 
 @kernel
 def dot(x: FloatArray, y: FloatArray) -> float:
-    """Plain inner product: these vectors are short, and BLAS threads cost more than they give."""
+    """Compute the plain inner product: these vectors are short, and BLAS threads cost more than they give."""
     total = 0.0
     for i in range(len(x)):
         total += x[i] * y[i]
@@ -104,7 +104,7 @@ def dot(x: FloatArray, y: FloatArray) -> float:
 def play(
     graph: Graph, game: Challengers, sharpness: float, steps: int, logits: FloatArray, weight: FloatArray
 ) -> float:
-    """Limited-memory BFGS with backtracking, at most `steps` steps; logits [N] in and out, the flow in weight [N]."""
+    """Minimise `softmin` by limited-memory BFGS with backtracking, in at most `steps` steps; logits [N] in and out."""
     n = len(logits)
     slope, trial_slope, trial, way = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     moved, turned = np.zeros((MEMORY, n)), np.zeros((MEMORY, n))

@@ -65,23 +65,23 @@ def mark(graph: Layers, rules: Rules, state: State, full: int | None) -> bool:
 def eliminate(
     graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_, full: int | None
 ) -> None:
-    """Take out what is marked, and what the return rule rules out; both judge the active policies of before.
+    """Eliminate what is marked, and what the return rule rules out; both judge the active policies of before.
 
     Without `judging`, for a rule written in Python, the marked arcs alone are taken out, at once.
     """
     if judging and rules.wait == 1 and state.tally[at.UNSEEN_ACTIVE] > 0:
         return
-    gone = 0
+    removed = 0
     for by_return in range(2):
         if by_return == 0:
             if full is not None and marked:
-                gone += _by_value(graph, rules, state)
+                removed += _by_value(graph, rules, state)
             if rules.sequential == 0:
                 continue  # both rules first, then what follows from them
         elif judging and rules.by_return == 1 and not is_idle(state.real, state.real[at.RETURN_SLACK]):
             if full is not None and rules.by_value == 1:
                 _value_passes(graph, state)
-            gone += _by_return(graph, rules, state)
-        if gone > 0:
+            removed += _by_return(graph, rules, state)
+        if removed > 0:
             refresh_passable(graph, rules, state)
             state.real[at.RETURN_SLACK] = -1.0  # whatever was measured held for the policies before

@@ -13,7 +13,7 @@ from surepath.learners.per_arc.state import Rules, State
 
 @inner_kernel
 def remove(rules: Rules, state: State, node: int, e: int) -> int:
-    """Make arc e of this node inactive; 0 when it stays because `keep_last` is on and it is the last of its state."""
+    """Make arc e of this node inactive and return 1; 0 where `keep_last` keeps it, the last of its state."""
     degree, tally = state.degree, state.tally
     if rules.keep_last == 1 and degree[node] == 1:
         return 0

@@ -6,9 +6,10 @@ any policy,
     max over Pi_{s,a,h} and Pi^{t-1} of Vbar_1^{t,pi}  >=  max over Pi of Vlow_1^{t,pi};
 
 a tie stays, a difference that rounding can make counts as a tie (`../rounding.py`), and where no active policy passes,
-the arc goes. All arcs are judged on Pi^{t-1} at once. The paper does one dynamic program per arc, O(N^2); here the best
-to come and the best so far come from one backward and one forward pass, and the value through arc e is
-reach[source] + upper[e] + best[target], O(N) for all arcs. While all widths hold, no arc of an optimal path goes.
+the arc is eliminated. All arcs are judged on Pi^{t-1} at once. The paper does one dynamic program per arc, O(N^2); here
+the best to come and the best so far come from one backward and one forward pass, and the value through arc e is
+reach[source] + upper[e] + best[target], O(N) for all arcs. While all widths hold, no arc of an optimal path is
+eliminated.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from surepath.learners.per_arc.values import best_values, floor_values
 
 @folded_kernel
 def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
-    """Take out what the rule rules out allowing for rounding; return how many arcs, and the least slack of the rest.
+    """Eliminate what the return rule rules out in spite of rounding; return how many, and the least slack of the rest.
 
     The same passes again, with safe bounds.
     """
@@ -40,7 +41,7 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
     for i in range(1, len(first)):
         reach[i] = -np.inf
     reach[0] = 0.0
-    gone, slack = 0, np.inf
+    removed, slack = 0, np.inf
     for i in range(len(first) - 1):
         for e in range(first[i], first[i + 1]):
             j = target[e]
@@ -49,15 +50,15 @@ def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
             if active[e]:
                 through = so_far + best[j]
                 if through < floor or through == -np.inf:
-                    gone += remove(rules, state, i, e)
+                    removed += remove(rules, state, i, e)
                 else:
                     slack = min(slack, through - floor)
-    return gone, slack
+    return removed, slack
 
 
 @inner_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
-    """Take out what the rule rules out; return how many arcs."""
+    """Eliminate what the return rule rules out; return how many arcs."""
     floor_values(graph, state)
     best_values(graph, state)
     upper, active, reach, best = state.arc[at.UPPER], state.flag[at.ACTIVE], state.node[at.REACH], state.node[at.BEST]
@@ -74,10 +75,10 @@ def eliminate(graph: Layers, rules: Rules, state: State) -> int:
             reach[j] = max(reach[j], so_far)
             least = min(least, so_far + best[j] if active[e] else np.inf)
         start = stop
-    floor, gone = state.node[at.FLOOR, 0], 0
+    floor, removed = state.node[at.FLOOR, 0], 0
     slack = least - floor
     if least < floor or least == -np.inf:
-        gone, slack = judge(graph, rules, state)
+        removed, slack = judge(graph, rules, state)
     measured = measure(state)
-    state.real[at.RETURN_SLACK] = slack if measured and gone == 0 else -1.0
-    return gone
+    state.real[at.RETURN_SLACK] = slack if measured and removed == 0 else -1.0
+    return removed

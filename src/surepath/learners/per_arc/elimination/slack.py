@@ -1,7 +1,7 @@
 """Prove by bookkeeping that nothing can be eliminated, which saves the passes of most episodes.
 
-When all arcs have been judged and none went, each cleared its threshold by at least some slack. A path's upper value
-is a sum over the stages, so since then it has fallen by at most the sum over the stages of the largest fall of an
+When all arcs have been judged and none was removed, each cleared its threshold by at least some slack. A path's upper
+value is a sum over the stages, so since then it has fallen by at most the sum over the stages of the largest fall of an
 arc's upper bound there; a lower value has risen by at most the like sum of rises. While the two sums together (USED)
 stay below the slack, judging again would remove nothing, so it need not be done. The decisions are those of judging
 in every episode, bit for bit: a guard far above the rounding of the sums keeps close calls out.
@@ -85,7 +85,7 @@ def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
 
 @inner_kernel
 def take_stock(rules: Rules, state: State, t: int, every: int) -> bool:
-    """Measure in a sprint, FLOOR being up to date and nothing to go, or take no notes for a while; return which.
+    """Measure in a sprint, FLOOR being up to date and nothing to remove, or take no notes for a while; return which.
 
     The seldomer arcs are judged, the longer a measurement must last to cost less than judging them.
     """

@@ -1,12 +1,12 @@
 """Value-based rule of the experiment appendix.
 
-An arc (s, a) goes when its optimal upper value is below the optimal lower value of its state,
+An arc (s, a) is eliminated when its optimal upper value is below the optimal lower value of its state,
 
     Qbar_h^{t-1,*}(s, a)  <  Vlow_h^{t-1,*}(s),
 
 both over ALL actions and with the quantities of the previous episode: `mark` is called before the statistics of
 episode t come in, `eliminate` after. A tie stays, and a difference that rounding can make counts as a tie
-(learners/per_arc/rounding.py). While all widths hold, no arc of an optimal path goes.
+(learners/per_arc/rounding.py). While all widths hold, no arc of an optimal path is eliminated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from surepath.learners.per_arc.state import Rules, State
 
 @inner_kernel
 def mark(graph: Layers, state: State) -> bool:
-    """Note which active arcs the statistics so far rule out; return whether there are any."""
+    """Mark the active arcs that the statistics so far rule out; return whether there are any."""
     survey(graph, state)
     stage = state.stage
     slack = least_clear(stage)
@@ -55,7 +55,7 @@ def least_clear(stage: FloatArray) -> float:
 
 @folded_kernel
 def keep_clear(stage: FloatArray, real: FloatArray, slack: float) -> None:
-    """Keep what `survey` has found, to be used up."""
+    """Store the slack that `survey` has found, for later moves of the bounds to use up."""
     for h in range(stage.shape[1]):
         stage[at.CLEAR_SEEN, h] = stage[at.CLEAR, h]
     real[at.VALUE_SLACK] = slack
@@ -108,11 +108,11 @@ def share_passes(graph: Layers, state: State) -> None:
 
 @inner_kernel
 def eliminate(graph: Layers, rules: Rules, state: State) -> int:
-    """Take out what was marked; return how many arcs."""
-    gone = 0
+    """Eliminate the arcs that `mark` has marked; return how many."""
+    removed = 0
     for i in range(len(graph.first) - 1):
         for e in range(graph.first[i], graph.first[i + 1]):
             if state.flag[at.MARKED, e] and state.flag[at.ACTIVE, e]:
-                gone += remove(rules, state, i, e)
+                removed += remove(rules, state, i, e)
             state.flag[at.MARKED, e] = False
-    return gone
+    return removed

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from surepath.errors import RewardError
-from surepath.learners.told import told_rewards
+from surepath.learners.reward_input import read_rewards
 from surepath.model.mdp import MDP
 from tests.strategies import mdps
 
@@ -62,7 +62,7 @@ def named(known: float | None = None) -> MDP:
     ids=lambda value: f"{type(value).__name__}",
 )
 def test_numbers_of_every_make_are_rewards(rewards: Any) -> None:
-    taken = told_rewards(MDP_OF_3, PATH, rewards)
+    taken = read_rewards(MDP_OF_3, PATH, rewards)
     assert taken.dtype == np.float64
     assert taken.tolist() == [1.0, 0.0, 1.0]
 
@@ -110,47 +110,47 @@ REFUSED: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("rewards", "message"), REFUSED, ids=[str(i) for i in range(len(REFUSED))])
 def test_what_is_no_reward_is_refused_in_words(rewards: Any, message: str) -> None:
     with pytest.raises(RewardError, match=re.escape(message)):
-        told_rewards(MDP_OF_3, PATH, rewards)
+        read_rewards(MDP_OF_3, PATH, rewards)
 
 
 def test_a_prefix_says_that_the_trial_failed_there() -> None:
-    assert told_rewards(MDP_OF_3, PATH, []).shape == (0,)
-    assert told_rewards(MDP_OF_3, PATH, [0.5]).tolist() == [0.5]
-    assert told_rewards(MDP_OF_3, PATH, {}).shape == (0,)
-    assert told_rewards(MDP_OF_3, PATH, {1: 0.25, 0: 0.5}).tolist() == [0.5, 0.25]
+    assert read_rewards(MDP_OF_3, PATH, []).shape == (0,)
+    assert read_rewards(MDP_OF_3, PATH, [0.5]).tolist() == [0.5]
+    assert read_rewards(MDP_OF_3, PATH, {}).shape == (0,)
+    assert read_rewards(MDP_OF_3, PATH, {1: 0.25, 0: 0.5}).tolist() == [0.5, 0.25]
 
 
 def test_steps_go_by_their_names() -> None:
     mdp = named()
-    assert told_rewards(mdp, PATH, {"answer": 3, "chunk": 1, 1: 2}).tolist() == [1, 2, 3]
+    assert read_rewards(mdp, PATH, {"answer": 3, "chunk": 1, 1: 2}).tolist() == [1, 2, 3]
     with pytest.raises(RewardError, match=re.escape("no step is called 'anwser' (did you mean \"answer\"?)")):
-        told_rewards(mdp, PATH, {"anwser": 1.0})
+        read_rewards(mdp, PATH, {"anwser": 1.0})
     with pytest.raises(RewardError, match=re.escape("name stage 2 ('answer') but not stage 0 ('chunk')")):
-        told_rewards(mdp, PATH, {"answer": 3})
+        read_rewards(mdp, PATH, {"answer": 3})
     with pytest.raises(RewardError, match=re.escape("the reward at stage 1 ('retrieve') is nan")):
-        told_rewards(mdp, PATH, [1, np.nan, 1])
+        read_rewards(mdp, PATH, [1, np.nan, 1])
 
 
 def test_known_rewards_overrule_what_is_told() -> None:
     mdp = named(known=0.25)
     for rewards in ([1, np.nan, 3], [1, np.inf, 3], [1, 7, 3], {"chunk": 1, "answer": 3}):
-        assert told_rewards(mdp, PATH, rewards).tolist() == [1, 0.25, 3]
+        assert read_rewards(mdp, PATH, rewards).tolist() == [1, 0.25, 3]
     last = MDP.from_edges(
         [
             {"stage": 0, "state": "s", "action": "x", "next_state": "s"},
             {"stage": 1, "state": "s", "action": "x", "known": 2.0},
         ]
     )
-    assert told_rewards(last, np.array([0, 1]), {0: 1.0}).tolist() == [1.0, 2.0]  # nothing was left to see
-    assert told_rewards(last, np.array([0, 1]), [1.0]).tolist() == [1.0]
-    assert told_rewards(last, np.array([0, 1]), {}).tolist() == []
+    assert read_rewards(last, np.array([0, 1]), {0: 1.0}).tolist() == [1.0, 2.0]  # nothing was left to see
+    assert read_rewards(last, np.array([0, 1]), [1.0]).tolist() == [1.0]
+    assert read_rewards(last, np.array([0, 1]), {}).tolist() == []
 
 
 def test_a_declared_range_is_kept() -> None:
     mdp = MDP.from_arrays(np.zeros((3, 1, 2), dtype=int), reward_range=(0.0, 1.0))
-    assert told_rewards(mdp, PATH, [0.0, 1.0]).tolist() == [0.0, 1.0]
+    assert read_rewards(mdp, PATH, [0.0, 1.0]).tolist() == [0.0, 1.0]
     with pytest.raises(RewardError, match=re.escape("the reward 1.5 at stage 1 lies outside the declared range")):
-        told_rewards(mdp, PATH, [0.0, 1.5, 1.0])
+        read_rewards(mdp, PATH, [0.0, 1.5, 1.0])
 
 
 @given(
@@ -163,7 +163,7 @@ def test_a_declared_range_is_kept() -> None:
 )
 def test_an_array_of_any_kind_is_read_exactly_or_refused(array: np.ndarray) -> None:
     try:
-        taken = told_rewards(MDP_OF_3, PATH, array)
+        taken = read_rewards(MDP_OF_3, PATH, array)
     except RewardError:
         real = array.dtype.kind in "fiub" and array.ndim == 1 and len(array) <= 3
         assert not real or not np.isfinite(array).all() or (np.abs(array.astype(float)) > 1e150).any()
@@ -183,4 +183,4 @@ def test_a_mapping_and_a_list_tell_the_same(mdp: MDP, data: st.DataObject) -> No
     rewards = data.draw(st.lists(st.floats(-10, 10), max_size=mdp.horizon))
     mapping = dict(data.draw(st.permutations(list(enumerate(rewards)))))
     arcs = np.array(path)
-    assert told_rewards(mdp, arcs, mapping).tolist() == told_rewards(mdp, arcs, rewards).tolist() == rewards
+    assert read_rewards(mdp, arcs, mapping).tolist() == read_rewards(mdp, arcs, rewards).tolist() == rewards

@@ -1,0 +1,103 @@
+"""The words of the source: docstrings of functions begin with a verb, and metaphors are left out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "surepath"
+# Folders of the package whose words are checked; "." is the modules at its top.
+PACKAGES = (".", "kernels", "learners", "model", "simulation", "theory")
+
+# What a function does, in the imperative. A new verb is welcome here; a noun is not.
+VERB_LIST = """
+Accept Account Add Adjust Aggregate Allocate Allow Announce Append Apply Ask Assign Average Begin Bound Bring Build
+Call Cancel Change Check Choose Clear Clip Collect Compare Compile Compute Connect Continue Convert Copy Count Create
+Cut Decide Delete Derive Describe Discard Discover Divide Do Draw Drop Eliminate Encode End Enter Estimate Exclude
+Execute Extend Extract Feed Fetch Fill Find Fold Follow Forget Format Gather Give Guess Handle Hash Import Improve
+Insert Join Judge Keep Label Lay Lead Leave Let List Load Lock Lower Make Map Mark Measure Minimise Mix Move Multiply
+Name Narrow Note Open Parse Pass Perform Plan Play Point Poll Prepare Print Propose Prove Put Queue Raise Read Rebuild
+Recompute Record Refuse Register Reject Release Remove Render Renew Replace Replay Report Reset Resolve Return Rewrite
+Round Run Save Say Select Send Serve Set Settle Shorten Show Simulate Skip Solve Sort Split Start Stop Store Stream
+Take Tell Test Try Turn Undo Update Use Verify Wait Warn Wrap Write Yield
+"""
+VERBS = frozenset(VERB_LIST.split())
+NOUN = {"of", "on", "is", "are"}  # after a word that is a verb and a noun: "Bound on ...", "Name of ..."
+
+# The trade's words are: capacity, memory or space; entry point or source; remedy; is, is in, means; not run; resumed.
+METAPHORS = re.compile(r"\b(rooms?|ways? (?:in|into|out)(?! which)|stands|stood|asleep|woken)\b", re.IGNORECASE)
+PUBLIC = {"theory/residual.py": {"room"}}  # names that users rely on: ResidualArc.room
+
+
+def modules() -> list[str]:
+    files = (file.relative_to(PACKAGE) for file in PACKAGE.rglob("*.py"))
+    return sorted(file.as_posix() for file in files if (file.parts[0] if len(file.parts) > 1 else ".") in PACKAGES)
+
+
+def faults(source: str) -> Iterator[str]:
+    """Yield what is wrong with the docstrings of functions in a source text."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        words = (ast.get_docstring(node) or "").split(maxsplit=2)
+        if not words:
+            continue
+        verb, second = words[0].rstrip(",:;"), words[1] if len(words) > 1 else ""
+        where = f"line {node.lineno}, {node.name}"
+        if verb not in VERBS:
+            yield f'{where} begins with "{verb}", which is no verb of the list'
+        elif second in NOUN:
+            yield f'{where} begins with "{verb} {second}": a noun'
+        elif verb == "Return" and isinstance(node.returns, ast.Constant) and node.returns.value is None:
+            yield f'{where} begins with "Return" and returns nothing'
+
+
+def metaphors(source: str) -> list[str]:
+    return [found.lower() for found in METAPHORS.findall(" ".join(source.split()))]
+
+
+@pytest.mark.parametrize("folder", PACKAGES)
+def test_the_folder_has_modules(folder: str) -> None:
+    assert any((module.rpartition("/")[0].partition("/")[0] or ".") == folder for module in modules())
+
+
+def test_docstrings_of_functions_begin_with_a_verb() -> None:
+    found = [f"{module}, {fault}" for module in modules() for fault in faults((PACKAGE / module).read_text("utf-8"))]
+    assert found == []
+
+
+def test_metaphors_are_left_out() -> None:
+    found = {
+        module: set(metaphors((PACKAGE / module).read_text("utf-8"))) - PUBLIC.get(module, set())
+        for module in modules()
+    }
+    assert {module: words for module, words in found.items() if words} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('def size() -> int:\n    """Size in bytes."""', 'begins with "Size", which is no verb'),
+        ('class A:\n    @property\n    def name(self) -> str:\n        """Name of it."""', '"Name of": a noun'),
+        ('async def f() -> None:\n    """Return to the start."""', 'begins with "Return" and returns nothing'),
+        ('def f() -> int:\n    """Return, or count, what is there."""', None),
+        ('class Size:\n    """Size in bytes."""\n    def f(self) -> None: ...', None),
+    ],
+)
+def test_the_test_sees_a_noun(text: str, fault: str | None) -> None:
+    found = list(faults(text))
+    assert len(found) == (fault is not None)
+    assert fault is None or fault in found[0]
+
+
+def test_the_test_sees_a_metaphor() -> None:
+    assert metaphors('"""Make Room for it: two ways\n    into a file, a way in which none stands."""') == [
+        "room",
+        "ways into",
+        "stands",
+    ]
+    assert metaphors("always in order, bedroom, a way in which it withstands") == []
