@@ -39,7 +39,7 @@ $(VENV)/.dev: pyproject.toml requirements/dev.txt | $(BIN)/python
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@ $(VENV)/.core
 
-# Nothing is imported from the folder one stands in.
+# Nothing is imported from the working directory.
 demo: export PYTHONSAFEPATH = 1
 demo: $(VENV)/.core
 	$(BIN)/surepath demo --study surepath-demo.db

@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def names() -> list[str]:
-    """Every benchmark that is there."""
+    """List the benchmarks."""
     return sorted(file.stem.removeprefix("bench_") for file in Path(__file__).parent.glob("bench_*.py"))
 
 

@@ -21,7 +21,7 @@ SIZES = {10_000: (55, 50, 4), 100_000: (270, 100, 4), 1_000_000: (2_750, 100, 4)
 
 
 def peak_bytes() -> int:
-    """Largest memory this process has held; getrusage would count what its parent held before it."""
+    """Return the largest memory this process has held; getrusage would count what its parent held before it."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

@@ -31,7 +31,7 @@ LIMIT = 150_000
 
 
 def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, repeats: int) -> tuple[int, float]:
-    """Stopping time and nanoseconds an episode of the compiled loop, all noise drawn ahead."""
+    """Return the stopping time and the nanoseconds an episode of the compiled loop, all noise drawn ahead."""
     learner._table_for(LIMIT)
     least, tau, reality = np.inf, 0, reality_of(instance)
     for _ in range(repeats):
@@ -46,7 +46,7 @@ def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, rep
 
 
 def cpp_program(folder: Path) -> Path | None:
-    """The C++ program, compiled, or None where there is no compiler."""
+    """Compile the C++ program and return it, or None where there is no compiler."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         return None
@@ -58,7 +58,7 @@ def cpp_program(folder: Path) -> Path | None:
 
 
 def cpp_words(program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int) -> list[str]:
-    """The command line of the C++ program that plays the same, its data written beside it."""
+    """Write the data of the same run and return the command line of the C++ program that plays it."""
     table, mdp, plan = learner._table_for(LIMIT), learner.mdp, learner.rules
     head = [mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table), plan.widths, plan.least_played, plan.periods]
     real = [plan.arcs, plan.delta, plan.prior, plan.cap]
@@ -73,14 +73,14 @@ def cpp_words(program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.n
 def cpp_loop(
     program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int
 ) -> tuple[int, float]:
-    """The same from the C++ program."""
+    """Return the stopping time and the nanoseconds an episode of the C++ program."""
     words = cpp_words(program, learner, mean, noise, repeats)
     answer = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
     return int(answer[0]), float(answer[1])
 
 
 def cpp_short_runs(program: Path, learner: RuleLearner, instance: Instance, runs: int, longest: int) -> list[str]:
-    """The command line of the C++ program that plays these runs of the experiment preset, drawn beforehand."""
+    """Draw these runs of the experiment preset and return the command line of the C++ program that plays them."""
     stride = longest * instance.mdp.horizon
     streams = Children(0, 0, runs)
     noise = np.concatenate([streams.generator(i).standard_normal(stride) for i in range(runs)])
@@ -89,7 +89,7 @@ def cpp_short_runs(program: Path, learner: RuleLearner, instance: Instance, runs
 
 
 def beside_cpp(rounds: int = 12) -> None:
-    """S = A = 2, H = 3: nanoseconds an episode, ours and C++'s, in turns.
+    """Print the nanoseconds an episode at S = A = 2, H = 3, ours and C++'s, in turns.
 
     The least of all rounds counts, and a round plays every row: a neighbour that takes half a core for a second or two
     must not decide a row.
@@ -121,7 +121,7 @@ def beside_cpp(rounds: int = 12) -> None:
 
 
 def beside_the_twin() -> None:
-    """The naive Python twin of the tests, episode for episode, and what the authors' code takes."""
+    """Print what an episode takes in the naive Python twin of the tests, and in the authors' code."""
     from tests.naive.learner import Choices, NaiveLearner
 
     instance = families.paper_random(seed=1)
@@ -140,7 +140,7 @@ def beside_the_twin() -> None:
 
 
 def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> float:
-    """Seconds an episode of a whole run, draws included."""
+    """Measure the seconds an episode of a whole run, draws included."""
     from surepath.learners.registry import build
 
     learner = build({"epsilon": 1e-9, "delta": 0.1, "sigma": 1.0, **spec}, instance.mdp)
@@ -153,7 +153,7 @@ def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> 
 
 
 def as_n_grows() -> None:
-    """Random graphs of N arcs: microseconds an episode once all arcs are visited, and while some are not.
+    """Print the microseconds an episode on random graphs of N arcs, once all arcs are visited and while some are not.
 
     Without eliminations an episode is one pass. With them it is little more, because slack.py leaves few episodes in
     which arcs must be judged; while arcs are unvisited it leaves none out, and an episode takes several passes.
@@ -181,7 +181,7 @@ def as_n_grows() -> None:
 
 
 def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -> float:
-    """Seconds an episode after the first `skip`."""
+    """Measure the seconds an episode after the first `skip`."""
     from surepath.learners.registry import build
 
     learner: Any = build({"epsilon": 1e-9, "delta": 0.1, "sigma": 1.0, **spec}, instance.mdp)
@@ -199,7 +199,7 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
 
 
 def over_workers(turns: int = 15) -> None:
-    """The same runs on one worker and on two; and what two cores give C++ here: one copy, then two at once."""
+    """Compare the same runs on one worker and on two with one copy and two copies at once of the C++ program."""
     instance = families.paper_random(seed=1)
     spec = {"name": "EPRL", "epsilon": 0.05, "delta": 0.1, "sampling": "max-diameter", "elimination": "both"}
     with tempfile.TemporaryDirectory() as folder:
@@ -238,7 +238,7 @@ def over_workers(turns: int = 15) -> None:
 
 
 def short_runs(runs: int = 1000, turns: int = 9) -> None:
-    """Many runs that stop near 500 episodes, everything counted, beside one long run and the C++ loop without draws."""
+    """Compare many runs that stop near 500 episodes, all counted, with one long run and the C++ loop without draws."""
     instance = families.paper_random(seed=1)
     spec = {"name": "BPIUCRL", "preset": "experiment", "delta": 0.1, "sigma": instance.sigma}
     found = simulate({**spec, "epsilon": 1.3}, instance, runs=runs, seed=0, workers=1)
@@ -271,7 +271,7 @@ def short_runs(runs: int = 1000, turns: int = 9) -> None:
 
 
 def _at_once(words: list[str], copies: int) -> float:
-    """Seconds until this many copies of a program, started together, are done."""
+    """Measure the seconds until this many copies of a program, started together, are done."""
     begun = time.perf_counter()
     running = [subprocess.Popen(words, stdout=subprocess.DEVNULL) for _ in range(copies)]
     for process in running:
@@ -281,7 +281,7 @@ def _at_once(words: list[str], copies: int) -> float:
 
 
 def compilation(name: str, turns: int = 3) -> None:
-    """From an empty cache: seconds until the first simulated run is done, the least of a few; and with a warm cache."""
+    """Print the seconds until the first simulated run is done, the least of a few, with an empty and a warm cache."""
     program = (
         "import time; t = time.thread_time(); from surepath import families, simulate\n"
         f"simulate({{'name': {name!r}, 'epsilon': 2.0, 'delta': 0.1}}, families.paper_random(), runs=1, seed=0)\n"

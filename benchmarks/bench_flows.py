@@ -31,7 +31,7 @@ HIGHS_LIMIT, NETWORKX_LIMIT = 120_000, 120_000
 
 
 def best_of(times: int, call: Callable[[], object]) -> tuple[float, object]:
-    """Shortest of several runs, and the answer."""
+    """Return the shortest time of several runs, and the answer."""
     shortest, answer = np.inf, None
     for _ in range(times):
         begun = time.perf_counter()
@@ -41,7 +41,7 @@ def best_of(times: int, call: Callable[[], object]) -> tuple[float, object]:
 
 
 def by_networkx(mdp: MDP, demand: np.ndarray) -> int:
-    """The same reduction, solved by networkx's preflow-push."""
+    """Solve the same reduction by networkx's preflow-push."""
     import networkx as nx
 
     graph = nx.DiGraph()
@@ -57,7 +57,7 @@ def by_networkx(mdp: MDP, demand: np.ndarray) -> int:
 
 
 def rivals(mdp: MDP, demand: np.ndarray, repeat: int) -> dict[str, float]:
-    """Seconds of each solver on one problem; their values are compared."""
+    """Measure the seconds of each solver on one problem; their values are compared."""
     problem = FlowProblem(mdp, demand, None, whole=True)
     times, ours = best_of(repeat, lambda: minimum_flow(mdp, demand, integer=True))
     value = ours.value

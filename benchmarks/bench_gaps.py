@@ -12,7 +12,7 @@ from surepath.theory import characteristic_time, gaps
 
 
 def layered(states: int, actions: int, horizon: int, seed: int) -> Instance:
-    """Random next states, means uniform on [0, 1]."""
+    """Build an instance with random next states and means uniform on [0, 1]."""
     rng = np.random.default_rng(seed)
     mdp = MDP.from_arrays(rng.integers(states, size=(horizon, states, actions)))
     return Instance(mdp, Gaussian(rng.random(mdp.n_arcs)))

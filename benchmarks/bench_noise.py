@@ -35,13 +35,13 @@ WIDTHS = ("paper", "mixture", "bernstein")
 
 
 class Beta(Law):
-    """Beta laws on [0, 1] with one standard deviation, smaller where a mean leaves no room for it."""
+    """Beta laws on [0, 1] with one standard deviation, smaller where a mean does not allow it."""
 
     def __init__(self, means: np.ndarray, deviation: float) -> None:
         self.means, self.deviation = means, deviation
 
     def bind(self, mdp: MDP) -> ArcLaws:
-        """Lay the laws on the arcs."""
+        """Assign the laws to the arcs."""
         means = np.array(self.means, dtype=np.float64)
         deviation = np.minimum(self.deviation, 0.7 * np.sqrt(means * (1 - means)))
         law = ArcLaws(means, np.full(mdp.n_arcs, 0.5), BETA)
@@ -52,7 +52,7 @@ class Beta(Law):
 
 
 def world(family: str, seed: int, deviation: float | None) -> tuple[Instance, float]:
-    """An instance of a family with scores in [0, 1] and its epsilon."""
+    """Build an instance of a family with scores in [0, 1], and its epsilon."""
     if family.startswith("S=4"):
         base, epsilon = families.paper_random(4, 3, 10, min_gap=0.0, seed=seed), 1.0
     else:
@@ -65,12 +65,12 @@ def world(family: str, seed: int, deviation: float | None) -> tuple[Instance, fl
 
 
 def geometric(values: list[float]) -> float:
-    """Geometric mean."""
+    """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(values))))
 
 
 def trials(worlds: list[tuple[Instance, float]], runs: int, **settings: Any) -> tuple[float, int]:
-    """Geometric mean of the mean trials, and how many runs were wrong."""
+    """Return the geometric mean of the mean trials, and how many runs were wrong."""
     means, failed = [], 0
     for instance, epsilon in worlds:
         spec = {"name": "Challenger", "delta": DELTA, **settings}
@@ -81,7 +81,7 @@ def trials(worlds: list[tuple[Instance, float]], runs: int, **settings: Any) -> 
 
 
 def range_table(instances: int, runs: int) -> None:
-    """Rewards in [0, 1]: half the range for sigma, Bernstein, betting."""
+    """Print the trials for rewards in [0, 1]: half the range for sigma, Bernstein, betting."""
     print(f"{'family':<27}{'law':>10}{'sigma 1/2':>11}{'Bernstein':>11}{'betting':>9}{'x':>6}{'target':>8}{'wrong':>7}")
     for (family, deviation), target in TARGETS.items():
         count = instances if not family.startswith("S=4") else max(2, instances // 2)
@@ -95,7 +95,7 @@ def range_table(instances: int, runs: int) -> None:
 
 
 def interval_table(instances: int, runs: int) -> None:
-    """Rewards in [0, 1] again, for learners with an interval for each arc or plan: half the range, and Bernstein.
+    """Print the trials for rewards in [0, 1] of learners with an interval for each arc or plan.
 
     "mixture" takes half the range too, with the tighter of the two widths that depend on visits alone.
     """
@@ -117,7 +117,7 @@ def interval_table(instances: int, runs: int) -> None:
 
 
 def size_table(instances: int, runs: int) -> None:
-    """Gaussian noise: sigma known and unknown."""
+    """Print the trials for Gaussian noise, sigma known and unknown."""
     print(f"\n{'Gaussian noise':<37}{'known':>8}{'unknown':>9}{'cost':>8}{'target':>8}")
     small = [families.paper_random(2, 2, 3, seed=seed) for seed in range(instances)]
     short = [families.paper_random(2, 2, 3, seed=seed, sigma=0.4) for seed in range(instances)]
@@ -134,7 +134,7 @@ def size_table(instances: int, runs: int) -> None:
 
 
 def reward_cost() -> None:
-    """Microseconds that one reward takes when bets are made on it."""
+    """Print the microseconds that one reward takes when bets are made on it."""
     instance, _ = world("S=A=2 H=3, epsilon 0", 0, 0.1)
     learner, path = Challenger(instance.mdp, 0.0, DELTA, noise="betting"), instance.best_path()
     learner._work.path[:], learner._work.gain[:] = path, 0.5

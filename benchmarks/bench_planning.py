@@ -33,7 +33,7 @@ ROUNDS = 60.0  # mean visits of an arc when times are taken
 
 
 class Bench:
-    """A learner part of the way through a run, driven by its own kernels."""
+    """A learner in the middle of a run, driven by its own kernels."""
 
     def __init__(self, instance: Instance, rounds: float, noise: str) -> None:
         self.learner = Challenger(instance.mdp, EPSILON, DELTA, SIGMA, noise=noise)
@@ -43,7 +43,7 @@ class Bench:
         self._warm_up(instance, rounds)
 
     def _warm_up(self, instance: Instance, rounds: float) -> None:
-        """Uneven visits with a given mean and their rewards at once: playing them one by one would take too long."""
+        """Add uneven visits with a given mean and their rewards at once: to play them singly would take too long."""
         visits = self.rng.geometric(1 / rounds, size=instance.mdp.n_arcs)
         self.seen.visits[:] = visits
         self.seen.sums[:] = visits * instance.gains + SIGMA * np.sqrt(visits) * self.rng.normal(size=len(visits))
@@ -52,24 +52,24 @@ class Bench:
         self.call(tasks.REFRESH)
 
     def call(self, task: int, limit: int = 0) -> float:
-        """One task of the loop, in seconds of CPU."""
+        """Run one task of the loop and return its seconds of CPU."""
         graph, pairs = self.learner.graph, self.learner.pairs
         begun = time.thread_time()
         act(graph, pairs, self.seen, self.work, self.reality, self.rng, task, limit, np.inf, EPSILON)
         return time.thread_time() - begun
 
     def full(self) -> float:
-        """A full check and a choice."""
+        """Measure a full check and a choice."""
         self.memo[NEXT_FULL] = 0.0
         return self.call(tasks.PLAN)
 
     def quick(self) -> float:
-        """A quick check and a choice."""
+        """Measure a quick check and a choice."""
         self.memo[NEXT_FULL] = np.inf
         return self.call(tasks.PLAN)
 
     def step(self) -> float:
-        """Mean seconds of an episode while their number grows by one per cent, the full check at its start included."""
+        """Measure an episode while their number grows by one per cent, the full check at its start included."""
         begun = self.memo[EPISODES]
         self.memo[NEXT_FULL] = begun
         count = max(1, int(self.learner.patience * begun))
@@ -80,7 +80,7 @@ class Bench:
 
 
 def in_range(instance: Instance) -> Instance:
-    """The same world with a declared range."""
+    """Return the same world with a declared range."""
     mdp = instance.mdp
     fields = {name: getattr(mdp, name) for name in ("first", "target", "stage_node", "node_state", "action")}
     limits = np.full(mdp.n_arcs, LOW), np.full(mdp.n_arcs, HIGH)

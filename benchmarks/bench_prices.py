@@ -27,13 +27,13 @@ CHEAP = {"large": (0.3, 10.0), "small": (0.9, 1.0)}
 
 
 def priced(name: str, instance: Instance, epsilon: float, cost: Any) -> tuple[str, Instance, float]:
-    """The same world with costs."""
+    """Return the same world with costs."""
     mdp = instance.mdp.with_costs(cost)
     return name, Instance(mdp, Gaussian(instance.means, instance.sigma)), epsilon
 
 
 def pipeline(name: str, steps: dict[str, Any], depends: str, epsilon: float) -> tuple[str, Instance, float]:
-    """A pipeline of named steps, {step: {option: (mean, cost)}}."""
+    """Build a pipeline of named steps, {step: {option: (mean, cost)}}."""
     costs = {step: {option: cost for option, (_, cost) in table.items()} for step, table in steps.items()}
     mdp = MDP.from_steps({step: list(table) for step, table in steps.items()}, depends, sigma=0.3, costs=costs)
     tables, rng = list(steps.values()), np.random.default_rng(0)
@@ -43,7 +43,7 @@ def pipeline(name: str, steps: dict[str, Any], depends: str, epsilon: float) -> 
 
 
 def worlds() -> Iterator[tuple[str, Instance, float]]:
-    """Worlds whose options cost 1 or 10, or anything between, and three pipelines."""
+    """Yield worlds whose options cost 1 or 10, or anything between, and three pipelines."""
     rng, arms = np.random.default_rng(5), MDP.from_arrays(np.zeros((1, 1, 10), dtype=int))
     for kind in ("1 or 10", "1 to 10"):
         plain = [
@@ -64,7 +64,7 @@ def worlds() -> Iterator[tuple[str, Instance, float]]:
 
 
 def spending(instance: Instance, epsilon: float, sampling: str) -> tuple[float, float]:
-    """Mean spending and mean trials of a rule."""
+    """Return the mean spending and the mean trials of a rule."""
     learner = Challenger(instance.mdp, epsilon, DELTA, instance.sigma, sampling=sampling)
     reality, paid, trials = reality_of(instance), [], []
     for seed in range(RUNS):

@@ -2,7 +2,7 @@
 
 `python -m benchmarks study [--quick]`. The large log is written through the storage's own functions, and its snapshot
 holds the sums of that log. Times are medians; "disk" is what one synchronised write of 8 KiB takes in the same folder
-at the time, which every ask and every tell pays once, so that what was told survives a power failure. The learner's
+at the time, which every ask and every tell pays once, so that what was reported survives a power failure. The learner's
 own cost is that of the same calls without a study. Optuna's study has RandomSampler: its time is that of its storage.
 """
 
@@ -41,7 +41,7 @@ def timed(do: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def disk(folder: Path) -> float:
-    """Median seconds of a synchronised write of 8 KiB."""
+    """Return the median seconds of a synchronised write of 8 KiB."""
     laps = []
     with (folder / "sync").open("wb", buffering=0) as file:
         file.write(b"x" * 1_000_000)
@@ -112,7 +112,7 @@ def play(study: Study, rounds: int) -> dict[str, float]:
 
 
 def learner_cost(study: Study, rounds: int) -> float:
-    """Median milliseconds of choosing and telling without a study."""
+    """Return the median milliseconds of choosing and telling without a study."""
     learner, rng, laps = study._fold.copy(), np.random.default_rng(1), []
     none = np.zeros((0, study.mdp.horizon), dtype=np.int64)
     for _ in range(rounds):

@@ -77,18 +77,18 @@ TIES: dict[str, tuple[Instance, float]] = {
 def mean_trials(
     spec: dict[str, Any], instance: Instance, epsilon: float, delta: float, runs: int
 ) -> tuple[float, bool]:
-    """Mean trials, and whether some run was cut."""
+    """Return the mean trials, and whether some run was cut."""
     result = simulate({**spec, "delta": delta}, instance, runs, 0, [epsilon], budget=BUDGET)
     return result.mean_tau(), bool(result.censored.any())
 
 
 def geometric(values: list[float]) -> float:
-    """Geometric mean."""
+    """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(values))))
 
 
 def family_table(instances: int, runs: int, other_runs: int) -> None:
-    """Ratios of the other learners to Challenger, family by family."""
+    """Print the ratios of the other learners to Challenger, family by family."""
     print(
         f"{'family':<26}{'Challenger':>11}{'wrong':>7}" + "".join(f"{f'{o} x':>12}" for o in OTHERS) + f"{'target':>8}"
     )
@@ -120,7 +120,7 @@ def family_table(instances: int, runs: int, other_runs: int) -> None:
 
 
 def limit_table(instances: int, runs: int) -> None:
-    """At epsilon = 0: ratio of Challenger to the limit, by delta."""
+    """Print the ratio of Challenger to the limit at epsilon = 0, by delta."""
     print(f"\nepsilon = 0 on S=A=2 H=3{'delta':>12}{'Challenger':>12}{'limit':>9}{'ratio':>8}{'worst':>8}{'target':>8}")
     worlds = [families.paper_random(2, 2, 3, seed=seed) for seed in range(instances)]
     times = [theory.characteristic_time(world) for world in worlds]
@@ -135,7 +135,7 @@ def limit_table(instances: int, runs: int) -> None:
 
 
 def best_table(instances: int, runs: int) -> None:
-    """At epsilon = 0 on larger problems: trials beside those of whole paths under the detour prior."""
+    """Print the trials at epsilon = 0 on larger problems beside those of whole paths under the detour prior."""
     print(f"\nepsilon = 0, delta = 0.1{'Challenger':>22}{'wrong':>8}{'before':>10}{'fewer by':>10}{'target':>8}")
     for name, (make, before) in BEST_ITSELF.items():
         ours, wrong = [], 0.0
@@ -151,7 +151,7 @@ def best_table(instances: int, runs: int) -> None:
 
 
 def ties_table(runs: int) -> None:
-    """Where all plans tie: trials beside the design's, and the most that the theorem allows."""
+    """Print the trials where all plans tie beside the design's, and the most that the theorem allows."""
     heads = f"{'epsilon':>11}{'design':>8}{'Challenger':>12}{'ratio':>7}{'most':>7}{'bound':>10}"
     print(f"\nall plans tie, delta = 0.1{heads}")
     for name, (instance, epsilon) in TIES.items():
@@ -165,7 +165,7 @@ def ties_table(runs: int) -> None:
 
 
 def bound_table(problems: int, runs: int) -> None:
-    """The theorem on the number of trials over many small problems: how near the longest run comes to the bound."""
+    """Print how near the longest run comes to the theorem's bound on the trials, over many small problems."""
     rng, most, above, total = np.random.default_rng(0), 0.0, 0, 0
     for _ in range(problems):
         states, actions, horizon = (int(rng.integers(low, 4)) for low in (1, 2, 1))
@@ -180,7 +180,7 @@ def bound_table(problems: int, runs: int) -> None:
 
 
 def ablation_table(instances: int, runs: int) -> None:
-    """Every sampling rule with every width: trials, geometric mean."""
+    """Print the trials of every sampling rule with every width, as a geometric mean."""
     for name in list(FAMILIES)[:2]:
         print(f"\ntrials on {name:<28}{'one-sided':>12}{'two-sided':>12}{'per-arc':>12}")
         worlds = [FAMILIES[name][0](seed) for seed in range(instances)]

@@ -1,8 +1,8 @@
 """What the watch over declared noise, additivity and steadiness finds, how soon, and what it costs.
 
 `python -m benchmarks.bench_watch [--quick]`. Pipelines of 8 steps with 4 options each, declared sigma 0.1. "wrong" is
-the share of Challenger's runs (epsilon 0.3, delta 0.1, to its stop) with an answer that is not within epsilon; "told"
-the share with a finding of noise, "told if wrong" that among the wrong ones. At factor 1 a finding is a false alarm.
+the share of Challenger's runs (epsilon 0.3, delta 0.1, to its stop) with an answer that is not within epsilon; "found"
+the share with a finding of noise, "found if wrong" that among the wrong ones. At factor 1 a finding is a false alarm.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Rewards = Callable[[np.ndarray, int], np.ndarray]  # path, trial -> rewards
 
 
 def world(seed: int) -> Instance:
-    """A pipeline of 8 steps with 4 options each."""
+    """Build a pipeline of 8 steps with 4 options each."""
     return families.chain(8, 4, seed=seed, sigma=SIGMA)
 
 
 def random_path(mdp: MDP, rng: np.random.Generator) -> np.ndarray:
-    """A path whose every step is drawn evenly."""
+    """Draw a path whose every step is drawn evenly."""
     node, path = 0, []
     while node < mdp.n_nodes:
         path.append(int(rng.integers(mdp.first[node], mdp.first[node + 1])))
@@ -36,7 +36,7 @@ def random_path(mdp: MDP, rng: np.random.Generator) -> np.ndarray:
 
 
 def watched(instance: Instance, trials: int, rng: np.random.Generator, rewards: Rewards) -> Watch:
-    """A watch after random trials."""
+    """Return a watch after random trials."""
     watch = Watch(instance.mdp, instance.sigma)
     for trial in range(trials):
         path = random_path(instance.mdp, rng)
@@ -45,19 +45,19 @@ def watched(instance: Instance, trials: int, rng: np.random.Generator, rewards: 
 
 
 def noise_table(runs: int) -> None:
-    """Noise larger than declared, in runs of Challenger that end when it stops."""
+    """Print what is found of noise larger than declared, in runs of Challenger that end when it stops."""
     titles = {
         "true / declared": 16,
         "trials": 8,
         "wrong": 8,
-        "told": 8,
-        "told if wrong": 15,
+        "found": 8,
+        "found if wrong": 15,
         "other kinds": 13,
         "seen": 8,
     }
     print("".join(f"{title:>{width}}" for title, width in titles.items()))
     for factor in (1.0, 1.25, 1.5, 2.0, 3.0, 5.0):
-        trials, wrong, told, others, seen = [], [], [], [], []
+        trials, wrong, noisy, others, seen = [], [], [], [], []
         for run in range(runs):
             instance, rng = world(run), np.random.default_rng([run, int(100 * factor)])
             learner = Challenger(instance.mdp, 0.3, 0.1, SIGMA)
@@ -70,24 +70,24 @@ def noise_table(runs: int) -> None:
             findings = watch.findings()
             trials.append(learner.episodes)
             wrong.append(instance.regret_of(learner.recommend()) > 0.3)
-            told.append(any(found.kind == "noise" for found in findings))
+            noisy.append(any(found.kind == "noise" for found in findings))
             others.append(any(found.kind != "noise" for found in findings))
             seen += [found.seen for found in findings[:1]]
-        both = f"{np.mean(np.array(told)[wrong]):.0%}" if any(wrong) else "-"
+        both = f"{np.mean(np.array(noisy)[wrong]):.0%}" if any(wrong) else "-"
         print(
-            f"{factor:>16g}{np.mean(trials):>8.0f}{np.mean(wrong):>8.1%}{np.mean(told):>8.1%}{both:>15}"
+            f"{factor:>16g}{np.mean(trials):>8.0f}{np.mean(wrong):>8.1%}{np.mean(noisy):>8.1%}{both:>15}"
             f"{np.mean(others):>13.1%}{np.median(seen) if seen else np.nan:>8.2f}",
             flush=True,
         )
 
 
 def shift_table(runs: int) -> None:
-    """Scores that shift with an earlier choice, or with time, in random trials."""
+    """Print what is found of scores that shift with an earlier choice, or with time, in random trials."""
     print(f"\n{'what shifts':<58}{'by':>9}{'100 trials':>12}{'300':>7}{'1000':>7}")
     for name, kind, sizes in (
         ("nothing", "", (0.0,)),
-        ("all of stage 5, when stage 2 took its first option", "dependence", (1.0, 2.0, 4.0)),
-        ("one option of stage 5, when stage 2 took its first", "dependence", (2.0, 4.0)),
+        ("all of step 5, when step 2 took its first option", "dependence", (1.0, 2.0, 4.0)),
+        ("one option of step 5, when step 2 took its first", "dependence", (2.0, 4.0)),
         ("every score, steadily up to this at trial 300", "drift", (1.0, 2.0, 4.0)),
     ):
         for size in sizes:
@@ -104,7 +104,7 @@ def shift_table(runs: int) -> None:
 
 
 def shifted(instance: Instance, rng: np.random.Generator, name: str, size: float) -> Rewards:
-    """Rewards that break the declaration in the way named."""
+    """Return rewards that break the declaration as `name` says."""
     action = instance.mdp.action
 
     def rewards(path: np.ndarray, trial: int) -> np.ndarray:
@@ -119,7 +119,7 @@ def shifted(instance: Instance, rng: np.random.Generator, name: str, size: float
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Processor time of some work."""
+    """Measure the processor time of some work."""
     begun = time.process_time()
     work()
     return time.process_time() - begun
@@ -133,7 +133,7 @@ def cost_table() -> None:
 
 
 def cost_row(steps: int, options: int) -> None:
-    """The times of one size."""
+    """Print the times of one size."""
     mdp, rng = families.chain(steps, options).mdp, np.random.default_rng(0)
     sigma = np.ones(mdp.n_arcs)
     built = min(seconds(lambda: Watch(mdp, sigma)) for _ in range(3))

@@ -51,7 +51,7 @@ struct Run {
     vector<int64_t> visits, degree;
     vector<double> sums, width, upper, top, lower, top_seen, lower_seen, best, reach, floor, spread, fallen, risen;
     vector<char> active, passable, started;
-    double room = 0, used = 0, slack = -1, lifted = 0, floor_seen = INF, guard = 0;
+    double allowance = 0, used = 0, slack = -1, lifted = 0, floor_seen = INF, guard = 0;
     int64_t crowded = 0, infinite, unseen, unseen_active, t = 0, at, period, low;
 
     explicit Run(const Problem& q, int64_t first_noise = 0)
@@ -107,13 +107,13 @@ struct Run {
     }
 
     void note(int64_t h, int64_t e) {
-        const double fall = top_seen[e] - top[e] + room - fallen[h];
+        const double fall = top_seen[e] - top[e] + allowance - fallen[h];
         if (fall > 0) fallen[h] += fall, used += fall;
-        const double rise = lower[e] + room - lower_seen[e] - risen[h];
+        const double rise = lower[e] + allowance - lower_seen[e] - risen[h];
         if (rise > 0) risen[h] += rise, used += rise, lifted += rise;
     }
 
-    void give_room(double spare) { room = std::max(0.0, spare) / (16.0 * double(p.horizon)); }
+    void set_allowance(double spare) { allowance = std::max(0.0, spare) / (16.0 * double(p.horizon)); }
 
     void start_over() {
         slack -= used, floor_seen += lifted, used = lifted = 0;
@@ -134,14 +134,14 @@ struct Run {
         for (int64_t i = 0; i < p.nodes; ++i)
             for (int64_t e = p.first[i]; e < p.first[i + 1]; ++e)
                 reach[p.target[e]] = std::max(reach[p.target[e]], reach[i] + upper[e]);
-        bool gone = false;
+        bool removed = false;
         double least = INF;
         for (int64_t i = 0; i < p.nodes; ++i)
             for (int64_t e = p.first[i]; e < p.first[i + 1]; ++e)
                 if (active[e]) {
                     const double through = reach[i] + upper[e] + best[p.target[e]];
                     if (through < floor[0] || through == -INF) {
-                        active[e] = 0, gone = true;
+                        active[e] = 0, removed = true;
                         if (--degree[i] == 1) --crowded;
                         if (!p.known[e]) low -= visits[e] < period, unseen_active -= visits[e] == 0;
                     } else {
@@ -149,8 +149,8 @@ struct Run {
                     }
                 }
         start_over();
-        slack = gone ? -1 : least;
-        if (gone) refresh();
+        slack = removed ? -1 : least;
+        if (removed) refresh();
     }
 
     void refresh() {
@@ -182,7 +182,7 @@ struct Run {
             episode(width, spread);
             if (used + guard >= slack) {
                 eliminate();
-                give_room(slack - used - guard);
+                set_allowance(slack - used - guard);
             }
             if (low == 0) roll_period();
             backward(p, width, spread);
@@ -202,7 +202,7 @@ struct Run {
             start_over();
             floor_seen = floor[0];
             if (best[0] - floor[0] <= epsilon) break;
-            give_room(best[0] - floor[0] - epsilon - guard);
+            set_allowance(best[0] - floor[0] - epsilon - guard);
         }
         return t;
     }

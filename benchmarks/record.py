@@ -48,7 +48,7 @@ _current: list[Part] = []
 
 
 def record(name: str, value: float, unit: str = "", target: str = "") -> None:
-    """Note a figure of the benchmark that runs now; outside of a kept run it does nothing."""
+    """Record a figure of the benchmark that runs now; outside of a kept run it does nothing."""
     if _current:
         _current[-1].figures.append(Figure(name, float(value), unit, target))
 
@@ -106,7 +106,7 @@ def _memory() -> str:
 
 
 def _line(file: str, key: str) -> str:
-    """Read what stands behind a key in one of Linux' tables; empty elsewhere."""
+    """Read the value of a key in one of Linux' tables; empty elsewhere."""
     with contextlib.suppress(OSError):
         for line in Path(file).read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith(key):

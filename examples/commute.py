@@ -1,4 +1,4 @@
-"""The quickest way to work: a networkx graph with unequal ways, a known price, times to minimise.
+"""The quickest route to work: a networkx graph with routes of unequal length, a known price, times to minimise.
 
 Run: python examples/commute.py
 """
@@ -28,5 +28,5 @@ while not learner.stopped:
     legs = mdp.path_labels(trip)
     learner.tell(trip, [minutes.get(leg, 0.0) + noise * rng.normal() for leg, noise in zip(legs, learner.sigma[trip])])
 
-way = [action for _, action in mdp.path_labels(learner.recommend()) if action != "(pass)"]
-print(f"{' > '.join(way)}, within 1 minute of the quickest way (95 % sure), after {learner.episodes} trips")
+route = [action for _, action in mdp.path_labels(learner.recommend()) if action != "(pass)"]
+print(f"{' > '.join(route)}, within 1 minute of the quickest route (95 % sure), after {learner.episodes} trips")

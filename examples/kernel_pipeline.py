@@ -20,7 +20,7 @@ from scipy import ndimage, signal, spatial
 
 from surepath import MDP, Challenger
 
-LIMIT = 10.0  # milliseconds; the longest time of a step that is told apart
+LIMIT = 10.0  # milliseconds; longer times of a step count as this one
 WINDOW = 33
 signals = np.random.default_rng(0).standard_normal((120, 300)).cumsum(axis=1)
 
@@ -63,7 +63,7 @@ KERNELS = {
 
 
 def run(plan):
-    """Run one plan on the signals; the milliseconds of each step, and the result."""
+    """Run one plan on the signals and return the milliseconds of each step, and the result."""
     x, times = signals, {}
     for step, option in plan.items():
         begun = time.perf_counter()
@@ -73,7 +73,7 @@ def run(plan):
 
 
 def long_rerun(plans, repeats):
-    """Mean milliseconds of every plan, measured in turn and in random order, so that drift hits all alike."""
+    """Measure the mean milliseconds of every plan, in turn and in random order, so that drift affects all alike."""
     totals = [[] for _ in plans]
     for _ in range(repeats):
         for i in random.sample(range(len(plans)), len(plans)):
@@ -116,7 +116,7 @@ def main():
 
 
 def all_paths(mdp, path=()):
-    """Every path of a small problem."""
+    """List the paths of a small problem."""
     if len(path) == mdp.horizon:
         return [list(path)]
     node = 0 if not path else int(mdp.target[path[-1]])

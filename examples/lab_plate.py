@@ -1,4 +1,4 @@
-"""A lab plate by CSV: ask for 24 wells at a time, fill in the assays, hand the file back.
+"""A lab plate by CSV: ask for 24 wells at a time, fill in the assays, report the file.
 
 In a lab this takes three commands and a spreadsheet, and no Python at all:
 
@@ -37,7 +37,7 @@ WELLS = 24
 
 
 def robot(plate):
-    """Stands for the bench: reads the sheet, fills in the scores; a broken well is written as `failed`."""
+    """Simulate the bench: read the sheet, fill in the scores, write `failed` for a broken well."""
     with plate.open(newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:

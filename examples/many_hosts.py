@@ -1,8 +1,8 @@
 """Many hosts on one study: run this same program on every host, with the address of one PostgreSQL database.
 
 Each process loads the study and runs trials until the answer is proven. There is no server but the database, and no
-process that must stay alive: kill any of them at any moment, start others later. The trials of a killed one are handed
-out again when their leases end.
+process that must stay alive: kill any of them at any moment, start others later. The trials of a killed one are
+assigned again when their leases end.
 
 Run: python examples/many_hosts.py postgresql://user:password@host/database [--workers 4]
      (needs the extra postgres; without an address a SQLite file serves many processes on one machine)
@@ -22,7 +22,7 @@ QUALITY = {"256": 0.5, "512": 0.7, "1024": 0.6, "bm25": 0.5, "dense": 0.7, "smal
 
 
 def trial(plan):
-    """Stands for your work."""
+    """Run your trial here; this one draws random scores."""
     time.sleep(0.01)
     return {step: QUALITY[option] + random.gauss(0, 0.1) for step, option in plan.items()}
 

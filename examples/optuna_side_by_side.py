@@ -26,7 +26,7 @@ STEPS, OPTIONS, SIGMA, EPSILON, DELTA = 5, 4, 0.1, 0.3, 0.1
 
 
 def with_surepath(world, rng):
-    """Play until it is proven. The true shortfall after every trial, and the number of trials."""
+    """Play until it is proven; return the true shortfall after every trial, and the number of trials."""
     learner = Challenger(world.mdp, EPSILON, DELTA, SIGMA)
     shortfalls = []
     while not learner.stopped:
@@ -37,7 +37,7 @@ def with_surepath(world, rng):
 
 
 def with_end_scores(world, rng, trials):
-    """Tell surepath the sum only, as Optuna gets it: every plan is then one option. The shortfall after every trial."""
+    """Tell surepath the sum only, as Optuna gets it: every plan is one option. Return all shortfalls."""
     steps = {str(step): [str(option) for option in range(OPTIONS)] for step in range(STEPS)}
     mdp = MDP.from_steps(steps, scores="end", sigma=SIGMA * STEPS**0.5)
     learner = Challenger(mdp, EPSILON, DELTA)
@@ -54,7 +54,7 @@ def with_end_scores(world, rng, trials):
 
 
 def with_optuna(world, rng, trials, seed):
-    """Let Optuna maximise the sum of the scores. The true shortfall of its best trial so far, after every trial."""
+    """Let Optuna maximise the sum of the scores; return the true shortfall of its best trial after every trial."""
 
     def objective(trial):
         plan = {step: trial.suggest_categorical(str(step), list(range(OPTIONS))) for step in range(STEPS)}

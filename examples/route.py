@@ -1,7 +1,7 @@
 """The quickest route from a table of legs: a CSV file, times to minimise, one leg whose time is known.
 
-The table names places, legs and the least and most minutes of each; ways of unequal length are fine. What a leg really
-takes is unknown and differs from day to day.
+The table names places, legs and the least and most minutes of each; routes of unequal length are fine. What a leg
+really takes is unknown and differs from day to day.
 
 Run: python examples/route.py
 """
@@ -24,7 +24,7 @@ TRUE_MINUTES = {
 
 
 def drive(leg, low, high):
-    """Stands for a trip of today: minutes around the leg's mean, inside its range."""
+    """Simulate a trip of today: minutes around the leg's mean, inside its range."""
     reach = min(TRUE_MINUTES[leg] - low, high - TRUE_MINUTES[leg], 5)
     return TRUE_MINUTES[leg] + random.uniform(-reach, reach)
 
@@ -34,12 +34,13 @@ while not learner.stopped:
     path = learner.ask()
     minutes = []
     for arc in path:
-        if mdp.is_known[arc]:  # the walk, and waiting where a way is shorter
+        if mdp.is_known[arc]:  # the walk, and waiting where a route is shorter
             minutes.append(mdp.known[arc])
         else:
             minutes.append(drive(mdp.action_label(arc), mdp.reward_range[0][arc], mdp.reward_range[1][arc]))
     learner.tell(path, minutes)
 
-way = [leg for _, leg in mdp.path_labels(learner.recommend()) if leg != "(pass)"]
+route = [leg for _, leg in mdp.path_labels(learner.recommend()) if leg != "(pass)"]
 gap = learner.certified_gap()
-print(f"{' > '.join(way)}, proven within {gap:.1f} minutes of the quickest (95 % sure), after {learner.episodes} trips")
+found = f"{' > '.join(route)}, proven within {gap:.1f} minutes of the quickest (95 % sure)"
+print(f"{found}, after {learner.episodes} trips")

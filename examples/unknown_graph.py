@@ -8,12 +8,12 @@ import numpy as np
 from surepath import Challenger, families
 from surepath.model.sources.discovery import Discovery
 
-world = families.chain(steps=4, options=3, seed=1, sigma=0.1)  # stands for a system whose graph nobody wrote down
+world = families.chain(steps=4, options=3, seed=1, sigma=0.1)  # a simulated system whose graph nobody wrote down
 rng = np.random.default_rng(0)
 
 
 def step(stage: int, state: int, action: int) -> tuple[int | None, float]:
-    """One step of the system: the next state and a noisy score."""
+    """Simulate one step of the system: return the next state and a noisy score."""
     arc = world.mdp.arc(stage, state, action)
     ahead = int(world.mdp.target[arc])
     following = None if ahead == world.mdp.n_nodes else int(world.mdp.node_state[ahead])

@@ -1,4 +1,4 @@
-"""Programs that the command lines of documents call: surepath of this checkout, and a pip that only looks.
+"""Programs that the command lines of documents call: surepath of this checkout, and a pip that only checks.
 
 Run as a file, so it imports nothing of the tests.
 """

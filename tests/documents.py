@@ -28,7 +28,7 @@ _BLOCK = re.compile(
 
 
 class Block(NamedTuple):
-    """A fenced block: where it stands, its language, its text, and how it is marked."""
+    """A fenced block: its document, its language, its text, and how it is marked."""
 
     document: str
     language: str
@@ -64,14 +64,14 @@ def script(document: str) -> str:
 
 
 def shown_output(document: str) -> list[str]:
-    """The lines of output that console blocks show; `...` stands for anything."""
+    """Return the lines of output that console blocks show; `...` matches anything."""
     every = [block for block in blocks() if block.document == document and block.language == "console"]
     lines = [line.strip() for block in every if block.not_run is None for line in block.body.splitlines()]
     return [line for line in lines if line and not line.startswith("$ ")]
 
 
 def run(commands: str, folder: Path, postgres: str = POSTGRES) -> subprocess.CompletedProcess[str]:
-    """Run a script with a home of its own, in which surepath is this checkout; it stops at the first failure."""
+    """Run a script with its own home directory, in which surepath is this checkout; it stops at the first failure."""
     for name in ("home", "bin"):
         (folder / name).mkdir()
     _programs(folder / "bin")
@@ -96,7 +96,7 @@ def _programs(folder: Path) -> None:
         "python": f'exec "{sys.executable}" "$@"',
         "python3": f'exec "{sys.executable}" "$@"',
         "pip": f'exec "{sys.executable}" "{STAND_INS}" pip "$@"',
-        # That the target exists is all that is looked at: make demo and make test are run for themselves.
+        # That the target exists is all that is checked: make demo and make test are run for themselves.
         "make": f'PATH=/usr/bin:/bin exec make -C "{ROOT}" --dry-run "$@" >/dev/null',
     }
     for name, text in texts.items():

@@ -44,7 +44,7 @@ def listed() -> list[str]:
 
 
 def thing(name: str) -> Any:
-    """The object that a dotted name stands for."""
+    """Return the object of a dotted name."""
     module, _, rest = name.rpartition(".")
     return getattr(importlib.import_module(module), rest)
 

@@ -34,7 +34,7 @@ def test_problem_files_in_documents_load(name: str, text: str) -> None:
         assert parse_json_problem(text, name).instance is not None
 
 
-def test_every_family_stands_in_the_table_with_an_id_that_works() -> None:
+def test_every_family_is_in_the_table_with_an_id_that_works() -> None:
     text = (ROOT / "docs" / "families.md").read_text(encoding="utf-8")
     ids = re.findall(r"^\| `\w+\(.*?\)` \| `(.*?)` \|", text, re.MULTILINE)
     assert {id.partition("-v")[0] for id in ids} == set(families.names())
@@ -62,3 +62,26 @@ def test_the_glossary_maps_both_vocabularies_and_is_linked() -> None:
         assert theirs in re.split(r"; ", table[ours].strip()), ours
     assert "(glossary.md)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     assert "(docs/glossary.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def guides() -> list[Path]:
+    """List the README and the pages for people who search for a plan: the first list of the front page."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").partition("## To study exploration")[0]
+    return [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in re.findall(r"<([\w-]+)>\n", index))]
+
+
+def prose(text: str) -> str:
+    """Return a document without its code, the addresses of its links and the words it marks as another's."""
+    text = re.sub(r"^(```+).*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\]\([^)]*\)|\*\w+\*", "]", re.sub(r"`[^`]*`", "", text))
+
+
+def words_of_the_theory(text: str) -> list[str]:
+    return re.findall(r"\b(?:episode|stage|arc|reward|incumbent|certified gap)s?\b", prose(text), re.IGNORECASE)
+
+
+def test_guides_use_the_words_of_users() -> None:
+    found = {file.name: words_of_the_theory(file.read_text(encoding="utf-8")) for file in guides()}
+    assert {name: words for name, words in found.items() if words} == {}
+    assert len(found) > 12
+    assert words_of_the_theory("An *arc* has `reward`s.\n```python\nstage\n```\nEach arc.") == ["arc"]

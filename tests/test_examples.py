@@ -16,7 +16,7 @@ from tests.documents import ROOT
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # (arguments that make it short, what it prints); {postgres} is the address of an empty database.
 RUNS = {
-    "commute.py": ("", "within 1 minute of the quickest way"),
+    "commute.py": ("", "within 1 minute of the quickest route"),
     "gymnasium_worlds.py": ("", "CliffWalking-v1: 993 options"),
     "kernel_pipeline.py": ("--repeats 3 --epsilon 5", r"proven within [\d.]+ ms of the quickest of 36 plans"),
     "lab_plate.py": ("", r"After \d+ trials: the plan solvent="),

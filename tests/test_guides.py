@@ -1,4 +1,4 @@
-"""Every command line of the README and the guides runs, in the order in which it stands there."""
+"""Every command line of the README and the guides runs, in their order."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ ALLOWED = {
     "cli": PLOTS | {"web", "cli"},
 }
 
-# Learners with a room of their own: none of them looks into another's.
-ROOMS = ("challenger", "design", "per_arc", "whole_plan")
+# Learners with a folder of their own: none of them imports from another's.
+FOLDERS = ("challenger", "design", "per_arc", "whole_plan")
 
 
 def imports(file: Path) -> set[str]:
@@ -62,13 +62,13 @@ def test_imports_point_one_way() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_learner_looks_into_the_room_of_another() -> None:
+def test_no_learner_imports_from_the_folder_of_another() -> None:
     wrong = []
-    for room in ROOMS:
-        for file in sorted((PACKAGE / "learners" / room).rglob("*.py")):
+    for learner in FOLDERS:
+        for file in sorted((PACKAGE / "learners" / learner).rglob("*.py")):
             for name in imports(file):
                 parts = name.split(".")
-                if parts[1] == "learners" and parts[2] in ROOMS and parts[2] != room:
+                if parts[1] == "learners" and parts[2] in FOLDERS and parts[2] != learner:
                     wrong.append(f"{file.relative_to(PACKAGE)} imports {name}")
     assert not wrong, "\n".join(wrong)
 

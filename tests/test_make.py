@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def program(folder: Path, name: str, text: str) -> Path:
-    """Write a program that stands before the machine's own on the path."""
+    """Write a program that comes before the machine's own on the path."""
     file = folder / name
     file.write_text(f"#!/bin/sh\n{text}\n")
     file.chmod(0o755)
@@ -40,7 +40,7 @@ def test_what_is_missing_is_installed_by_make_system_and_said(tmp_path: Path) ->
     assert "install -y python3-venv" in (tmp_path / "installed").read_text()
 
 
-def test_who_may_not_install_is_told_what_to_install(tmp_path: Path) -> None:
+def test_who_may_not_install_gets_a_list_of_what_to_install(tmp_path: Path) -> None:
     answer = make_venv(tmp_path, user=1000)
     assert answer.returncode != 0
     assert "system packages need root and apt-get; install these yourself: python3-venv" in answer.stdout

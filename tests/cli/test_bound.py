@@ -32,7 +32,7 @@ def test_json_holds_every_bound() -> None:
     assert all(row["reading"] for row in data["bounds"])
 
 
-def test_rewards_that_are_not_gaussian_are_told(tmp_path: Path) -> None:
+def test_rewards_that_are_not_gaussian_are_reported(tmp_path: Path) -> None:
     mdp = MDP.from_edges([(0, "s", "a", None), (0, "s", "b", None)])
     file = tmp_path / "clicks.json"
     save_problem(file, mdp, Instance(mdp, Bernoulli([0.2, 0.8])), epsilon=0.1, delta=0.05)

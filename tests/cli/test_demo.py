@@ -50,7 +50,7 @@ def test_text_tells_the_story_in_plain_lines() -> None:
     for part in (
         "Scores are simulated from a table in the package; no model was run.",
         "trial 10: 42 of 116 scores never seen, nothing proven yet",
-        "trial 20: the plan in hand is proven within",
+        "trial 20: the current plan is proven within",
         "that is enough",
         "Certificate.",
         "would end 0.375 below it",
@@ -105,7 +105,7 @@ def test_the_live_view_shows_plan_gap_and_goal() -> None:
             view.show(learner.certified_gap())
     shown = screen.getvalue()
     assert "nothing proven yet: 108 of 116 scores never seen" in shown  # a trial sees eight
-    assert "the plan in hand after 20 trials" in shown
+    assert "the current plan after 20 trials" in shown
     last = shown[shown.index("the plan chosen after") :]
     assert f"the plan chosen after {learner.episodes} trials" in last
     assert learner.mdp.action_label(int(learner.recommend()[0])) in last

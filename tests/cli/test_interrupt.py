@@ -58,7 +58,7 @@ hashlib.pbkdf2_hmac("sha256", b"", b"", 200_000_000)  # one long step in C, as a
 """
 
 
-def test_a_step_that_never_looks_up_is_ended() -> None:
+def test_a_step_that_never_checks_for_signals_is_ended() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", DEAF], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(SOURCE)},

@@ -60,7 +60,9 @@ def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
     file.write_text(problem())
     answer = CliRunner().invoke(app, ["show", str(file)])
     assert answer.exit_code == 0
-    assert "sigma  not declared, and without it nothing can be proven. Three ways out: a sigma" in answer.stdout
+    assert (
+        "sigma  not declared, and without it nothing can be proven. Three ways to declare it: a sigma" in answer.stdout
+    )
     facts = json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)
     assert facts["sigma"] is None
     assert "Three ways to declare it" in facts["noise_missing"]

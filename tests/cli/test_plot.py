@@ -69,7 +69,7 @@ def test_a_picture_is_written_and_its_numbers_printed(
     assert spoken.stdout.startswith(f"{out}: ")
 
 
-def test_the_gap_of_a_study_is_told_trial_by_trial(place: Path, tmp_path: Path) -> None:
+def test_the_gap_of_a_study_is_written_trial_by_trial(place: Path, tmp_path: Path) -> None:
     words = ["plot", "gap", str(place / "study.db"), "one", "-o", str(tmp_path / "a.svg"), "--json"]
     data = json.loads(CliRunner().invoke(app, words).stdout)["data"]
     study = Study.load(str(place / "study.db"), "one")
@@ -97,7 +97,9 @@ def test_what_cannot_be_drawn_is_refused_in_words(
     assert message in str(done.exception)
 
 
-def test_a_missing_matplotlib_is_told_before_anything_is_computed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_matplotlib_is_reported_before_anything_is_computed(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = CliRunner().invoke(app, ["plot", "gap", "there-is-none.db"])
     assert isinstance(done.exception, MissingExtraError)
@@ -115,7 +117,7 @@ def test_the_report_of_an_experiment(place: Path, tmp_path: Path) -> None:
     assert len(told["rates"]) == 4
 
 
-def test_every_kind_of_picture_stands_in_the_guide() -> None:
+def test_every_kind_of_picture_is_in_the_guide() -> None:
     text = (ROOT / "docs" / "plots.md").read_text(encoding="utf-8")
     kinds = get_command(app).commands["plot"].commands  # type: ignore[attr-defined]
     assert [kind for kind in kinds if f"| `plot {kind}` |" not in text] == []

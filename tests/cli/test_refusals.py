@@ -152,7 +152,7 @@ def test_absurd_specs_end_in_words(tmp_path: Path, line: str) -> None:
         Spec.load(tmp_path / "s.toml")
 
 
-def test_a_storage_without_its_option_is_told_which(tmp_path: Path) -> None:
+def test_a_storage_without_its_option_is_refused_with_its_name(tmp_path: Path) -> None:
     done = shell("study", "status", "my.db", folder=tmp_path)
     assert done.returncode == 2
     assert "(my.db); storages are named with --storage" in " ".join(done.stderr.replace("│", "").split())

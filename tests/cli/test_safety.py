@@ -1,4 +1,4 @@
-"""Commands among hostile files: nothing is imported from the folder one stands in, nothing in a name is obeyed."""
+"""Commands among hostile files: nothing is imported from the working directory, names are escaped."""
 
 from __future__ import annotations
 

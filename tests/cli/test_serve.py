@@ -61,8 +61,8 @@ def test_it_prints_links_that_carry_the_tokens(tmp_path: Path) -> None:
     from surepath.web.access import Access
 
     assert lines("http://127.0.0.1:1/", Access("r", "a b&c")) == [
-        "to look, ask and tell:  http://127.0.0.1:1/#token=a%20b%26c",
-        "to look only:           http://127.0.0.1:1/#token=r",
+        "to read, ask and tell:  http://127.0.0.1:1/#token=a%20b%26c",
+        "to read only:           http://127.0.0.1:1/#token=r",
         "Ctrl-C ends it; nothing is lost",
     ]
     assert len(lines("http://127.0.0.1:1/", Access("r", None))) == 2

@@ -58,7 +58,7 @@ def test_bad_settings_are_named() -> None:
 def test_a_graph_without_laws_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "graph.json"
     families.from_id(NAME).mdp.save(file)
-    with pytest.raises(ProblemError, match="a simulation needs reward laws"):
+    with pytest.raises(ProblemError, match="a simulation needs the true means"):
         run(str(file), "--sigma", "1")
 
 

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from surepath.cli.main import app
 
-# Sweeps of simulations and the paper's figures are for researchers, in the paper's words.
-COMMANDS = ("demo", "new", "show", "schema", "bound", "estimate", "simulate")
+
+def leaves(command: Any, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """List the words of every command below one."""
+    if not hasattr(command, "commands"):
+        return [words]
+    return [found for name, below in command.commands.items() for found in leaves(below, (*words, name))]
+
+
+COMMANDS = leaves(get_command(app))
 THEIRS = re.compile(r"\b(episode|stage|arc|reward)s?\b", re.IGNORECASE)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_help_page_uses_the_words_of_users(command: str) -> None:
-    text = CliRunner().invoke(app, [command, "--help"]).output
-    assert THEIRS.findall(text) == []
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_help_page_uses_the_words_of_users(command: tuple[str, ...]) -> None:
+    answer = CliRunner().invoke(app, [*command, "--help"])
+    assert answer.exit_code == 0
+    assert THEIRS.findall(answer.output) == []
 
 
 @pytest.mark.parametrize("command", ["show", "bound"])

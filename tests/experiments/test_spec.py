@@ -130,7 +130,7 @@ def test_ids_tell_close_numbers_apart() -> None:
         ("runs = 4 ", "runs = ", "spec.toml is not valid TOML: Invalid value (at line 1, column"),
         ("runs = 4 ", "", "spec.toml has no field 'runs'"),
         ("  0.05,", "  5,", "spec.toml, line 2: deltas[1]: delta must lie strictly between 0 and 1, not 5"),
-        ("  0.05,", "  0.1,", "spec.toml, line 2: deltas[1]: 0.1 stands twice in deltas"),
+        ("  0.05,", "  0.1,", "spec.toml, line 2: deltas[1]: 0.1 is listed twice in deltas"),
         ("[1.5, 5]", "[-1]", "spec.toml, line 6: epsilons_per_gap[0]: epsilon must be 0 or more, not -1"),
         ("[1.5, 5]", "[]", "spec.toml, line 6: epsilons_per_gap must be a list with at least one entry, not []"),
         ("epsilons_per_gap", "epsilons_of_gap", 'line 6: epsilons_of_gap is not a field of a spec (did you mean "ep'),

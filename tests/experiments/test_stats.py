@@ -64,7 +64,7 @@ def test_the_permutation_test_counts_exchanges(seed: int) -> None:
     assert many == pytest.approx(exact, abs=0.02)
 
 
-def test_equal_columns_are_not_told_apart() -> None:
+def test_equal_columns_do_not_differ() -> None:
     assert permutation_test([1, 2, 3], [1, 2, 3]) == 1.0
     rng = np.random.default_rng(2)
     values = [permutation_test(*rng.normal(size=(2, 20)), draws=500) for _ in range(200)]

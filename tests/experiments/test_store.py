@@ -1,4 +1,4 @@
-"""An experiment on a bad disk: pieces cut short, a manifest with holes, links in the way, no room, no permission."""
+"""An experiment on a bad disk: pieces cut short, a manifest with holes, links in its place, full, no permission."""
 
 from __future__ import annotations
 
@@ -184,12 +184,12 @@ learners = [{name = "BPIUCRL"}]
 """
 
 
-@pytest.mark.parametrize(("room", "what"), [(100, "experiment.json"), (3000, ".parquet")])
-def test_a_full_disk_ends_in_words_and_is_resumed(tmp_path: Path, room: int, what: str) -> None:
+@pytest.mark.parametrize(("size", "what"), [(100, "experiment.json"), (3000, ".parquet")])
+def test_a_full_disk_ends_in_words_and_is_resumed(tmp_path: Path, size: int, what: str) -> None:
     spec, out = tmp_path / "spec.toml", tmp_path / "out"
     spec.write_text(TOML)
     words = ["experiment", "run", str(spec), "--out", str(out), "--workers", "1", "--quiet"]
-    done = subprocess.run([sys.executable, "-c", FULL, str(room), *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", FULL, str(size), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 5, done.stderr
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"error: cannot write {out}")

@@ -10,9 +10,9 @@ import pytest
 
 from surepath import MDP, families
 from surepath.errors import ProblemError
-from surepath.experiments.look import svg
+from surepath.experiments.figure_style import svg
 from surepath.plots import draw_graph, graph_layout, save
-from surepath.plots.look import OTHER, OUT, PLAN
+from surepath.plots.column_figure import OTHER, OUT, PLAN
 
 
 def test_stages_go_right_and_states_are_centred() -> None:
@@ -54,7 +54,7 @@ def test_a_graph_is_drawn_into_every_format(name: str, start: bytes, tmp_path: P
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
-def test_names_stand_in_the_picture_and_are_not_obeyed() -> None:
+def test_names_are_in_the_picture_and_are_escaped() -> None:
     pytest.importorskip("matplotlib")
     mdp = MDP.from_steps({"$x^2$": ["$\\frac{", "y"], "b": ["<i>", "v"]}, depends="none", sigma=1.0)
     figure = draw_graph(mdp)

@@ -1,4 +1,4 @@
-"""The report of one's own experiment: it stands alone, names what it counts, and obeys nothing it shows."""
+"""The report of one's own experiment: it needs no other file, names what it counts, and escapes what it shows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder(tmp_path_factory: Any) -> Path:
     return place
 
 
-def test_the_page_stands_alone_and_obeys_nothing(folder: Path, tmp_path: Path) -> None:
+def test_the_page_needs_no_other_file_and_escapes(folder: Path, tmp_path: Path) -> None:
     made = write_report(folder, tmp_path / "report.html")
     assert made.files == (tmp_path / "report.html",)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def test_one_learner_and_one_epsilon_have_what_they_can(tmp_path: Path) -> None:
     assert "ratio" not in made.comparison.columns
 
 
-def test_too_many_wrong_answers_are_told(folder: Path) -> None:
+def test_too_many_wrong_answers_are_reported(folder: Path) -> None:
     from dataclasses import replace
 
     import polars

@@ -11,8 +11,8 @@ import pytest
 from surepath import MDP, Challenger, Study, plots
 from surepath.errors import CertificateError, SettingError
 from surepath.plots.challengers import Challenge, Challenges, Difference
+from surepath.plots.column_figure import PLAN
 from surepath.plots.gap import GapCurve
-from surepath.plots.look import PLAN
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 pytest.importorskip("matplotlib")
@@ -113,7 +113,7 @@ def test_challengers_are_those_of_the_learner() -> None:
     assert sorted(text.get_text() for text in axis.texts) == sorted(one.options for one in data.rivals)
 
 
-def test_a_challenger_that_costs_more_looks_worse_when_costs_are_minimized() -> None:
+def test_a_challenger_that_costs_more_is_estimated_worse_when_costs_are_minimized() -> None:
     data = plots.challengers_data(told_study(12, direction="minimize"))
     assert data.rivals
     assert all(one.estimate <= 0 for one in data.rivals)

@@ -53,7 +53,7 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path, spare: int) -> No
         trials = len(study)  # what is known can still be read
         assert study.best_plan["first"] in ("a", "b")
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-        run(study, 5, told)  # and it goes on when there is room again
+        run(study, 5, told)  # and it goes on when there is space again
         return words, trials, told
 
     words, trials, told = in_child(until_full)

@@ -1,4 +1,4 @@
-"""Many processes on one study: no lock error reaches a user, no trial is handed out twice while its lease lives."""
+"""Many processes on one study: no lock error reaches a user, no trial is assigned twice before its lease ends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_server_restarted_in_mid_study_is_waited_for(
     assert all(process.is_alive() for process in crew)  # they wait
     assert len(read_notes(notes)["told"]) <= before + len(crew)  # each may have been about to note its last one
     server.start()
-    assert len(study) >= before  # so does a reader in this process, whose connection is gone
+    assert len(study) >= before  # so does a reader in this process, whose connection is lost
     for process in crew:
         process.join(120)
     found = read_notes(notes)

@@ -1,7 +1,7 @@
 """Results that come in an order that depends on them: a study still keeps its delta, a bare learner does not.
 
 Sixteen workers, two options. The worse one's bad trials are slow, so that of its trials the good ones come in first:
-told in the order in which they arrive, they make it look better than it is. A study folds them in the order asked for.
+told in the order in which they arrive, they make it seem better than it is. A study folds them in the order asked for.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def test_the_noise_is_estimated_and_its_interval_holds() -> None:
     assert np.mean([bool(one.warnings) for one in found]) <= 0.03
 
 
-def test_what_a_sigma_cannot_describe_is_told() -> None:
+def test_what_a_sigma_cannot_describe_is_reported() -> None:
     assert any("drift: scores rise" in words for words in played(0.1, 0, drift=0.05).warnings)
     linked = [played(0.05, seed, plays=10, shared=0.3).warnings for seed in range(10)]
     assert np.mean([any("dependence" in word for word in words) for words in linked]) >= 0.9

@@ -96,7 +96,7 @@ def test_a_failed_trial_costs_what_was_run_of_it() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.3, 30.0), st.lists(st.sampled_from(["tell", "fail", "ask"]), max_size=30), st.integers(1, 3))
-def test_nothing_is_handed_out_beyond_the_budget(budget: float, moves: list[str], n: int) -> None:
+def test_nothing_is_assigned_beyond_the_budget(budget: float, moves: list[str], n: int) -> None:
     study, running = new(), list[Trial]()
     for move in moves:
         if move == "ask" or not running:
@@ -115,12 +115,12 @@ def test_nothing_is_handed_out_beyond_the_budget(budget: float, moves: list[str]
         assert most <= budget * (1 + 1e-9)
 
 
-def test_a_spent_budget_is_told_in_words_and_waiting_plans_stay() -> None:
+def test_a_spent_budget_is_reported_in_words_and_waiting_plans_stay() -> None:
     study = new()
     dear, cheap = {"model": "large", "prompt": "long"}, {"model": "small", "prompt": "short"}
     for plan in (dear, cheap):
         study.enqueue(plan)
-    words = r"the budget of 2\.00 is spent: 0\.00 are spent or under way, and the next trial costs 2\.50; nothing was"
+    words = r"the budget of 2\.00 is spent: 0\.00 are spent or under way, and the next trial costs 2\.50; no trial was"
     with pytest.raises(BudgetError, match=words):
         study.ask(budget=2.0)
     assert [trial.plan for trial in study.ask(2, budget=2.6)] == [dear]

@@ -214,7 +214,7 @@ class Machine(RuleBasedStateMachine):
             self.storage._books["work"].snapshots = {}
 
     @rule(who=st.integers(0, 1))
-    def look(self, who: int) -> None:
+    def read(self, who: int) -> None:
         study = self.studies[who]
         assert study.certified_gap >= 0
         study.learner.tell(study.best_path, [1.0, 1.0, 1.0])  # what is read from is a copy

@@ -135,7 +135,7 @@ def test_a_lease_that_ends_hands_the_plan_out_again(place: Any) -> None:
     assert study.learner.visits[trial.path[0]] == 2
 
 
-def test_a_plan_that_kills_its_worker_is_not_handed_out_for_ever(place: Any) -> None:
+def test_a_plan_that_kills_its_worker_is_not_assigned_for_ever(place: Any) -> None:
     storage, clock = place
     study = new(storage, lease=1)
     rng = np.random.default_rng(0)

@@ -43,7 +43,7 @@ def rewards_of(trial: Any, seed: int = 0) -> list[float]:
 
 
 def work(place: str | Study, notes: str, trials: int | None = None) -> None:
-    """Run trials until the study is done or `trials` were run; note what was handed out and what was acknowledged.
+    """Run trials until the study is done or `trials` were run; note what was assigned and what was acknowledged.
 
     Args:
         place: An address, or a study that this process inherits from its parent.

@@ -76,7 +76,7 @@ def test_it_has_the_methods_of_study_with_their_signatures(site: Site) -> None:
 
 def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
     twins: list[Any] = [new_study("memory", "twin"), None]
-    new_study(site.app.state.shelf.storage, "twin")
+    new_study(site.app.state.studies.storage, "twin")
     twins[1] = surepath.connect(site.url, WRITE, "twin")
     for study in twins:
         rng = np.random.default_rng(1)
@@ -110,7 +110,7 @@ def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
 
 
 def test_optimize_runs_trials_here_and_gives_them_back_when_interrupted(site: Site) -> None:
-    local = new_study(site.app.state.shelf.storage, "run")
+    local = new_study(site.app.state.studies.storage, "run")
     remote = surepath.connect(site.url, WRITE, "run")
 
     def interrupted(plan: Any) -> Any:
@@ -152,7 +152,7 @@ def test_tokens_and_addresses_are_checked(site: Site) -> None:
         surepath.connect(site.url, "wrong", "kept")
     with pytest.raises(SettingError, match="may only read"):
         surepath.connect(site.url, READ, "kept").ask()
-    with pytest.raises(SettingError, match="the address of a server looks like"):
+    with pytest.raises(SettingError, match="the address of a server is written as"):
         surepath.connect("file:///etc/passwd", READ)
     with pytest.raises(StorageError, match="does not answer"):
         surepath.connect("http://127.0.0.1:9", READ, patience=0.2)
@@ -160,7 +160,7 @@ def test_tokens_and_addresses_are_checked(site: Site) -> None:
 
 def test_a_lost_answer_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every first answer is lost on its way back; the log has each trial and each queued plan once."""
-    mine = new_study(site.app.state.shelf.storage, "lossy")
+    mine = new_study(site.app.state.studies.storage, "lossy")
     study = surepath.connect(site.url, WRITE, "lossy")
     real, lost = study._server.opener.open, [0]
 
@@ -197,7 +197,7 @@ def test_a_lost_answer_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPat
 
 
 def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None:
-    storage = site.app.state.shelf.storage
+    storage = site.app.state.studies.storage
     local = new_study(storage, "framed", trials=30, sigma=1.0)
     remote = surepath.connect(site.url, READ, "framed")
     local.enqueue({"chunk": "256", "retriever": "bm25", "answer": "small"})
@@ -221,7 +221,7 @@ def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None
 
 
 def test_a_long_import_goes_in_several_requests(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    local = new_study(site.app.state.shelf.storage, "imported", epsilon=1e-6)
+    local = new_study(site.app.state.studies.storage, "imported", epsilon=1e-6)
     remote = surepath.connect(site.url, WRITE, "imported")
     monkeypatch.setattr(client, "MOST_SENT", 1_000)
     results = [([i % 2, 2 + 3 * (i % 2), 8], [float(i), 0.5, 0.25]) for i in range(100)]
@@ -240,7 +240,7 @@ def test_a_long_import_goes_in_several_requests(site: Site, monkeypatch: pytest.
 
 
 def test_the_progress_line_and_the_watch_work_over_http(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    new_study(site.app.state.shelf.storage, "watched")
+    new_study(site.app.state.studies.storage, "watched")
     remote = surepath.connect(site.url, WRITE, "watched")
     remote.optimize(score, n_trials=3, progress=True)
     assert "3 trials, 0 running" in capsys.readouterr().err
@@ -292,7 +292,7 @@ def test_what_is_no_number_is_refused_as_a_study_refuses_it(rewards: Any) -> Non
 def test_a_budget_is_kept_over_http(site: Site) -> None:
     steps = {"chunk": ["256", "512"], "model": ["small", "large"]}
     mdp = MDP.from_steps(steps, sigma=0.1, costs={"model": {"small": 1.0, "large": 2.0}})
-    Study.create(mdp, site.app.state.shelf.storage, "priced", epsilon=0.1, delta=0.1)
+    Study.create(mdp, site.app.state.studies.storage, "priced", epsilon=0.1, delta=0.1)
     remote = surepath.connect(site.url, WRITE, "priced")
     assert len(remote.ask(10, budget=4.0)) < 5
     with pytest.raises(BudgetError):

@@ -72,13 +72,13 @@ def test_errors_say_nothing_of_the_machine(tmp_path: Path, caplog: pytest.LogCap
         caller.get("status")
         for file in tmp_path.iterdir():
             file.write_bytes(b"no database")
-        app.state.shelf.close()
+        app.state.studies.close()
         told = caller.get("status", expect=503)
         assert told == {
             "error": "StorageError",
             "message": "the storage cannot be read or written; the server's log says why",
         }
         assert str(tmp_path) in caplog.text
-        app.state.shelf.get = None
+        app.state.studies.get = None
         told = caller.get("status", expect=500)
         assert told["message"] == "something went wrong; the server's log says what"

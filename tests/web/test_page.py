@@ -65,7 +65,7 @@ def test_hover_and_keys_tell_about_an_option(site: Site, window: Window) -> None
     page.mouse.move(*place)
     words = tip.inner_text()
     assert re.search(r"score 0\.\d+ ± 0\.\d+ over \d+ trials", words)
-    assert "in the plan in hand" in words
+    assert "in the current plan" in words
     assert "for this option alone" in words
     page.mouse.move(2, 2)
     assert tip.is_hidden()
@@ -87,10 +87,10 @@ def test_why_an_option_is_ruled_out(site: Site, window: Window) -> None:
     page.wait_for_selector(".graph path.arc", state="attached")
     labels = page.eval_on_selector_all(".graph path.arc", "all => all.map(a => a.getAttribute('aria-label'))")
     assert len(labels) == 14
-    assert any("in the plan in hand" in label for label in labels)
+    assert any("in the current plan" in label for label in labels)
     for label in labels:
-        assert re.search(r"in the plan in hand|ruled out: no plan through it can be the best|still possible", label)
-    assert any("the best plan through it looks" in label for label in labels)
+        assert re.search(r"in the current plan|ruled out: no plan through it can be the best|still possible", label)
+    assert any("the best plan through it is estimated" in label for label in labels)
 
 
 def test_arrow_keys_move_along_the_gap_and_it_is_read_out(site: Site, window: Window, place: str) -> None:
@@ -220,9 +220,9 @@ def test_scores_typed_in_become_evidence(site: Site, window: Window, place: str)
     page.click("text=It failed")
     page.wait_for_selector("text=Trial 2 is recorded as failed")
     page.click("text=Ask for the next trial")
-    page.wait_for_selector("text=Give it back")
-    page.click("text=Give it back")
-    page.wait_for_selector("text=Trial 3 was given back.")
+    page.wait_for_selector("text=Cancel it")
+    page.click("text=Cancel it")
+    page.wait_for_selector("text=Trial 3 is cancelled.")
     study.ask(worker="somebody")
     page.locator("[aria-label='Report trial 4']").click()
     page.wait_for_selector("h3:text('Trial 4')")

@@ -1,4 +1,4 @@
-"""What is read of a study over HTTP: how it stands, its trials, its graph, the gap over time, the log as a file."""
+"""What is read of a study over HTTP: its status, its trials, its graph, the gap over time, the log as a file."""
 
 from __future__ import annotations
 

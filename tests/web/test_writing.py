@@ -67,7 +67,7 @@ def test_failures_cancellations_and_leases(storage: MemoryStorage, writer: Calle
     assert "only a running trial" in writer.post("trials/4/renew", expect=409)["message"]
 
 
-def test_queued_plans_are_handed_out_next_and_once(storage: MemoryStorage, writer: Caller) -> None:
+def test_queued_plans_are_assigned_next_and_once(storage: MemoryStorage, writer: Caller) -> None:
     new_study(storage)
     plan = {"chunk": "256", "retriever": "dense", "answer": "small"}
     for _ in range(2):
@@ -90,7 +90,7 @@ def test_exclude_and_tighten(storage: MemoryStorage, writer: Caller) -> None:
 
 
 def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> None:
-    """The answer to a decision is lost, the server restarts, the request comes again: one action stands in the log."""
+    """The answer to a decision is lost, the server restarts, the request comes again: one action is in the log."""
     study = new_study(database(tmp_path), trials=20, sigma=1.0)
     decisions = [
         ("exclude", {"option": {"retriever": "bm25"}, "request": "e"}),

@@ -31,7 +31,7 @@ def computed() -> dict[str, dict[str, Any]]:
 
 
 def _simulated(learner: dict[str, Any], runs: int, seed: int) -> dict[str, Any]:
-    """Mean trials of a method."""
+    """Return the mean trials of a method."""
     from surepath.model.families import support_tickets
     from surepath.simulation.simulate import simulate
 
@@ -40,7 +40,7 @@ def _simulated(learner: dict[str, Any], runs: int, seed: int) -> dict[str, Any]:
 
 
 def _limits() -> dict[str, dict[str, Any]]:
-    """Trials that nobody can do without, on average, whatever the method.
+    """Compute the trials that every method needs, on average.
 
     For the best plan itself: T* kl(delta, 1 - delta). For a plan within epsilon: an arc that was not tried may be as
     good or as bad as one likes, so each is left untried with probability at most 2 delta, and a trial tries one arc

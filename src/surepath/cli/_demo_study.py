@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FILE = "surepath-demo.db"
 NAME = "support tickets"
 PACE = 0.4  # seconds a trial: about half a minute in all
-LOOK = 0.2  # seconds between two looks at whether somebody watches
+POLL = 0.2  # seconds between two checks whether somebody watches
 
 
 def with_steps(mdp: MDP) -> MDP:
@@ -41,12 +41,12 @@ def new_study(instance: Instance, file: Path | None, epsilon: float, delta: floa
 
 
 def play(study: Study, instance: Instance, seed: int, pause: float, watched: Any) -> None:
-    """Once somebody watches, ask, draw scores and tell until the answer is proven."""
+    """Wait until somebody watches, then ask, draw scores and tell until the answer is proven."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
     while not watched():
-        time.sleep(LOOK)
+        time.sleep(POLL)
     while not study.done:
         trial = study.ask(worker="demo")
         time.sleep(pause)

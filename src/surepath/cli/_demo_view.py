@@ -1,4 +1,4 @@
-"""How the demo looks while trials come in: a live table on a terminal, a plain line now and then elsewhere."""
+"""The display of the demo while trials come in: a live table on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class View:
             self.live.stop()
 
     def show(self, gap: float) -> None:
-        """After a trial, with the certified gap of the incumbent."""
+        """Show the learner after a trial, with the certified gap of the current plan."""
         if isfinite(gap) and self.first == 0.0:
             self.first = gap
         if self.live is not None:
@@ -63,13 +63,13 @@ class View:
             self.console.print(self.line(gap), markup=False)
 
     def line(self, gap: float) -> str:
-        """Print one plain line."""
-        told = f"trial {self.learner.episodes:>4}: "
+        """Return one plain line about the trials so far."""
+        head = f"trial {self.learner.episodes:>4}: "
         if not isfinite(gap):
             untried = int((self.learner.visits == 0).sum())
-            return told + f"{untried} of {self.learner.mdp.n_arcs} scores never seen, nothing proven yet"
+            return head + f"{untried} of {self.learner.mdp.n_arcs} scores never seen, nothing proven yet"
         done = "; that is enough" if self.learner.stopped else ""
-        return told + f"the plan in hand is proven within {gap:.3f} of the best{done}{self.warning('; but ')}"
+        return head + f"the current plan is proven within {gap:.3f} of the best{done}{self.warning('; but ')}"
 
     def warning(self, before: str) -> str:
         """Return what the scores say against what was declared, after `before`; nothing where they say nothing."""
@@ -77,11 +77,11 @@ class View:
         return "" if said is None else before + said
 
     def picture(self, gap: float) -> Group:
-        """Return the incumbent step by step, and the bar."""
+        """Return the current plan step by step, and the bar."""
         learner = self.learner
         plan = learner.recommend()
         means, visits = learner.means, learner.visits
-        title = "the plan chosen" if learner.stopped else "the plan in hand"
+        title = "the plan chosen" if learner.stopped else "the current plan"
         table = Table(title=f"{title} after {learner.episodes} trials", title_justify="left", box=None, pad_edge=False)
         table.add_column("step", style="dim", min_width=20)
         table.add_column("option", style="bold green" if learner.stopped else "bold", min_width=27)
@@ -95,7 +95,7 @@ class View:
         return Group(table, Text(), self.bar(gap), *([Text(warning, "bold red")] if warning else []))
 
     def bar(self, gap: float) -> Text:
-        """Return the certified gap, full length at the first one known, with a mark where it must get."""
+        """Return the certified gap, full length at the first one known, with a mark at epsilon."""
         if not isfinite(gap):
             untried = int((self.learner.visits == 0).sum())
             return Text(f"nothing proven yet: {untried} of {self.learner.mdp.n_arcs} scores never seen", "dim")
@@ -114,7 +114,7 @@ class View:
 
 
 def cost_table(rows: list[tuple[str, float, str]], ours: float) -> Table:
-    """Trials by method, with a bar on a logarithmic scale and the ratio to ours."""
+    """Return the trials by method, with a bar on a logarithmic scale and the ratio to ours."""
     from math import log
 
     table = Table("method", "trials", "", "", "", box=None, pad_edge=False)

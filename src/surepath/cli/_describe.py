@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 SMALL = 60  # arcs that a terminal shows one by one
 LONG = 20  # stages that a terminal shows one by one
-WAYS_OUT = (
-    "Three ways out: a sigma (the standard deviation of one score, or a bound on it); a range (low and high, half of "
-    "which then stands for sigma); or a pilot: try each option a few times, see how far its scores scatter, and "
-    "declare that as sigma"
+WAYS_TO_DECLARE = (
+    "Three ways to declare it: a sigma (the standard deviation of one score, or a bound on it); a range (low and "
+    "high, half of which is then used as sigma); or a pilot: try each option a few times, see how far its scores "
+    "scatter, and declare that as sigma"
 )
 
 
@@ -100,7 +100,7 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
                 " at most, half of the declared range; a study learns within it how much the scores really scatter"
             )
     else:
-        out.append(f"sigma  not declared, and without it nothing can be proven. {WAYS_OUT}")
+        out.append(f"sigma  not declared, and without it nothing can be proven. {WAYS_TO_DECLARE}")
     if "trial_cost" in facts:
         cheap, dear = facts["trial_cost"]
         price = f"{cheap:g}" if cheap == dear else f"{cheap:g} to {dear:g}"
@@ -115,7 +115,7 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
 
 
 def step_heading(mdp: MDP, stage: int) -> str:
-    """Name a step for people: its number, and its name where it has one."""
+    """Return the heading of a step: its number, and its name where it has one."""
     return f"step {stage}" if mdp.step_labels is None else f"step {stage} ({shown(mdp.step_labels[stage])})"
 
 

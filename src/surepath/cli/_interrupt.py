@@ -1,7 +1,7 @@
-"""Ctrl-C that is always heard: a command ends within seconds, whatever it is computing.
+"""Ctrl-C that is always handled: a command ends within seconds, whatever it is computing.
 
-Python looks at signals between its own steps, and one call of a kernel or of the compiler is one step. So a thread of
-its own hears of the signal at once; if the command has not come to its end a little later, the thread ends the process.
+Python handles signals between its own steps, and one call of a kernel or of the compiler is one step. So a thread of
+its own receives the signal at once; if the command has not come to its end a little later, the thread ends the process.
 Nothing is lost by that: files are written whole or not at all.
 
 LLVM calls Python functions while it compiles. An error that a signal raises there is lost, or the process crashes: an
@@ -28,7 +28,7 @@ _last_words = ["interrupted; what was finished is kept"]
 
 
 def last_words(text: str) -> str:
-    """Say this when the command is interrupted, however it then ends."""
+    """Set the text to print when the command is interrupted, however it then ends, and return it."""
     _last_words[0] = text
     return text
 
@@ -38,21 +38,21 @@ _last_acts: list[Callable[[], None]] = []
 
 
 def last_act(do: Callable[[], None]) -> None:
-    """Do this, which must be quick, before the process is ended from outside the command."""
+    """Register a function, which must be quick, to call before the process is ended from outside the command."""
     _last_acts.append(do)
 
 
 def allow(seconds: float) -> None:
-    """Give the command so long to end by itself: it has trials to give back. A second Ctrl-C ends it at once."""
+    """Allow the command so many seconds to end by itself: it has trials to cancel. A second Ctrl-C ends it at once."""
     _more[0] = seconds
 
 
 def watch(grace: float = GRACE) -> None:
-    """From now on; for the main thread of a command."""
-    heard, ear = socket.socketpair()
-    ear.setblocking(False)
-    signal.set_wakeup_fd(ear.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=_listen, args=(heard, ear, grace), daemon=True, name="surepath-interrupt").start()
+    """Handle Ctrl-C from now on; for the main thread of a command."""
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(receiver, sender, grace), daemon=True, name="surepath-interrupt").start()
     if hasattr(signal, "setitimer"):
         for number in (signal.SIGINT, signal.SIGALRM):
             signal.signal(number, _interrupt)
@@ -68,13 +68,13 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _listen(heard: socket.socket, ear: socket.socket, grace: float) -> None:
-    """Wait for a first SIGINT, then for a second one or for the time to pass; `ear` is held open meanwhile."""
-    while signal.SIGINT not in heard.recv(64):
+def _listen(receiver: socket.socket, sender: socket.socket, grace: float) -> None:
+    """Wait for a first SIGINT, then for a second one or for the time to pass; `sender` is held open meanwhile."""
+    while signal.SIGINT not in receiver.recv(64):
         pass
-    heard.settimeout(max(grace, _more[0]))
+    receiver.settimeout(max(grace, _more[0]))
     try:
-        while signal.SIGINT not in heard.recv(64):
+        while signal.SIGINT not in receiver.recv(64):
             pass
     except TimeoutError:
         pass

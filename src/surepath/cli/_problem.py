@@ -25,7 +25,7 @@ Direction = Annotated[str | None, typer.Option(help="For a CSV that does not say
 
 
 def open_noisy(name: str, direction: str | None, sigma: float | None) -> Problem:
-    """As `open_problem`, for commands that need the noise: declared by the problem, else by --sigma."""
+    """Open a problem as `open_problem` does, with its noise: declared by the problem, else by --sigma."""
     from surepath.errors import NoiseError
 
     try:

@@ -132,7 +132,7 @@ def number(value: float | None) -> str:
 
 
 def print_text(answer: Summary, problem: str) -> None:
-    """Tables for a terminal."""
+    """Print tables for a terminal."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -175,7 +175,7 @@ def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> N
 
 
 def _served(instance: Instance, file: Path, as_json: bool, address: str, access: Any, name: str) -> None:
-    """Say where the page is."""
+    """Print where the page is."""
     from urllib.parse import quote
 
     from surepath.cli.serve import lines
@@ -185,13 +185,13 @@ def _served(instance: Instance, file: Path, as_json: bool, address: str, access:
         print_json({"address": address, **tokens, "study": {"file": str(file), "name": name}, "simulated": True})
         return
     typer.echo("An LLM workflow that answers support tickets; scores are simulated, no model was run.")
-    typer.echo("Open the page: the first trial begins when you look.\n")
+    typer.echo("Open the page: the first trial begins when it is open.\n")
     typer.echo("\n".join(lines(address, access, f"&study={quote(name)}")))
     typer.echo(f"the study stays in {shown(file)}")
 
 
 def _what_next(console: Console, study: Path | None) -> None:
-    """Name the commands that lead on."""
+    """Print the commands to try next."""
     program = shown(this_program())
     live = [("demo --serve", "plays this, slowly, on the live page")]
     if study is not None:

@@ -73,7 +73,7 @@ def estimate(
 
 @contextlib.contextmanager
 def _bar(quiet: bool, worlds: int) -> Iterator[Callable[[int, int], None]]:
-    """Worlds done and the time that went by, on a terminal."""
+    """Show the worlds done and the elapsed time, on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -110,7 +110,7 @@ def as_data(answer: Estimate, trials: int | None = None) -> dict[str, Any]:
 
 
 def print_text(answer: Estimate, problem: str, budget: int | None = None) -> None:
-    """Return a short table, and what it is worth."""
+    """Print a short table, and how to read it."""
     from rich.console import Console
     from rich.table import Table
 
@@ -154,7 +154,7 @@ def print_text(answer: Estimate, problem: str, budget: int | None = None) -> Non
 
 
 def _noise(about: dict[str, Any]) -> str:
-    """Say what noise was simulated."""
+    """Describe the noise that was simulated."""
     if about["scatter"] is None:
         return "Gaussian noise"
     low, high = about["scatter"]

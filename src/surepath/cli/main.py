@@ -1,6 +1,6 @@
-"""The `surepath` command. Each command lives in a module of its own, which imports what is heavy only when it runs.
+"""The `surepath` command. Each command has a module of its own, which imports what is heavy only when it runs.
 
-Exit codes: 0 done; 1 the answer is no (a check failed), or whoever reads the output went away; 2 bad usage; 3 bad input
+Exit codes: 0 done; 1 the answer is no (a check failed), or the reader of the output closed it; 2 bad usage; 3 bad input
 (problem file, setting, data); 4 a missing extra; 5 the machine cannot (a file cannot be written, too little memory);
 130 interrupted.
 """
@@ -48,13 +48,13 @@ def main(
 
 
 def run() -> None:
-    """Entry point: errors become one line and an exit code, and Ctrl-C is always heard."""
+    """Run the program: errors become one line and an exit code, and Ctrl-C is always handled."""
     watch()
     code = _code()
     try:
         sys.stdout.flush()
     except OSError as error:
-        if code != 5:  # else it has been told
+        if code != 5:  # else it has been printed
             code = _told(f"cannot write the output: {error.strerror or error}", 5)
         # What is left in the buffer cannot be written at the end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

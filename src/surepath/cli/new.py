@@ -51,4 +51,4 @@ def new(
     if as_json:
         print_json({"written": str(path), "kind": kind.value, "next": follow})
         return
-    typer.echo(f"wrote {shown(path)}; change it to your own steps, then look at it with\n  {shown(follow)}")
+    typer.echo(f"wrote {shown(path)}; change it to your own steps, then check it with\n  {shown(follow)}")

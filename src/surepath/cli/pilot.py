@@ -109,7 +109,7 @@ def as_data(found: Pilot) -> dict[str, Any]:
 
 
 def print_text(found: Pilot, sheet: Path, problem: str, empty: int, about: Problem) -> None:
-    """Print steps first, then the loudest options, warnings, and what to do next."""
+    """Print steps first, then the noisiest options, warnings, and what to do next."""
     from rich.console import Console
     from rich.table import Table
 
@@ -134,7 +134,7 @@ def print_text(found: Pilot, sheet: Path, problem: str, empty: int, about: Probl
 
 
 def advice(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]:
-    """Say what may follow, as lines of text and commands."""
+    """Return what may follow, as lines of text and commands."""
     from surepath.study.pilot import SAFETY
 
     name, file = shlex.quote(problem), shlex.quote(str(sheet))
@@ -161,7 +161,7 @@ def advice(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]
         f"Suggestion: sigma {found.sigma:.3g}, which is {SAFETY:g} times the upper end of the noisiest step's "
         "interval. It is an estimate, not a bound: declaring it is your own decision, and the certificate will say "
         f"that you declared it. {known}",
-        f"With this sigma, leave these trials out of the study: a sigma that was chosen by looking at scores does not "
+        f"With this sigma, leave these trials out of the study: a sigma that was chosen from scores does not "
         f"belong to a proof that counts them.{chosen}",
         f"{create} --sigma {found.sigma:.3g}",
         "Only if you knew a sigma before the pilot, declare that one and import the pilot's trials too:",

@@ -42,7 +42,7 @@ def graph(
     out: Out = Path("graph.png"),
     as_json: AsJson = False,
 ) -> None:
-    """Draw the options of every step, with the plan in hand and how often each was tried."""
+    """Draw the options of every step, with the current plan and how often each was tried."""
     from surepath.plots import draw_graph
     from surepath.plots.graph import READING
 
@@ -59,7 +59,7 @@ def graph(
 
 @plot.command("gap")
 def gap(source: Source, name: Name = None, out: Out = Path("gap.png"), as_json: AsJson = False) -> None:
-    """Draw how far the plan in hand could still be from the best, proven, after each trial."""
+    """Draw how far the current plan could still be from the best, proven, after each trial."""
     from surepath.plots.gap import READING, draw_gap, gap_data
 
     _check(out)
@@ -83,7 +83,7 @@ def visits(
 def intervals(
     source: OrCertificate, name: Name = None, out: Out = Path("intervals.png"), most: Most = 6, as_json: AsJson = False
 ) -> None:
-    """Draw the mean score of each option along the plan in hand, with an interval."""
+    """Draw the mean score of each option along the current plan, with an interval."""
     from surepath.plots.intervals import READING, draw_intervals, intervals_data
 
     _check(out)
@@ -99,7 +99,7 @@ def challengers(
     count: Annotated[int, typer.Option(min=1, max=50, help="How many.")] = 6,
     as_json: AsJson = False,
 ) -> None:
-    """Draw the plans that may still be better than the one in hand, and by how much."""
+    """Draw the plans that may still be better than the current one, and by how much."""
     from surepath.plots.challengers import READING, challengers_data, draw_challengers
 
     _check(out)
@@ -107,8 +107,8 @@ def challengers(
     rivals = [
         {"path": one.path, "words": one.words, "estimate": one.estimate, "bound": one.bound} for one in data.rivals
     ]
-    told = {"rivals": rivals, "gap": data.gap, "epsilon": data.epsilon}
-    _done("challengers", draw_challengers(data), out, READING, told, as_json)
+    facts = {"rivals": rivals, "gap": data.gap, "epsilon": data.epsilon}
+    _done("challengers", draw_challengers(data), out, READING, facts, as_json)
 
 
 @plot.command("stopping")
@@ -172,15 +172,15 @@ def compare(
 def _check(out: Path) -> None:
     """Refuse what cannot be drawn before anything is computed: another kind of file, or no matplotlib."""
     from surepath._optional import need
-    from surepath.plots.look import picture_file
+    from surepath.plots.column_figure import picture_file
 
     picture_file(out)
     need("matplotlib.figure", "plot")
 
 
 def _done(kind: str, figure: Any, out: Path, reading: str, data: dict[str, Any], as_json: bool) -> None:
-    """Write the picture, and say where it is and how it is read."""
-    from surepath.plots.look import save
+    """Write the picture, and print where it is and how to read it."""
+    from surepath.plots.column_figure import save
 
     save(figure, out)
     if as_json:

@@ -19,11 +19,11 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8700,
     read_token: Annotated[
-        str | None, typer.Option(envvar="SUREPATH_READ_TOKEN", help="Lets people look; random by default.")
+        str | None, typer.Option(envvar="SUREPATH_READ_TOKEN", help="Lets people read; random by default.")
     ] = None,
     write_token: Annotated[
         str | None,
-        typer.Option(envvar="SUREPATH_WRITE_TOKEN", help="Lets people look, ask and tell; random by default."),
+        typer.Option(envvar="SUREPATH_WRITE_TOKEN", help="Lets people read, ask and tell; random by default."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,10 +44,10 @@ def serve(
 
 
 def lines(address: str, access: Any, rest: str = "") -> list[str]:
-    """Say where the page is; a link carries its token after #, which no browser sends and no server logs."""
+    """Return the address of the page; a link carries its token after #, which no browser sends and no server logs."""
     text = []
     if access.write_token is not None:
-        text.append(f"to look, ask and tell:  {address}#token={quote(access.write_token, safe='')}{rest}")
+        text.append(f"to read, ask and tell:  {address}#token={quote(access.write_token, safe='')}{rest}")
     if access.read_token is not None:
-        text.append(f"to look only:           {address}#token={quote(access.read_token, safe='')}{rest}")
+        text.append(f"to read only:           {address}#token={quote(access.read_token, safe='')}{rest}")
     return [*text, "Ctrl-C ends it; nothing is lost"]

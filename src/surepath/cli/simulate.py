@@ -1,4 +1,4 @@
-"""`surepath simulate`: run a learner many times on a problem whose reward laws are given."""
+"""`surepath simulate`: run a learner many times on a problem whose true means are given."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def simulate(
     found = open_noisy(problem, direction, sigma)
     if found.instance is None:
         raise ProblemError(
-            f"a simulation needs reward laws, and {problem} gives none; "
+            f"a simulation needs the true means, and {problem} gives none; "
             f'give every edge a "mean" (your best guess will do)'
         )
     risk = delta if delta is not None else found.delta or 0.1
@@ -131,8 +131,8 @@ def _print(results: Any, lines: list[dict[str, Any]]) -> None:
         )
     console.print(table)
     plain = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list | dict)}
-    told = ", ".join(f"{k}={v}" for k, v in plain.items())
-    console.print(f"settings: {shown(told)}", highlight=False, markup=False)
+    listed = ", ".join(f"{k}={v}" for k, v in plain.items())
+    console.print(f"settings: {shown(listed)}", highlight=False, markup=False)
     if learner.get("widths") in ("empirical", "uncapped"):
         kind = learner["widths"]
         console.print(f"{kind} widths have no guarantee: delta is not a bound on the share of wrong answers")

@@ -73,6 +73,6 @@ def failure_rates(rows: polars.DataFrame, level: float = 0.95) -> polars.DataFra
 
 
 def too_often(rates: polars.DataFrame) -> polars.Series:
-    """Tell for each row whether its wrong answers refute delta at 5 %, corrected for the number of rows."""
+    """Return for each row whether its wrong answers refute delta at 5 %, corrected for the number of rows."""
     found: polars.Series = rates["chance"] * rates.height < 0.05
     return found

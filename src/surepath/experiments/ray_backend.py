@@ -33,7 +33,7 @@ class RayBackend:
         mine = not ray.is_initialized()
         if mine:
             size = {} if self.address is not None else {"num_cpus": self.workers, "include_dashboard": False}
-            with contextlib.chdir(os.sep):  # Ray lets workers look for modules where it was started
+            with contextlib.chdir(os.sep):  # Ray lets workers search for modules where it was started
                 ray.init(address=self.address, log_to_driver=False, logging_level="error", **size)
         # A lost node is no error of the task: play it again as often as it takes. An exception is, and is raised.
         play = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(play_task)

@@ -89,7 +89,7 @@ class Spec:
 
     @classmethod
     def load(cls, path: str | Path) -> Spec:
-        """Read a TOML file; files it names are looked for beside it."""
+        """Read a TOML file; files it names are searched beside it."""
         file = Path(path)
         try:
             text = read_text(file, MAX_BYTES)
@@ -147,7 +147,7 @@ def _read(values: dict[str, Any], locate: FieldLocations, folder: Path | None) -
     for index, entry in enumerate(_list(values, "instances", locate)):
         for source in read_sources(entry, index, locate, folder):
             if source in sources:
-                raise SettingError(f"{locate('instances', index)}: the instance {name_of(source)} stands here twice")
+                raise SettingError(f"{locate('instances', index)}: the instance {name_of(source)} is listed twice")
             sources.append(source)
     learners: list[LearnerSpec] = []
     for index, entry in enumerate(_list(values, "learners", locate)):
@@ -256,6 +256,6 @@ def _numbers(values: Mapping[str, Any], key: str, locate: FieldLocations, check:
         except SettingError as error:
             raise SettingError(f"{locate(key, index)}: {error}") from None
         if number in found:
-            raise SettingError(f"{locate(key, index)}: {number:g} stands twice in {key}")
+            raise SettingError(f"{locate(key, index)}: {number:g} is listed twice in {key}")
         found.append(number)
     return tuple(found)

@@ -153,7 +153,7 @@ class Store:
         write_bytes(self.rows / name, stream.getvalue())
 
     def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
-        """Say how the spec of the stored rows differs from this one."""
+        """Describe how the spec of the stored rows differs from this one."""
         with contextlib.suppress(SettingError):
             manifest = self._manifest()
             old = {"version": manifest["version"], "format": manifest["format"], **manifest["spec"]}
@@ -219,7 +219,7 @@ def _constant(name: str, value: Any, size: int) -> polars.Series:
 
 
 def is_whole(file: Path) -> bool:
-    """Check that a file begins and ends as Parquet does and is long enough for the footer that its end announces."""
+    """Return whether a file begins and ends as Parquet does and is long enough for the footer that its end states."""
     try:
         with file.open("rb") as stream:
             head = stream.read(4)

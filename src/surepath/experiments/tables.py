@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._checks import one_of
 from surepath._text import shown
-from surepath.experiments import look
+from surepath.experiments import html_page
 
 if TYPE_CHECKING:
     import polars
@@ -119,4 +119,4 @@ def _escape(text: str) -> str:
     return plain.replace(">=", r"$\geq$ ").replace("<=", r"$\leq$ ").replace(" - ", "--")
 
 
-WRITERS = {"markdown": markdown, "latex": _latex, "html": look.table}
+WRITERS = {"markdown": markdown, "latex": _latex, "html": html_page.table}

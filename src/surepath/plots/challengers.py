@@ -1,4 +1,4 @@
-"""The strongest challengers of the plan in hand."""
+"""The strongest challengers of the current plan."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 from surepath._text import shown
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
+from surepath.plots.column_figure import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure
 from surepath.plots.evidence import known
-from surepath.plots.look import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure
 
 READING = (
-    "Each line is another plan: the dot says how much worse it looks than the plan in hand, the right end how much "
-    "better it may still be. The search ends when no line goes beyond what was asked for."
+    "Each line is another plan: the dot says by how much its estimate is below that of the current plan, the right end "
+    "how much better it may still be. The search ends when no line goes beyond what was asked for."
 )
 
 
 class Difference(NamedTuple):
-    """One step at which a challenger differs from the plan in hand."""
+    """One step at which a challenger differs from the current plan."""
 
     step: str
     option: str
@@ -33,17 +33,17 @@ class Challenge(NamedTuple):
 
     path: list[int]
     differs: list[Difference]
-    estimate: float  # how much better it looks than the plan in hand; at most 0
+    estimate: float  # its estimate minus that of the current plan; at most 0
     bound: float  # how much better it may be
 
     @property
     def words(self) -> str:
-        """The options it takes elsewhere: 'model=small, prompt=long'."""
+        """Return the options at which it differs: 'model=small, prompt=long'."""
         return ", ".join(f"{one.step}={one.option}" for one in self._own)
 
     @property
     def options(self) -> str:
-        """The same without the steps, which a picture has no room for."""
+        """Return the options at which it differs without their steps, short enough for a picture."""
         return ", ".join(one.option for one in self._own)
 
     @property
@@ -52,7 +52,7 @@ class Challenge(NamedTuple):
 
 
 class Challenges(NamedTuple):
-    """The plan in hand against its challengers."""
+    """The current plan against its challengers."""
 
     rivals: list[Challenge]
     gap: float
@@ -102,10 +102,10 @@ def challengers_data(source: Any, count: int = 6) -> Challenges:
 
 
 def draw_challengers(data: Challenges) -> Any:
-    """Draw a line for each challenger, from what it looks like to what it may be; returns a matplotlib figure."""
+    """Draw a line for each challenger, from its estimate to its upper bound; returns a matplotlib figure."""
     rows = len(data.rivals)
     figure = new_figure(0.95 + 0.42 * max(1, rows))
-    axis = new_axes(figure, "better than the plan in hand by")
+    axis = new_axes(figure, "better than the current plan by")
     axis.axvline(0.0, color=INK, linewidth=0.8)
     handles = [axis.axvline(data.epsilon, color=WANTED, linestyle="--", linewidth=1.2, label="asked for")]
     for row, rival in enumerate(data.rivals):

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._optional import need
-from surepath.experiments.look import MARKERS, palette, short_name
+from surepath.experiments.figure_style import MARKERS, palette, short_name
 from surepath.experiments.stats import compare
-from surepath.plots.look import FAINT, INK, SMALL, below, dress, name_rows, new_figure_of_rows, plain_ticks, short
+from surepath.plots.column_figure import (
+    FAINT,
+    INK,
+    SMALL,
+    below,
+    name_rows,
+    new_figure_of_rows,
+    plain_ticks,
+    short,
+    style_axes,
+)
 from surepath.plots.rows import at_one_delta, chosen, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:
@@ -78,7 +88,7 @@ def draw_comparison(data: polars.DataFrame, column: str = "epsilon") -> Any:
     figure, places, heads = new_figure_of_rows([short_name(one) for one, _ in groups], headed=not single)
     figure.set_figheight(figure.get_figheight() + 0.35)
     axis = figure.add_subplot()
-    dress(axis, f"trials / trials of {short(base)}")
+    style_axes(axis, f"trials / trials of {short(base)}")
     axis.set_xscale("log")
     axis.axvline(1.0, color=INK, linewidth=0.8)
     handles: dict[str, Any] = {}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._optional import need
-from surepath.experiments.look import MARKERS, palette, short_name
+from surepath.experiments.figure_style import MARKERS, palette, short_name
 from surepath.experiments.stats import compare
-from surepath.plots.look import below, dress, new_figure, plain_ticks, short
+from surepath.plots.column_figure import below, new_figure, plain_ticks, short, style_axes
 from surepath.plots.rows import at_one_delta, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def draw_cost(data: polars.DataFrame, column: str = "epsilon") -> Any:
     for axis, instance in zip(axes, shown):
         part = data.filter(data["instance"] == instance)
         last = instance == shown[-1]
-        dress(axis, epsilon_words(column) if last else "", "trials", short(short_name(instance), 48))
+        style_axes(axis, epsilon_words(column) if last else "", "trials", short(short_name(instance), 48))
         for label in labels:
             own = part.filter(part["learner"] == label)
             if not own.is_empty():

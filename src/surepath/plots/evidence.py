@@ -24,14 +24,14 @@ class Known:
 
     Attributes:
         mdp: The graph.
-        path: The plan in hand, int [H].
+        path: The current plan, int [H].
         visits: How often each arc was played, int [N].
         means: Empirical means in the user's direction, float [N]; NaN where unvisited.
         sigma: Declared noise, float [N].
         active: Arcs that may still be on a best path, bool [N].
         epsilon, delta: What is asked for.
         gap: Proven distance of the plan from the best; infinite while nothing is proven.
-        learner: What has seen all this; None where a certificate says it.
+        learner: The learner that knows all this; None where a certificate states it.
     """
 
     mdp: MDP

@@ -8,12 +8,12 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.plots.look import OTHER, OUT, PLAN, SMALL, WANTED, below, new_axes, new_figure, plain_ticks
+from surepath.plots.column_figure import OTHER, OUT, PLAN, SMALL, WANTED, below, new_axes, new_figure, plain_ticks
 from surepath.study.status.gap_history import POINTS, gap_history
 from surepath.study.study import Study
 
 READING = (
-    "How far the plan in hand could still be from the best, proven, after each trial; the search ends where the line "
+    "How far the current plan could still be from the best, proven, after each trial; the search ends where the line "
     "falls below what was asked for."
 )
 

@@ -13,10 +13,10 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.layout import fan, node_places
 from surepath.model.mdp import MDP
-from surepath.plots.look import COLUMN, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
+from surepath.plots.column_figure import COLUMN, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
 
 READING = (
-    "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The plan in hand is "
+    "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The current plan is "
     "green; pale lines are ruled out; dashed ones have a known score."
 )
 MAX_ARCS = 3_000
@@ -43,7 +43,7 @@ def graph_layout(
     visits: IntArray | None = None,
     active: BoolArray | None = None,
 ) -> GraphLayout:
-    """Place stages from left to right, states of a stage one above the other, and fan out parallel arcs.
+    """Compute the layout: stages from left to right, states of a stage one above the other, parallel arcs fanned out.
 
     Args:
         mdp: The graph.
@@ -95,7 +95,7 @@ def _curve(layout: GraphLayout, arc: int) -> FloatArray:
 
 
 def _lift(layout: GraphLayout, arc: int) -> float:
-    """Return how far an arc's middle is off the straight line; less where states stand one above the other."""
+    """Return how far an arc's middle is off the straight line; less where states are one above the other."""
     return (0.5 if not layout.y.any() else 0.25) * float(layout.bend[arc])
 
 

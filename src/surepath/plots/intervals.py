@@ -1,4 +1,4 @@
-"""What is known of each option along the plan in hand: its mean score and a confidence interval."""
+"""What is known of each option along the current plan: its mean score and a confidence interval."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from surepath._checks import whole
 from surepath._types import FloatArray, IntArray
+from surepath.plots.column_figure import OTHER, OUT, PLAN, name_rows, new_figure_of_rows, short, style_axes
 from surepath.plots.evidence import known
-from surepath.plots.look import OTHER, OUT, PLAN, dress, name_rows, new_figure_of_rows, short
 
 READING = (
-    "Mean score of every option where the plan in hand meets it, with an interval that holds for this option alone, at "
+    "Mean score of every option where the current plan meets it, with an interval that holds for this option alone, at "
     "all times at once. The proof compares whole plans and is sharper: intervals may overlap when it is complete."
 )
 
 
 class StepInterval(NamedTuple):
-    """One option at the state where the plan in hand meets its step."""
+    """One option at the state where the current plan meets its step."""
 
     step: str
     option: str
@@ -31,7 +31,7 @@ class StepInterval(NamedTuple):
 
 
 def half_width(visits: IntArray, sigma: FloatArray, delta: float) -> FloatArray:
-    """Half of each arc's confidence interval; infinite where unvisited.
+    """Return half of each arc's confidence interval; infinite where unvisited.
 
     Robbins' normal mixture: `P(exists n: |mean_n - m| > sigma sqrt((n + 1) log((n + 1) / delta^2)) / n) <= delta`.
     It holds for one arc alone, at all times at once; the certificate does not use it.
@@ -42,7 +42,7 @@ def half_width(visits: IntArray, sigma: FloatArray, delta: float) -> FloatArray:
 
 
 def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
-    """List the options that the plan in hand meets, step by step, best mean first: the `most` first and its own.
+    """List the options that the current plan meets, step by step, best mean first: the `most` first and its own.
 
     Args:
         source: A study, a learner or a certificate.
@@ -78,7 +78,7 @@ def draw_intervals(rows: list[StepInterval]) -> Any:
     """Draw the mean and the interval of each option, grouped by step; returns a matplotlib figure."""
     figure, places, heads = new_figure_of_rows([row.step for row in rows])
     axis = figure.add_subplot()
-    dress(axis, "score")
+    style_axes(axis, "score")
     for place, row in zip(places, rows):
         colour = PLAN if row.chosen else OTHER if row.open else OUT
         if np.isfinite([row.low, row.high]).all():

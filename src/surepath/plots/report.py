@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from surepath._optional import need
 from surepath._text import shown
 from surepath.errors import SettingError
-from surepath.experiments import look
+from surepath.experiments import html_page
 from surepath.experiments.failures import failure_rates, too_often
 from surepath.experiments.results import read
 from surepath.experiments.stats import compare
@@ -20,7 +20,7 @@ from surepath.experiments.store import Store
 from surepath.experiments.tables import WRITERS, overview, table
 from surepath.model.sources.textfile import write_bytes, write_text
 from surepath.plots import comparison, cost, stopping
-from surepath.plots.look import picture_bytes
+from surepath.plots.column_figure import picture_bytes
 from surepath.plots.rows import epsilon_column, epsilon_words
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _missing(stored: int, wanted: int) -> list[str]:
 
 
 def _verdicts(rates: polars.DataFrame) -> list[str]:
-    """Say for each learner and delta whether its wrong answers fit what it was allowed."""
+    """Write for each learner and delta whether its wrong answers fit what it was allowed."""
     found = []
     judged = rates.with_columns(too_often(rates).alias("refuted"))
     for part in judged.partition_by("learner", "delta", maintain_order=True):
@@ -184,15 +184,15 @@ def html(made: Report) -> str:
     rows = f"Every instance, delta and epsilon: {made.comparison.height:,} rows"
     parts += [f"<details><summary>{rows}</summary>{table(made.comparison, 'html')}</details>"]
     parts += ["<h2>Wrong answers against delta</h2>", f'<p class="how">{escape(ABOUT_RATES)}</p>']
-    parts.append(look.table(*rate_cells(made)))
+    parts.append(html_page.table(*rate_cells(made)))
     for one in made.pictures:
         parts += [f"<h2>{escape(one.title)}</h2>", f'<p class="how"><b>How to read this.</b> {escape(one.reading)}</p>']
-        parts.append(look.image(one.png, one.title))
+        parts.append(html_page.image(one.png, one.title))
     parts.append("<h2>Settings</h2>")
     for title, content in (("The spec", made.manifest["spec"]), ("Every setting of each learner", made.settings)):
         text = escape(json.dumps(content, indent=1))
         parts.append(f"<details><summary>{title}</summary><pre>{text}</pre></details>")
-    return look.page(f"Experiment {name}", parts)
+    return html_page.page(f"Experiment {name}", parts)
 
 
 def markdown(made: Report, stem: str) -> str:

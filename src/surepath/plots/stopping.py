@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surepath._optional import need
-from surepath.experiments.look import palette, short_name
-from surepath.plots.look import below, dress, new_figure, short
+from surepath.experiments.figure_style import palette, short_name
+from surepath.plots.column_figure import below, new_figure, short, style_axes
 from surepath.plots.rows import at_one_delta, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def stopping_data(
 
 
 def _order(rows: polars.DataFrame) -> polars.DataFrame:
-    """Give numbers to the pairs of instance and learner in the order of the rows."""
+    """Assign numbers to the pairs of instance and learner in the order of the rows."""
     return rows.select("instance", "learner").unique(maintain_order=True).with_row_index("order")
 
 
@@ -79,7 +79,7 @@ def draw_stopping(data: polars.DataFrame, column: str = "epsilon") -> Any:
     for axis, instance in zip(axes, shown):
         part = data.filter(data["instance"] == instance)
         words = f"trials, {epsilon_words(column)} {part['epsilon'][0]:.3g}" if instance == shown[-1] else ""
-        dress(axis, words, "runs stopped", short(short_name(instance), 48))
+        style_axes(axis, words, "runs stopped", short(short_name(instance), 48))
         axis.set_xscale("log")
         for number, label in enumerate(labels):
             own = part.filter(part["learner"] == label)

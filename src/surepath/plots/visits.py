@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._checks import whole
+from surepath.plots.column_figure import OTHER, OUT, PLAN, name_rows, new_figure_of_rows, short, style_axes
 from surepath.plots.evidence import known
-from surepath.plots.look import OTHER, OUT, PLAN, dress, name_rows, new_figure_of_rows, short
 
-READING = "How many trials each option took part in; the plan in hand is green, options that were ruled out are pale."
+READING = "How many trials each option took part in; the current plan is green, options that were ruled out are pale."
 
 
 class OptionVisits(NamedTuple):
@@ -19,7 +19,7 @@ class OptionVisits(NamedTuple):
     step: str
     option: str
     visits: int
-    chosen: bool  # on the plan in hand
+    chosen: bool  # on the current plan
     open: bool  # may still be on a best plan, in some state
 
 
@@ -61,7 +61,7 @@ def draw_visits(rows: list[OptionVisits]) -> Any:
     """Draw a bar for each option, grouped by step; returns a matplotlib figure."""
     figure, places, heads = new_figure_of_rows([row.step for row in rows])
     axis = figure.add_subplot()
-    dress(axis, "trials")
+    style_axes(axis, "trials")
     colours = [PLAN if row.chosen else OTHER if row.open else OUT for row in rows]
     axis.barh(places, [row.visits for row in rows], color=colours, height=0.7)
     most = max((row.visits for row in rows), default=1)

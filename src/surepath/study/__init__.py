@@ -6,4 +6,6 @@ from surepath.study.study import Study
 
 __all__ = ["Study"]
 
-logging.getLogger("surepath.study").addHandler(logging.NullHandler())  # quiet, until whoever uses this wants to hear
+logging.getLogger("surepath.study").addHandler(
+    logging.NullHandler()
+)  # quiet, until the program that uses this configures logging

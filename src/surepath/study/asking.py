@@ -1,4 +1,4 @@
-"""Choosing what is handed out next: plans that wait first, then what the learner chooses, as far as a budget goes."""
+"""Which plans are assigned next: those that wait first, then what the learner chooses, as far as a budget goes."""
 
 from __future__ import annotations
 

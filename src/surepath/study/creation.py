@@ -34,7 +34,7 @@ class Options:
     """Options of a study that are not the learner's.
 
     Attributes:
-        lease: Seconds for which a trial is handed out before it must be renewed.
+        lease: Seconds for which a trial is assigned before it must be renewed.
         on_failure: "leave-out" or "worst".
     """
 
@@ -61,7 +61,7 @@ def read_problem(problem: Any, sigma: Any = None) -> Problem:
 
 
 def _are_steps(problem: Mapping[Any, Any]) -> bool:
-    """Tell whether a dict lists the options of each step, as MDP.from_steps takes it, and has no field of a file."""
+    """Return whether a dict lists the options of each step, as MDP.from_steps takes it, and has no field of a file."""
     lists = all(isinstance(value, (list, tuple)) for value in problem.values())
     return bool(problem) and lists and not {"edges", "steps", "format", "version"} & set(problem)
 
@@ -127,7 +127,7 @@ def new_record(
 
 
 def _check_worst(mdp: MDP) -> None:
-    """Refuse problems in which some option to learn has no worst score: its failures could not be told."""
+    """Refuse problems in which some option to learn has no worst score: its failures could not be scored."""
     if mdp.reward_range is None:
         raise SettingError('on_failure="worst" needs a declared range of scores, to know what the worst is')
     worst = mdp.reward_range[0 if mdp.sign > 0 else 1]
@@ -149,7 +149,7 @@ def check_name(name: Any) -> str:
 
 
 def differences(there: StudyRecord, here: StudyRecord) -> list[str]:
-    """Say what two studies differ in: each thing with what is there and what is asked for here."""
+    """List what two studies differ in: each thing with what is there and what is asked for here."""
     found = []
     if there.problem_hash != here.problem_hash:
         ours, theirs = (parse_json_problem(record.problem).mdp for record in (here, there))
@@ -165,7 +165,7 @@ def differences(there: StudyRecord, here: StudyRecord) -> list[str]:
 
 
 def _problem_difference(there: MDP, here: MDP) -> str:
-    """Name the first thing that two problems differ in, in brackets."""
+    """Return the first thing that two problems differ in, in brackets."""
     for name in ("steps", "options", "direction"):
         was, now = (
             {"steps": m.step_labels, "options": m.action_labels, "direction": m.direction} for m in (there, here)

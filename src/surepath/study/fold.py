@@ -1,9 +1,9 @@
 """The learner as a fold over the log: trials enter in the order in which they were asked for.
 
-Only the longest prefix of trials that are all settled enters; results told ahead of it wait, and count as pending plays
-until their turn comes. So what is proven does not depend on which results come in first, even if quick trials are the
-good ones (docs, "Studies"). The state is a function of the log alone: another worker, or a replay elsewhere, has the
-same active arcs, incumbent, next plan and stop.
+Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as pending
+plays until their turn comes. So what is proven does not depend on which results come in first, even if quick trials
+are the good ones (docs, "Studies"). The state is a function of the log alone: another worker, or a replay elsewhere,
+has the same active arcs, incumbent, next plan and stop.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Fold:
         self.learner = build(self.settings, self.mdp)
         self.prefix = self.actions = self.change = self.saved = 0
         self.seconds = 0.0  # spent on folding since the last snapshot
-        self._torn = False  # whether a step was interrupted, so that the learner may be half told
+        self._torn = False  # whether a step was interrupted, so that the learner may be half updated
         self._view: tuple[tuple[int, int], Any] | None = None
         self.window: dict[int, TrialRow] = {}
         self._coming: list[ActionRow] = []
@@ -112,7 +112,7 @@ class Fold:
 
     @property
     def view(self) -> Any:
-        """A copy of the learner to read from: what is looked at, and when, must not change what the log decides."""
+        """Return a copy of the learner to read from: what is read, and when, must not change what the log decides."""
         key = (self.prefix, self.actions)
         if self._view is None or self._view[0] != key:
             self._view = key, self.copy()
@@ -171,12 +171,12 @@ class Fold:
 
     @property
     def spent(self) -> float | None:
-        """What settled trials have cost, those that wait for their turn included; None where nothing costs."""
+        """Return what settled trials have cost, those that wait for their turn included; None where nothing costs."""
         return self._spent(row for row in self.window.values() if row.settled)
 
     @property
     def committed(self) -> float | None:
-        """The same with the trials that still run, which may cost all of their price."""
+        """Return what settled and running trials cost, each running one its full price; None where nothing costs."""
         return self._spent(self.window.values())
 
     def _spent(self, rows: Iterable[TrialRow]) -> float | None:
@@ -211,7 +211,7 @@ class Fold:
         return row
 
     def save(self, log: Writing) -> None:
-        """Keep a snapshot now and then, so that opening the study is quick."""
+        """Save a snapshot now and then, so that opening the study is quick."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
         kept = log.snapshot_prefix(snapshots.FORMAT)  # another worker may have saved one
@@ -221,15 +221,15 @@ class Fold:
             log.save_snapshot(self.snapshot())
 
     def mark_saved(self, prefix: int) -> None:
-        """Note that a snapshot of this many trials is kept."""
+        """Record that a snapshot of this many trials is kept."""
         self.saved, self.seconds = prefix, 0.0
 
     def _origin(self, prefix: int, actions: int) -> list[Any]:
-        """Say what a snapshot belongs to: another study's, or another version's, is of no use."""
+        """Return what a snapshot belongs to: another study's, or another version's, is of no use."""
         return [__version__, hashlib.sha256(self._seed.encode()).hexdigest(), prefix, actions]
 
     def _load(self, row: SnapshotRow | None, last: int) -> None:
-        """Begin from a snapshot; one that cannot be read is left alone, since the log has everything."""
+        """Load a snapshot; one that cannot be read is ignored, since the log has everything."""
         if row is None or row.prefix > last:
             return
         try:

@@ -1,6 +1,6 @@
-"""Leases: how long a worker may keep a trial, as people write it, and what happens when a lease runs out.
+"""Leases: how long a worker may keep a trial, as people write it, and what happens when a lease expires.
 
-A lease that has run out says that the worker died. Its plan is handed out again first, as a new trial, twice at most.
+An expired lease means that the worker died. Its plan is assigned again first, as a new trial, twice at most.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from surepath.study.trial import EXPIRED, RETRIED
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 LONGEST = 10 * 365 * 86400.0
-MOST_RETRIES = 2  # an option that kills its worker must not be handed out for ever
+MOST_RETRIES = 2  # an option that kills its worker must not be assigned for ever
 BATCH = 1_000
 
 
@@ -73,7 +73,7 @@ def expire(log: Writing) -> None:
 
 
 def _retries(log: Writing, row: TrialRow) -> int:
-    """Count how often this plan was already handed out again."""
+    """Count how often this plan was already assigned again."""
     count = 0
     while row.source == RETRIED and row.of is not None and count <= MOST_RETRIES:
         count += 1

@@ -1,6 +1,6 @@
 """A pilot: a few plays of every option before the study, to see how far scores scatter.
 
-The plays are fixed in advance, so they are valid data of a study whose noise was declared without looking at them: by a
+The plays are fixed in advance, so they are valid data of a study whose noise was declared without reading them: by a
 range, or by a sigma known beforehand. What they say about the noise is an estimate from few scores and no bound: a
 sigma taken from here is a declaration of the person who takes it, the certificate says so, and to be strict the study
 that uses it must not count the scores that it was taken from. Where a range of scores is known, declare that instead,
@@ -110,7 +110,7 @@ def read_pilot(mdp: MDP, trials: Sequence[tuple[ArrayLike, ArrayLike]]) -> Pilot
 
 
 def _option(mdp: MDP, names: Sequence[str], arc: int) -> str:
-    """Name an option with its step and its state."""
+    """Return the name of an option with its step and its state."""
     return f"{names[int(mdp.arcs.stage[arc])]} = {mdp.action_label(arc)} (in {mdp.state_label(int(mdp.source[arc]))})"
 
 
@@ -128,7 +128,7 @@ def _scatter(name: str, rest: FloatArray, groups: int) -> Scatter:
 def _warnings(
     z: FloatArray, stages: IntArray, orders: IntArray, options: list[Scatter], steps: list[Scatter]
 ) -> list[str]:
-    """Look for what a sigma cannot describe, in the standardised rests; each look has its share of ALARM."""
+    """Find what a sigma cannot describe, in the standardised residuals; each test has its share of ALARM."""
     from scipy.stats import norm, spearmanr
 
     share, words = ALARM / 4, []

@@ -58,11 +58,11 @@ class Spending:
         self.total += self.price(row.path if whole else row.path[: len(row.rewards) + 1])
 
     def price(self, arcs: Iterable[int]) -> float:
-        """Sum of the costs of some arcs."""
+        """Return the sum of the costs of some arcs."""
         return math.fsum(self._cost[list(arcs)])
 
     def with_rows(self, rows: Iterable[TrialRow]) -> Spending:
-        """Return what it will be when these rows have been counted too, those that still run as if complete."""
+        """Return the spending with these rows counted too, those that still run as if complete."""
         later = Spending(self._cost)
         later.total, later.unreported = self.total, set(self.unreported)
         for row in sorted(rows):
@@ -74,7 +74,7 @@ class Spending:
         return {"spent": self.total, "unreported": np.array(sorted(self.unreported), dtype=np.int64)}
 
     def load(self, tree: dict[str, Any]) -> None:
-        """Take over what `as_tree` returned."""
+        """Load what `as_tree` returned."""
         self.total = float(tree["spent"])
         self.unreported = set(np.asarray(tree["unreported"]).tolist())
 
@@ -99,7 +99,7 @@ def affordable(spent: float, prices: Iterable[float], budget: float) -> int:
             if count == 0:
                 raise BudgetError(
                     f"the budget of {money(budget)} is spent: {money(spent)} are spent or under way, and the next "
-                    f"trial costs {money(price)}; nothing was handed out"
+                    f"trial costs {money(price)}; no trial was assigned"
                 )
             break
         spent, count = spent + price, count + 1

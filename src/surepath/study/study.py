@@ -1,4 +1,4 @@
-"""Study: ask for trials, tell their results, from any number of workers; nothing told is ever lost.
+"""Study: ask for trials, tell their results, from any number of workers; nothing reported is ever lost.
 
 The log in the storage is the truth. This object holds a fold over it, brought up to date before it answers, so any
 number of Study objects, in any number of processes, may work on one study at once. Threads may share one object.
@@ -98,7 +98,7 @@ class Study:
             epsilon: How far from the best the answer may be; by default what the problem file asks.
             delta: Allowed probability of a wrong answer; by default what the problem file asks.
             sigma: Noise of the rewards; by default what the problem declares.
-            lease: How long a trial may stay unreported before its plan is handed out again: "10min", "2h", seconds.
+            lease: How long a trial may stay unreported before its plan is assigned again: "10min", "2h", seconds.
             on_failure: "leave-out" (a failed trial is no evidence, and is counted) or "worst" (the step that failed
                 counts as its worst score; for problems with a declared range in which failing is part of the score).
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
@@ -126,7 +126,7 @@ class Study:
 
     @property
     def worker(self) -> str:
-        """Who works here: host and process."""
+        """Return who works here: host and process."""
         return this_worker()
 
     # The log -----------------------------------------------------------------------------------------------------
@@ -156,14 +156,14 @@ class Study:
             raise StudyError(f"the study {self.name!r} was deleted and created anew; load it again")
 
     def sync(self) -> None:
-        """Fold in what other workers have told; every property does so by itself."""
+        """Fold in what other workers have reported; every property does so by itself."""
         with self._lock:
             if self._read(self._catch_up):
                 try:
                     self._write(expire)
                 except TransientError:
                     raise
-                except StorageError:  # what cannot be written can be read; whoever asks for a trial is told
+                except StorageError:  # what cannot be written can be read; asking for a trial raises the error
                     return
                 self._read(self._catch_up)
 
@@ -171,7 +171,7 @@ class Study:
         return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
 
     def _catch_up(self, log: Reading) -> bool:
-        """Fold in what is new; tell whether leases have run out that nobody has marked yet."""
+        """Fold in what is new; return whether leases have expired that nobody has marked yet."""
         self._fold.sync(log)
         self._own = 0
         return bool(log.expired(log.now(), 1))
@@ -186,7 +186,7 @@ class Study:
         request: str | None = None,
         budget: float | None = None,
     ) -> Any:
-        """Hand out the next trial, or with n a list of trials.
+        """Assign the next trial, or with n a list of trials.
 
         Args:
             n: How many trials; they spread over what is worth knowing.
@@ -200,11 +200,11 @@ class Study:
         who = self.worker if worker is None else telling.name_text("worker", worker)
         key = _key(request)
         with self._lock:
-            if self._company:  # what others told is folded in before the lock is taken: they need not wait for it
+            if self._company:  # what others reported is folded in before the lock is taken: they need not wait for it
                 self.sync()
             attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
             while (
-                rows := self._write(lambda log: self._hand_out(log, count, who, key, next(attempts) > 0, limit))
+                rows := self._write(lambda log: self._assign(log, count, who, key, next(attempts) > 0, limit))
             ) is None:
                 self._write(expire)
                 self.sync()
@@ -213,15 +213,15 @@ class Study:
 
     @property
     def spent(self) -> float | None:
-        """What the trials have cost so far, as far as each came; None where no option has a cost."""
+        """Return what the trials have cost so far, as far as each came; None where no option has a cost."""
         with self._lock:
             self.sync()
             return self._fold.spent
 
-    def _hand_out(
+    def _assign(
         self, log: Writing, n: int, worker: str, request: str, again: bool, budget: float | None
     ) -> list[TrialRow] | None:
-        """Append the next n trials; None when leases have run out, which must be marked first."""
+        """Append the next n trials; None when leases have expired, which must be marked first."""
         if again and (done := log.trials_of_request(request)):
             return done
         now = log.now()
@@ -268,7 +268,7 @@ class Study:
             return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, self.options.on_failure))
 
     def cancel(self, trial: Trial | int) -> None:
-        """Give a trial back that was not run; one that is settled already stays as it is."""
+        """Cancel a trial that was not run; one that is settled already stays as it is."""
         number = trial_number(trial)
         with self._lock:
             self._write(lambda log: telling.settle(log, number, CANCELLED))
@@ -280,7 +280,7 @@ class Study:
             return self._write(lambda log: telling.renew(log, number, self.options.lease))
 
     def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
-        """Queue a plan of your own to be handed out next: any plan is valid data.
+        """Queue a plan of your own to be assigned next: any plan is valid data.
 
         Args:
             plan: {step: option}, or arcs.
@@ -310,7 +310,7 @@ class Study:
         request: str | None = None,
         again: bool = False,
     ) -> int:
-        """Take in past results, (plan, rewards) each; valid if they were not picked by how they came out.
+        """Import past results, (plan, rewards) each; valid if they were not picked by how they came out.
 
         Args:
             results: Plans as {step: option} or arcs, with the rewards seen.
@@ -340,8 +340,8 @@ class Study:
     ) -> None:
         """Run trials until the answer is proven, the budget is spent or the time is up.
 
-        Leases are renewed while trials run, and other workers may work on the same study. Ctrl-C gives the running
-        trials back and is raised again.
+        Leases are renewed while trials run, and other workers may work on the same study. Ctrl-C cancels the running
+        trials and is raised again.
 
         Args:
             function: Gets the plan {step: option}; returns its rewards (H numbers, or {step: reward}), or yields them
@@ -395,7 +395,7 @@ class Study:
         self._decide(EXCLUDE, arcs, lambda copy: copy.exclude(arcs), _key(request))
 
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
-        """Go on to a smaller epsilon with all data kept.
+        """Continue with a smaller epsilon, all data kept.
 
         Args:
             epsilon: How far from the best the answer may be from now on.
@@ -421,60 +421,60 @@ class Study:
 
     @property
     def learner(self) -> Any:
-        """A copy of the learner, brought up to date, to read from: results are told to the study."""
+        """Return a copy of the learner, brought up to date, to read from: results are reported to the study."""
         with self._lock:
             self.sync()
             return self._fold.view
 
     @property
     def done(self) -> bool:
-        """Whether the answer is proven."""
+        """Return whether the answer is proven."""
         with self._lock:
             self.sync()
             return bool(self._fold.learner.stopped)
 
     @property
     def best_path(self) -> IntArray:
-        """The plan this study stands by now, as arcs."""
+        """Return the current plan, as arcs."""
         path: IntArray = self.learner.recommend()
         return path
 
     @property
     def best_plan(self) -> Plan:
-        """The plan this study stands by now, {step: option}."""
+        """Return the current plan, {step: option}."""
         return self.mdp.plan(self.best_path)
 
     @property
     def certified_gap(self) -> float:
-        """Proven bound, valid at all times, on how far best_plan is from the best; infinite if ranges alone say it."""
+        """Return how far best_plan is from the best at most, proven, at all times; infinite if only ranges say it."""
         return proven_gap(self.learner)
 
     @property
     def epsilon(self) -> float:
-        """How far from the best the answer may be."""
+        """Return how far from the best the answer may be."""
         return float(self.learner.epsilon)
 
     @property
     def delta(self) -> float:
-        """Allowed probability of a wrong answer."""
+        """Return the allowed probability of a wrong answer."""
         return float(self._fold.learner.delta)
 
     @property
     def evidence_trials(self) -> int:
-        """Number of trials whose rewards are part of the proof."""
+        """Return the number of trials whose rewards are part of the proof."""
         with self._lock:
             self.sync()
             return sum(self._fold.tally.states[state] for state in SCORED)
 
     def status(self) -> Status:
-        """Say how the study stands: trials by state, the plan in hand, what is proven, who works on it."""
+        """Return the status of the study: trials by state, the current plan, what is proven, who works on it."""
         from surepath.study.status.status import read_status
 
         return read_status(self)
 
     @property
     def trials(self) -> Any:
-        """Every trial as one row of a frame: polars where it is installed, else pandas; waiting plans at the end."""
+        """Return every trial as a row of a frame, polars if it is installed, else pandas; waiting plans come last."""
         from surepath.study.sheets.frames import trials_frame
 
         return trials_frame(self)
@@ -485,14 +485,14 @@ class Study:
         return html_page(self.status(), self.learner)
 
     def watch(self, every: float = 1.0) -> None:
-        """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
+        """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""
         from surepath.study.status.display import watch
 
         watch(self, every)
 
     @property
     def digest(self) -> str:
-        """Hash over what is frozen and the settled prefix of the log, in order; a replay elsewhere has the same."""
+        """Return the hash over what is frozen and the settled prefix of the log; a replay elsewhere has the same."""
         with self._lock:
             self.sync()
             return self._fold.digest
@@ -510,13 +510,13 @@ class Study:
         return forecast(self, more, draws, seed)
 
     def explain(self) -> str:
-        """Say in words what is known: the plan, what is proven, what stands against it, what to look at."""
+        """Describe what is known: the plan, what is proven, which plans may still be better, what needs attention."""
         from surepath.study.status.explain import explain
 
         return explain(self)
 
     def __len__(self) -> int:
-        """Count the trials handed out, imported or told late."""
+        """Count the trials assigned, imported or reported late."""
         return self._read(lambda log: log.last_number())
 
     def __repr__(self) -> str:
@@ -524,5 +524,5 @@ class Study:
 
 
 def _key(request: str | None) -> str:
-    """Name a request: as its caller does, or as nobody else does."""
+    """Return the name of a request: its caller's, or a unique one."""
     return uuid.uuid4().hex if request is None else telling.name_text("request", request)

@@ -22,7 +22,7 @@ class Tally:
         states: Trials of each settled state.
         sources: Trials of each source.
         left_out: Plays of each arc that were failed, expired or cancelled, int [3, N].
-        marked: Plays of each arc that were told late or imported, int [2, N].
+        marked: Plays of each arc that were reported late or imported, int [2, N].
         refused: Trials whose rewards the learner could not take (numbers too far apart to decide anything).
         spending: What the trials have cost; None where nothing costs anything.
     """
@@ -53,7 +53,7 @@ class Tally:
         return {"states": self.states, "sources": self.sources, "refused": self.refused, **arrays, **spent}
 
     def load(self, tree: dict[str, Any]) -> None:
-        """Take over what `as_tree` returned."""
+        """Load what `as_tree` returned."""
         self.states.update(tree["states"])
         self.sources.update(tree["sources"])
         self.left_out[:], self.marked[:] = tree["left_out"], tree["marked"]

@@ -2,13 +2,13 @@
 
 | state | meaning | in the evidence |
 |---|---|---|
-| waiting | queued by a person or after an expired lease, not handed out yet; it has no number | no |
-| running | handed out, its lease is alive | no, it counts as a pending play |
-| complete | all H rewards told | yes |
-| partial | a prefix of the H rewards told, then it failed | the prefix |
-| failed | told as failed, nothing seen | no, counted |
-| expired | its lease ran out | no, counted |
-| cancelled | given back before it ran | no, counted |
+| waiting | queued by a person or after an expired lease, not assigned yet; it has no number | no |
+| running | assigned, its lease has not ended | no, it counts as a pending play |
+| complete | all H rewards reported | yes |
+| partial | a prefix of the H rewards reported, then it failed | the prefix |
+| failed | reported as failed, nothing seen | no, counted |
+| expired | its lease ended before a report | no, counted |
+| cancelled | cancelled before it ran | no, counted |
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SCORED = frozenset({COMPLETE, PARTIAL})
 # Where a trial comes from.
 ASKED = "asked"  # chosen by the learner
 QUEUED = "queued"  # by a person
-RETRIED = "retried"  # the plan of an expired trial, handed out again
-LATE = "late"  # a result told after its trial had expired or was cancelled; it names that trial
+RETRIED = "retried"  # the plan of an expired trial, assigned again
+LATE = "late"  # a result reported after its trial had expired or was cancelled; it names that trial
 IMPORTED = "imported"  # a past result
 
 SOURCES = (ASKED, QUEUED, RETRIED, LATE, IMPORTED)
@@ -47,7 +47,7 @@ ON_FAILURE = (LEAVE_OUT, WORST)
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One play of a plan that was handed out.
+    """One play of a plan that was assigned to a worker.
 
     Attributes:
         number: The number to report it under.

@@ -55,7 +55,7 @@ class Access:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine alone."""
+    """Return whether an address can be reached from this machine alone."""
     if host == "localhost":
         return True
     try:

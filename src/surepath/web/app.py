@@ -19,7 +19,7 @@ from surepath.web.access import Access
 from surepath.web.changes import Watchers
 from surepath.web.deps import ANSWERS, Meant
 from surepath.web.guard import Guard
-from surepath.web.shelf import Shelf
+from surepath.web.open_studies import OpenStudies
 
 STATIC = Path(__file__).parent / "static"
 ABOUT = "Find the best plan when every trial is noisy and costly, and prove it: the verbs of a study over HTTP."
@@ -32,7 +32,7 @@ def create_app(storage: str | Storage, access: Access) -> FastAPI:
     async def life(app: FastAPI) -> AsyncIterator[None]:
         yield
         app.state.watchers.close()
-        app.state.shelf.close()
+        app.state.studies.close()
 
     app = FastAPI(
         title="surepath",
@@ -43,7 +43,7 @@ def create_app(storage: str | Storage, access: Access) -> FastAPI:
         openapi_url="/api/openapi.json",
         lifespan=life,
     )
-    app.state.access, app.state.shelf = access, Shelf(storage)
+    app.state.access, app.state.studies = access, OpenStudies(storage)
     app.state.watchers, app.state.simulating = Watchers(), Lock()
     app.add_middleware(Guard)
     faults.install(app)

@@ -71,7 +71,7 @@ class Past(Body):
 
 
 class Import(Body):
-    """Take in past results; the same request key again changes nothing."""
+    """Import past results; the same request key again changes nothing."""
 
     results: list[Past] = Field(examples=[[{"plan": [0, 2, 8], "rewards": [0.5, 0.8, 0.1]}]])
     note: str = Field(default="imported", max_length=LONGEST_NOTE)
@@ -94,7 +94,7 @@ class Exclude(Body):
 
 
 class Tighten(Body):
-    """Go on to a smaller epsilon."""
+    """Continue with a smaller epsilon."""
 
     epsilon: Score = Field(examples=[0.1])
     request: Key | None = None

@@ -1,7 +1,7 @@
 """The stream of changes: server-sent events that carry only what differs from the last one.
 
-One task per watched study looks at the log a few times a second, whoever wrote to it, and hands the difference to all
-who listen. A listener that joins, or joins again, is told the change number it starts from and reads the rest itself.
+One task per watched study reads the log a few times a second, whoever wrote to it, and sends the difference to all
+listeners. A listener that joins, or joins again, gets the change number it starts from and reads the rest itself.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath.study.status.gap_history import thin
 from surepath.web import views
+from surepath.web.open_studies import Opened
 from surepath.web.picture import arc_values
 from surepath.web.plain import rounded
-from surepath.web.shelf import Opened
 
 log = logging.getLogger("surepath.web")
 
-PERIOD = 0.4  # seconds between two looks
-ALIVE = 15.0  # seconds between two signs of life
+PERIOD = 0.4  # seconds between two readings
+ALIVE = 15.0  # seconds between two keep-alive comments
 MOST_WAITING = 64  # events a slow listener may be behind before it is cut off, to join again
 
 
@@ -37,11 +37,11 @@ class Watcher:
         self.listeners: set[asyncio.Queue[str | None]] = set()
         self.task: asyncio.Task[None] | None = None
         self._seen: dict[str, Any] | None = None
-        self._told = 0  # settled trials up to which points were told for good
+        self._sent = 0  # settled trials up to which points were sent for good
 
-    def look(self) -> dict[str, Any] | None:
-        """Return what differs from the last look, or None; the first time all of the status."""
-        with self.at.look() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
+    def poll(self) -> dict[str, Any] | None:
+        """Return what differs from the last call, or None; the first time all of the status."""
+        with self.at.synced() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
             before = self._seen
             if before is not None and before["change"] == fold.change:
                 return self._more_past(fold.change)
@@ -50,7 +50,7 @@ class Watcher:
             arrays = {name: getattr(learner, name) for name in ("visits", "failures", "active", "excluded")}
             self._seen = {"change": fold.change, "status": status, **arrays}
             if before is None:
-                self._told = self.at.history.read
+                self._sent = self.at.history.read
                 return {"change": fold.change, "status": status}
             changed = np.zeros(self.at.study.mdp.n_arcs, dtype=bool)
             for name, array in arrays.items():
@@ -64,40 +64,40 @@ class Watcher:
             }
 
     def _more_past(self, change: int) -> dict[str, Any] | None:
-        """Return points that were read since the last look, where nothing else has changed."""
-        if self.at.history.read <= self._told:
+        """Return points that were read since the last call, where nothing else has changed."""
+        if self.at.history.read <= self._sent:
             return None
         return {"change": change, "gap": self._new_points()}
 
     def _new_points(self) -> list[list[Any]]:
-        """Return the points after those that were told for good; the last of them are told anew as the log is read."""
-        known, self._told = self._told, self.at.history.read
+        """Return the points after those that were sent for good; the last of them are sent anew as the log is read."""
+        known, self._sent = self._sent, self.at.history.read
         return [[n, *rounded([gap, epsilon])] for n, gap, epsilon in thin(self.at.history.points(known))]
 
     async def run(self) -> None:
-        """Look, tell, pause; a fault is told to the listeners and ends the watch."""
+        """Poll, send and pause until nobody listens; an error ends the listeners' streams."""
         try:
             while self.listeners:
                 begun = time.monotonic()
-                found = await run_in_threadpool(self.look)
+                found = await run_in_threadpool(self.poll)
                 if found is not None:
-                    self.tell(event("change", found))
+                    self.send(event("change", found))
                 await asyncio.sleep(max(PERIOD, 3 * (time.monotonic() - begun)))
         except asyncio.CancelledError:
             raise
         except Exception as error:
             log.error("watching %r: %s", self.at.study.name, error)
         finally:
-            self.tell(None)
+            self.send(None)
             self.task, self._seen = None, None
 
     @property
     def change(self) -> int | None:
-        """The change that the next event counts from; None when the next one has all."""
+        """Return the change that the next event counts from; None when the next one has all."""
         return None if self._seen is None else int(self._seen["change"])
 
-    def tell(self, text: str | None) -> None:
-        """Hand an event to all listeners; None ends their streams."""
+    def send(self, text: str | None) -> None:
+        """Send an event to all listeners; None ends their streams."""
         for queue in list(self.listeners):
             if text is not None and queue.qsize() >= MOST_WAITING:
                 self.listeners.discard(queue)
@@ -115,7 +115,7 @@ class Watchers:
         self.closing = False
 
     def watched(self, name: str) -> bool:
-        """Tell whether anybody listens to a study."""
+        """Return whether anybody listens to a study."""
         found = self._by_name.get(name)
         return found is not None and bool(found.listeners)
 
@@ -123,10 +123,10 @@ class Watchers:
         """End all streams."""
         self.closing = True
         for watcher in self._by_name.values():
-            watcher.tell(None)
+            watcher.send(None)
 
     async def stream(self, at: Opened) -> AsyncIterator[str]:
-        """Yield the events of a study until the listener goes away or the server ends."""
+        """Yield the events of a study until the listener leaves or the server ends."""
         name = at.study.name
         watcher = self._by_name.get(name)
         if watcher is None or watcher.at is not at:  # one that was deleted and created anew is another study

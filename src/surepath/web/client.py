@@ -56,7 +56,7 @@ class RemoteStudy(RemoteView):
         request: str | None = None,
         budget: float | None = None,
     ) -> Any:
-        """Hand out the next trial, or with n a list of trials; see Study.ask."""
+        """Ask for the next trial, or with n a list of trials; see Study.ask."""
         who = self.worker if worker is None else worker
         body = {"n": 1 if n is None else n, "worker": who, "request": _key(request), "budget": budget}
         trials = [self._trial(found) for found in self._call("ask", body)["trials"]]
@@ -76,7 +76,7 @@ class RemoteStudy(RemoteView):
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int) -> None:
-        """Give a trial back that was not run."""
+        """Cancel a trial that was not run."""
         self._call(f"trials/{trial_number(trial)}/cancel", {})
 
     def renew(self, trial: Trial | int) -> float:
@@ -84,7 +84,7 @@ class RemoteStudy(RemoteView):
         return float(self._call(f"trials/{trial_number(trial)}/renew", {})["lease_until"])
 
     def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
-        """Queue a plan of your own to be handed out next; see Study.enqueue."""
+        """Queue a plan of your own to be assigned next; see Study.enqueue."""
         self._call("enqueue", {"plan": self._path(plan), "request": _key(request)})
 
     def _path(self, plan: Any) -> list[int]:
@@ -104,7 +104,7 @@ class RemoteStudy(RemoteView):
         request: str | None = None,
         again: bool = False,
     ) -> int:
-        """Take in past results; see Study.import_trials. All are checked here; a long list goes in several requests."""
+        """Import past results; see Study.import_trials. All are checked here; a long list goes in several requests."""
         from surepath.study.telling import past_result
 
         rows = [past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
@@ -130,7 +130,7 @@ class RemoteStudy(RemoteView):
         self._call("exclude", {"option": option_arcs(self.mdp, option).tolist(), "request": _key(request)})
 
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
-        """Go on to a smaller epsilon with all data kept."""
+        """Continue with a smaller epsilon, all data kept."""
         self._call("tighten", {"epsilon": check_epsilon(epsilon), "request": _key(request)})
 
     def optimize(
@@ -157,7 +157,7 @@ def _key(request: str | None) -> str:
 
 
 def _rewards(rewards: Any) -> Any:
-    """Make rewards ready to be sent: numbers only, whatever holds them; the server checks the rest."""
+    """Turn rewards into plain numbers to be sent, whatever holds them; the server checks the rest."""
     try:
         if isinstance(rewards, Mapping):
             return {str(step): float(read_numbers(reward, booleans=True)) for step, reward in rewards.items()}

@@ -1,4 +1,4 @@
-"""What every route needs: the shelf, the study that is meant, and the caller's right to read or write.
+"""What every route needs: the open studies, the study that is meant, and the caller's right to read or write.
 
 What does not wait is a coroutine: a plain function would go to a thread and back for every request.
 """
@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath.study.creation import LONGEST_NAME
 from surepath.web.access import READ, WRITE, Access
-from surepath.web.shelf import Opened, Shelf
+from surepath.web.open_studies import Opened, OpenStudies
 
 bearer = HTTPBearer(auto_error=False, description="The read token or the write token of the server.")
 
@@ -37,7 +37,7 @@ ANSWERS: dict[int | str, dict[str, object]] = {
     },
     413: {"model": Problem, "description": "The body is too large"},
     422: {"model": Problem, "description": "The input is wrong"},
-    503: {"model": Problem, "description": "The storage is busy or away"},
+    503: {"model": Problem, "description": "The storage is busy or unavailable"},
 }
 
 
@@ -70,9 +70,9 @@ async def opened(
 ) -> Opened:
     """Open the study that is meant."""
     assert who in (READ, WRITE)
-    shelf: Shelf = request.app.state.shelf
-    found = shelf.kept(study)
-    return found if found is not None else await run_in_threadpool(shelf.get, study)
+    studies: OpenStudies = request.app.state.studies
+    found = studies.kept(study)
+    return found if found is not None else await run_in_threadpool(studies.get, study)
 
 
 Reader = Annotated[str, Depends(role)]

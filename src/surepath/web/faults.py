@@ -26,13 +26,13 @@ def answer(status: int, kind: str, message: str, **headers: str) -> JSONResponse
 
 
 def install(app: FastAPI) -> None:
-    """Turn errors into answers."""
+    """Register handlers that turn errors into answers."""
 
     @app.exception_handler(SurepathError)
     async def ours(_: Request, error: SurepathError) -> JSONResponse:
         if isinstance(error, TransientError):
             log.warning("storage: %s", error)
-            return answer(503, "StorageError", "the storage is busy or away; try again", **{"Retry-After": "1"})
+            return answer(503, "StorageError", "the storage is busy or unavailable; try again", **{"Retry-After": "1"})
         if isinstance(error, StorageError) and READ_ONLY in str(error):
             return answer(409, "StorageError", f"this storage can be read and not written: {READ_ONLY}")
         if isinstance(error, (StorageError, FileError)):

@@ -27,20 +27,20 @@ class History:
         self.read = 0
         self._wanted = 0
         self._past: list[Point] = []
-        self._now: list[Point] = []  # what was proven when somebody looked, after what has been read
+        self._now: list[Point] = []  # what was proven when the study was read, after the past that has been read
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._follower: Past | None = None
 
     @property
     def complete(self) -> bool:
-        """Whether the past has been read as far as it will be."""
+        """Return whether the past has been read as far as it will be."""
         with self._lock:
             return self.read >= self._wanted
 
     @property
     def missing(self) -> int:
-        """Trials after which the past is not looked at, because there are too many for this learner."""
+        """Return the trials after which the past is not read, because there are too many for this learner."""
         follower = self._follower
         return 0 if follower is None or follower.in_blocks else max(0, self._wanted - gap_history.MOST_REPLAYED)
 

@@ -18,9 +18,9 @@ from surepath.study.trial import SETTLED
 from surepath.web import rivals, views
 from surepath.web.deps import ANSWERS, Meant, Number, Reader
 from surepath.web.faults import NotFound
+from surepath.web.open_studies import Opened, OpenStudies
 from surepath.web.picture import arc_values, chosen_arcs, graph
 from surepath.web.plain import plain, rounded
-from surepath.web.shelf import Opened, Shelf
 
 router = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS)
 
@@ -31,26 +31,26 @@ State = Annotated[str | None, Query(pattern="^(running|" + "|".join(sorted(SETTL
 
 @router.get("/session")
 def session(who: Reader) -> dict[str, Any]:
-    """Say what this token may do: read or write."""
+    """Return what this token may do: read or write."""
     return {"role": who, "version": __version__}
 
 
 @router.get("/studies")
 def studies(request: Request, who: Reader) -> dict[str, Any]:
     """List the names of the studies."""
-    shelf: Shelf = request.app.state.shelf
-    names = shelf.names()
+    opened: OpenStudies = request.app.state.studies
+    names = opened.names()
     return {"studies": names[:MOST_NAMES], "total": len(names)}
 
 
 @router.get("/status")
 def status(at: Meant) -> Any:
-    """Say what is proven now, and who works on it."""
+    """Return what is proven now, and who works on it."""
     return _status(at)
 
 
 def _status(at: Opened) -> Any:
-    with at.look() as fold, at.study.storage.reading(at.study.name) as log:
+    with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
         return views.status(at.study, fold, log)
 
 
@@ -69,10 +69,10 @@ def show_graph(
 ) -> Any:
     """Return the layered graph of stages first..last with what is known of each option.
 
-    Of a large graph, the plan in hand, its challengers and what was visited most.
+    Of a large graph, the current plan, its challengers and what was visited most.
     """
     end = at.study.mdp.horizon - 1
-    with at.look() as fold:
+    with at.synced() as fold:
         learner: Any = fold.view
         low, high = min(first, end), end if last is None else min(last, end)
         low = min(low, high)
@@ -94,7 +94,7 @@ def show_graph(
 @router.get("/gap")
 def gap(at: Meant) -> Any:
     """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon] each."""
-    with at.look():
+    with at.synced():
         pass
     at.history.wait(0.5)
     points = at.history.points()
@@ -117,7 +117,7 @@ def trials(
     ] = None,
 ) -> Any:
     """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
-    with at.look() as fold, at.study.storage.reading(at.study.name) as log:
+    with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
         if request is not None:
             return views.trials_asked(at.study, log, request)
         return views.trials_page(at.study, fold, log, before, limit, state, text)
@@ -135,14 +135,14 @@ def one_trial(at: Meant, number: Number) -> Any:
 
 @router.get("/explain")
 def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
-    """Name the strongest challengers of the plan in hand, and what tells them apart."""
-    with at.look() as fold:
+    """List the strongest challengers of the current plan, and where they differ from it."""
+    with at.synced() as fold:
         return {**rivals.explain(fold.view, challengers), "words": at.study.explain()}
 
 
 @router.get("/forecast")
 def forecast(at: Meant) -> Any:
-    """Say how many trials are left, as far as can be told."""
+    """Return how many trials are left, as far as can be estimated."""
     return at.outlook.get()
 
 
@@ -154,7 +154,7 @@ def worlds(
     draws: Annotated[int, Query(ge=1, le=1_000)] = 32,
     seed: Annotated[int, Query(ge=0, le=2**53)] = 0,
 ) -> Any:
-    """Simulate how the study may go on, for about two seconds; one caller at a time, others are told to come again."""
+    """Simulate how the study may go on, for about two seconds; one caller at a time, others get an error meanwhile."""
     busy: Lock = request.app.state.simulating
     if not busy.acquire(timeout=WAIT):
         raise TransientError("another forecast is being made")

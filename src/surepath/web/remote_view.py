@@ -50,24 +50,24 @@ class RemoteView:
 
     @property
     def worker(self) -> str:
-        """Who works here: host and process."""
+        """Return who works here: host and process."""
         return this_worker()
 
     @cached_property
     def record(self) -> StudyRecord:
-        """What was frozen when the study was created."""
+        """Return what was frozen when the study was created."""
         return StudyRecord(**self._call("problem"))
 
     @cached_property
     def mdp(self) -> MDP:
-        """The problem's graph."""
+        """Return the problem's graph."""
         from surepath.model.sources.files import parse_json_problem
 
         return parse_json_problem(self.record.problem).mdp
 
     @cached_property
     def options(self) -> Options:
-        """The options of the study that are not its learner's."""
+        """Return the options of the study that are not its learner's."""
         return Options(**json.loads(self.record.options))
 
     def overview(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class RemoteView:
         return dict(self._call("status"))
 
     def status(self) -> Status:
-        """Say how the study stands; see Study.status."""
+        """Return the status of the study; see Study.status."""
         from surepath.study.status import Status
         from surepath.study.status.progress import rough_trials_left
         from surepath.study.status.status import RunningTrial
@@ -110,7 +110,7 @@ class RemoteView:
         return Forecast(**{**found, **lists, "certified_gap": _gap(found), "played": tuple(found["played"])})
 
     def explain(self) -> str:
-        """Say in words what is known; see Study.explain."""
+        """Describe in words what is known; see Study.explain."""
         return str(self._call("explain")["words"])
 
     def certificate(self) -> Certificate:
@@ -121,7 +121,7 @@ class RemoteView:
 
     @property
     def trials(self) -> Any:
-        """Every trial as one row of a frame; see Study.trials."""
+        """Return every trial as one row of a frame; see Study.trials."""
         from surepath.study.sheets.frames import trials_frame
 
         return trials_frame(cast(Any, self))
@@ -149,58 +149,58 @@ class RemoteView:
         return html_page(self.status(), seen)
 
     def watch(self, every: float = 1.0) -> None:
-        """Show how the study stands, renewed in place until it is done; an interrupt ends only the watch."""
+        """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""
         from surepath.study.status.display import watch
 
         watch(cast(Any, self), every)
 
     @property
     def digest(self) -> str:
-        """Hash over what is frozen and the settled prefix of the log, in order; see Study.digest."""
+        """Return the hash over what is frozen and the settled prefix of the log, in order; see Study.digest."""
         return str(self.overview()["digest"])
 
     @property
     def done(self) -> bool:
-        """Whether the answer is proven."""
+        """Return whether the answer is proven."""
         return bool(self.overview()["done"])
 
     @property
     def best_path(self) -> IntArray:
-        """The plan this study stands by now, as arcs."""
+        """Return the current plan, as arcs."""
         return np.array(self.overview()["best_path"], dtype=np.int64)
 
     @property
     def best_plan(self) -> Plan:
-        """The plan this study stands by now, {step: option}."""
+        """Return the current plan, {step: option}."""
         return self.mdp.plan(self.best_path)
 
     @property
     def certified_gap(self) -> float:
-        """Proven bound on how far best_plan is from the best; infinite while nothing is proven."""
+        """Return a proven bound on how far best_plan is from the best; infinite while nothing is proven."""
         return _gap(self.overview())
 
     @property
     def epsilon(self) -> float:
-        """How far from the best the answer may be."""
+        """Return how far from the best the answer may be."""
         return float(self.overview()["epsilon"])
 
     @property
     def delta(self) -> float:
-        """Allowed probability of a wrong answer."""
+        """Return the allowed probability of a wrong answer."""
         return float(self.overview()["delta"])
 
     @property
     def evidence_trials(self) -> int:
-        """Number of trials whose rewards are part of the proof."""
+        """Return the number of trials whose rewards are part of the proof."""
         return int(self.overview()["evidence"])
 
     @property
     def spent(self) -> float | None:
-        """What the trials have cost so far; None where no option has a cost."""
+        """Return what the trials have cost so far; None where no option has a cost."""
         return self.overview().get("spent")
 
     def __len__(self) -> int:
-        """Count the trials handed out, imported or told late."""
+        """Count the trials assigned, imported or reported late."""
         return int(self.overview()["trials"])
 
     def __bool__(self) -> bool:

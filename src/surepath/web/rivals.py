@@ -1,4 +1,4 @@
-"""The strongest challengers of the plan in hand, and what tells them apart, in words."""
+"""The strongest challengers of the current plan, and where they differ from it, in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _rival(learner: Any, incumbent: list[int], rival: Any) -> dict[str, Any]:
 
 
 def in_words(mdp: MDP, differs: list[dict[str, Any]], bound: float, estimate: float) -> str:
-    """Say how a challenger differs from the plan in hand and how much better it may be."""
+    """Describe how a challenger differs from the current plan and how much better it may be."""
     changes = [
         f"{one['option']} in place of {one['instead_of']} at {one['step']}" for one in differs if not one["same_option"]
     ]
@@ -42,5 +42,5 @@ def in_words(mdp: MDP, differs: list[dict[str, Any]], bound: float, estimate: fl
     listed = changes + moved
     more = len(listed) - LISTED
     text = ", ".join(listed[:LISTED]) + (f" and {more} more" if more > 0 else "")
-    looks = "looks as good" if abs(estimate) < 1e-9 else f"looks {abs(estimate):.3g} worse"
-    return f"{text}: {looks}, may still be better by up to {bound:.3g}."
+    estimated = "estimated as good" if abs(estimate) < 1e-9 else f"estimated {abs(estimate):.3g} worse"
+    return f"{text}: {estimated}, may still be better by up to {bound:.3g}."

@@ -1,4 +1,4 @@
-"""Serve the studies of a storage until told to end."""
+"""Serve the studies of a storage until interrupted."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def serve(
     write_token: str | None = None,
     started: Callable[[str, Access, Any], None] | None = None,
 ) -> None:
-    """Serve until interrupted.
+    """Serve the studies of a storage until interrupted.
 
     Args:
         storage: "sqlite:///study.db", "postgresql://..." or a Storage.
         host: The address; one that others can reach needs a token.
         port: The port; 0 takes a free one.
-        read_token: Lets people look.
-        write_token: Lets people look, ask and tell.
+        read_token: Lets people read.
+        write_token: Lets people read, ask and tell.
         started: Called with the page's address, the tokens and the application, just before requests are taken.
     """
     need("fastapi", "web")
@@ -55,7 +55,7 @@ def serve(
 
     access = open_access(host, read_token, write_token)
     app = create_app(storage, access)
-    app.state.shelf.names()  # a storage that cannot be read is refused here, in words
+    app.state.studies.names()  # a storage that cannot be read is refused here, in words
     place = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{place.getsockname()[1]}/"

@@ -29,7 +29,7 @@ class Transport:
     def __init__(self, url: str, token: str, patience: float = PATIENCE) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SettingError(f'the address of a server looks like "http://127.0.0.1:8700", not {url!r}')
+            raise SettingError(f'the address of a server is written as "http://127.0.0.1:8700", not {url!r}')
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token, self._patience = token, patience
         handlers: list[Any] = [_NoRedirect]  # a redirect would carry the token elsewhere
@@ -69,7 +69,7 @@ class Transport:
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
-        """Follow none."""
+        """Follow no redirect."""
 
 
 def raised(answer: urllib.error.HTTPError) -> Exception:

@@ -23,10 +23,10 @@ from surepath.study.study import Study
 from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING
 from surepath.web.plain import plain, rounded
 
-SCANNED = 20_000  # trials that one request with a filter looks at
+SCANNED = 20_000  # trials that one request with a filter reads
 MOST_LISTED = 200  # running trials in a status
 MOST_FINDINGS = 3  # that a page shows; all are in the status
-LARGE = 2_000  # arcs beyond which the challengers are looked up for the drawing
+LARGE = 2_000  # arcs beyond which the challengers are computed for the drawing
 
 
 def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
 
 
 def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
-    """Say in one sentence what is proven right now."""
+    """Return one sentence that states what is proven right now."""
     sure, proven = f"with probability at least {1 - learner.delta:.6g}", "Proven"
     if learner.findings():
         sure += ", if what was declared of the scores holds; they speak against it"
@@ -127,10 +127,10 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
 def warnings(mdp: MDP, fold: Fold) -> list[str]:
     """List what people should know: noise that differs from what was declared, failures, exclusions."""
     learner: Any = fold.view
-    told = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
-    found = told[:MOST_FINDINGS]
-    if len(told) > MOST_FINDINGS:
-        found.append(f"and {len(told) - MOST_FINDINGS:,} more findings")
+    messages = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
+    found = messages[:MOST_FINDINGS]
+    if len(messages) > MOST_FINDINGS:
+        found.append(f"and {len(messages) - MOST_FINDINGS:,} more findings")
     failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     for arc in failing[:5].tolist():
         stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1
@@ -153,7 +153,7 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
 
 
 def workers(running: list[TrialRow], now: float) -> list[dict[str, Any]]:
-    """List who has trials in hand, and when the first of their leases ends."""
+    """List who has running trials, and when the first of their leases ends."""
     found: dict[str, dict[str, Any]] = {}
     for row in running:
         entry = found.setdefault(
@@ -188,7 +188,7 @@ def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
 def trials_page(
     study: Study, fold: Fold, log: Reading, before: int | None, limit: int, state: str | None, text: str
 ) -> dict[str, Any]:
-    """Return trials, newest first, below a number; with a filter at most SCANNED of them are looked at."""
+    """Return trials, newest first, below a number; with a filter at most SCANNED of them are read."""
     mdp, last = study.mdp, log.last_number()
     top = last if before is None else min(last, before - 1)
     low, found = top, []

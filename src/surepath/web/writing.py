@@ -10,8 +10,8 @@ from surepath.study.telling import Result
 from surepath.web import bodies
 from surepath.web.deps import ANSWERS, Meant, Number, Writer
 from surepath.web.faults import NotFound
+from surepath.web.open_studies import Opened
 from surepath.web.plain import plain
-from surepath.web.shelf import Opened
 
 router = APIRouter(prefix="/api", tags=["writing"], responses=ANSWERS)
 
@@ -24,7 +24,7 @@ def _known(at: Opened, number: int) -> int:
 
 @router.post("/ask")
 def ask(at: Meant, who: Writer, body: bodies.Ask) -> Any:
-    """Hand out trials."""
+    """Assign the next trials."""
     trials = at.study.ask(body.n, worker=body.worker, request=body.request, budget=body.budget)
     return {
         "trials": [
@@ -62,14 +62,14 @@ def renew(at: Meant, who: Writer, number: Number) -> dict[str, Any]:
 
 @router.post("/trials/{number}/cancel")
 def cancel(at: Meant, who: Writer, number: Number) -> dict[str, Any]:
-    """Give a trial back that was not run."""
+    """Cancel a trial that was not run."""
     at.study.cancel(_known(at, number))
     return {"outcome": "cancelled"}
 
 
 @router.post("/enqueue")
 def enqueue(at: Meant, who: Writer, body: bodies.Enqueue) -> dict[str, Any]:
-    """Queue a plan to be handed out next."""
+    """Queue a plan to be assigned next."""
     at.study.enqueue(body.plan, request=body.request)
     return {"outcome": "queued"}
 
@@ -85,7 +85,7 @@ def tell_many(at: Meant, who: Writer, body: bodies.TellMany) -> dict[str, Any]:
 
 @router.post("/import")
 def import_trials(at: Meant, who: Writer, body: bodies.Import) -> dict[str, Any]:
-    """Take in past results; valid if they were not picked by how they came out."""
+    """Import past results; valid if they were not picked by how they came out."""
     results = [(one.plan, one.rewards) for one in body.results]
     return {"results": at.study.import_trials(results, body.note, request=body.request, again=body.again)}
 
@@ -99,6 +99,6 @@ def exclude(at: Meant, who: Writer, body: bodies.Exclude) -> dict[str, Any]:
 
 @router.post("/tighten")
 def tighten(at: Meant, who: Writer, body: bodies.Tighten) -> dict[str, Any]:
-    """Go on to a smaller epsilon with all data kept."""
+    """Continue with a smaller epsilon, all data kept."""
     at.study.tighten(body.epsilon, request=body.request)
     return {"outcome": "tightened"}

@@ -178,7 +178,7 @@ def test_an_interrupt_gives_all_trials_back(here: Path, number: signal.Signals, 
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said == "interrupted; running trials were given back, all that was told is kept\n"
+    assert said == "interrupted; running trials were cancelled, all that was reported is kept\n"
     assert [row.state for row in rows(study)] == ["cancelled"] * workers
     end = time.monotonic() + 30
     while any(map(alive, pids)) and time.monotonic() < end:
@@ -210,7 +210,7 @@ def test_a_second_interrupt_ends_it_at_once_with_its_children(here: Path) -> Non
     while any(map(alive, pids)) and time.monotonic() < end:
         time.sleep(0.1)
     assert not any(map(alive, pids))
-    assert {row.state for row in rows(study)} <= {"running", "cancelled"}  # what was not given back will expire
+    assert {row.state for row in rows(study)} <= {"running", "cancelled"}  # what was not cancelled will expire
 
 
 def alive(pid: int) -> bool:
@@ -228,7 +228,7 @@ def test_status_watches_a_run(here: Path) -> None:
         cwd=here, env=environment, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert watch.stdout is not None
-    assert watch.stdout.readline().startswith("trials: ")  # it looks on before the run begins
+    assert watch.stdout.readline().startswith("trials: ")  # it watches before the run begins
     assert run(here, "--workers", "2").returncode == 0
     said, _ = watch.communicate(timeout=120)
     assert watch.returncode == 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from surepath.experiments.figure_style import png, svg
 from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series, draw_panels
-from surepath.experiments.look import png, svg
 
 pytest.importorskip("matplotlib")
 

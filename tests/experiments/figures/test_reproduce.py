@@ -68,11 +68,11 @@ def test_the_report_has_the_figures_of_earlier_calls(tmp_path: Path, monkeypatch
     assert '<h2 id="figure-cover">' in page
 
 
-def test_the_report_stands_alone_and_escapes() -> None:
+def test_the_report_needs_no_other_file_and_escapes() -> None:
     claims = [Claim("a < b", "1 & 2", True), Claim("c", "d", False), Claim("e", "f", None)]
-    section = Section("figure-x", "Title", "Look here.", b"\x89PNG", claims, {"runs": 3}, 1.5, "theory")
+    section = Section("figure-x", "Title", "Compare the bars.", b"\x89PNG", claims, {"runs": 3}, 1.5, "theory")
     page = report([section])
-    assert "How to read this.</b> Look here." in page
+    assert "How to read this.</b> Compare the bars." in page
     assert '<td>a &lt; b</td><td>1 &amp; 2</td><td class="yes">yes</td>' in page
     assert '<td class="no">no</td>' in page
     assert "<td>not settled</td>" in page

@@ -7,7 +7,7 @@ import pytest
 
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
-from surepath.study.forecast.look_ahead import WORK
+from surepath.study.forecast.make import WORK
 from tests.study.pipelines import new_study, pipeline, play
 
 
@@ -27,7 +27,7 @@ def test_a_forecast_leaves_the_study_as_it_was_and_is_the_same_again() -> None:
     assert first.certified_gap == study.certified_gap
     assert all(gap >= 0 for gap in first.gaps)
     assert "more trials until done (in 8 worlds of 10:" in str(first)
-    assert "20 more trials would bring the certified gap" in str(first)
+    assert "20 more trials would bring the proven gap" in str(first)
     assert first.to_dict()["trials_left"]["median"] == first.trials_left()
 
 

@@ -57,18 +57,18 @@ def listed(twin: Twin, slopes: list[np.ndarray], path: Path) -> tuple[dict[Path,
 
 def may_go(mdp: MDP, paths: dict[Path, float], stretches: dict[Stretch, float]) -> set[int]:
     """Arcs that may be ruled out: all that is left of what passes them, paths or excursions, is negative."""
-    gone: set[int] = set()
+    out: set[int] = set()
     while True:
-        left = {q: g for q, g in paths.items() if not gone & set(q)}
-        parts = {x[1]: g for x, g in stretches.items() if not gone & set(x[1])}
+        left = {q: g for q, g in paths.items() if not out & set(q)}
+        parts = {x[1]: g for x, g in stretches.items() if not out & set(x[1])}
         more = {
             arc
             for arc in range(mdp.n_arcs)
             if all(g < 0 for q, g in left.items() if arc in q) or all(g < 0 for x, g in parts.items() if arc in x)
         }
-        if more <= gone:
-            return gone
-        gone |= more
+        if more <= out:
+            return out
+        out |= more
 
 
 def test_the_conjugate_is_never_below_the_supremum_and_hardly_above() -> None:
@@ -115,8 +115,8 @@ def test_what_is_proven_holds_for_every_path_listed(
     else:
         assert max(paths.values(), default=0.0) <= 1e-9 or max(stretches.values()) <= 1e-9
     assert gap <= max(0.0, one_row) * 1.0011 + 1e-9
-    gone = set(np.flatnonzero(plain.ruled_out(seen, np.array(path), alive)).tolist())
-    assert gone <= may_go(mdp, paths, stretches)
+    out = set(np.flatnonzero(plain.ruled_out(seen, np.array(path), alive)).tolist())
+    assert out <= may_go(mdp, paths, stretches)
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
@@ -132,8 +132,8 @@ def test_it_confirms_what_challenger_proves_at_every_moment(widths: str, epsilon
         learner.tell(path, means[path] + 0.2 * rng.standard_normal(mdp.horizon))
         seen = Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy())
         if (before & ~learner.active).any():
-            gone = plain.ruled_out(seen, learner._recommend(), before)
-            assert gone[before & ~learner.active].all()
+            out = plain.ruled_out(seen, learner._recommend(), before)
+            assert out[before & ~learner.active].all()
         if trial % 60 == 59 or learner.stopped:
             gap = learner._stop_gap() if learner.stopped else learner._gap()
             assert plain.proves(seen, learner._recommend(), learner.active, gap)

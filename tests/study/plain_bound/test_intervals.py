@@ -27,8 +27,8 @@ def confirm_ruled_out(plain: Any, learner: Any, path: IntArray, before: BoolArra
     """What the learner has just ruled out is ruled out by the sums before or after its last trial."""
     lost = before & ~learner.active
     if lost.any():
-        gone = np.any([plain.ruled_out(seen, path, before) for seen in moments], axis=0)
-        assert gone[lost].all()
+        out = np.any([plain.ruled_out(seen, path, before) for seen in moments], axis=0)
+        assert out[lost].all()
 
 
 def confirm_gap(plain: Any, learner: Any, seen: Sums, slack: float) -> None:

@@ -157,7 +157,7 @@ def test_the_order_of_scores_and_their_moment_decide() -> None:
 
     late, early = plain.gap(moment(30), path, alive), plain.gap(moment(15), path, alive)
     assert late < early < np.inf
-    assert plain.gap(moment(30), path, alive) == late  # looking back leaves no trace
+    assert plain.gap(moment(30), path, alive) == late  # reading an earlier moment changes nothing
     fresh = PlainBound(mdp, learner.settings())
     assert fresh.gap(moment(15), path, alive) == early
 

@@ -227,7 +227,7 @@ def test_an_error_in_one_thread_lets_the_others_finish() -> None:
         both.wait()
         if mine == 0:
             return [math.nan, 0.5]
-        threads[0].join(60)  # the error has been handed on
+        threads[0].join(60)  # the error has been passed on
         return scores(plan)
 
     with pytest.raises(RewardError, match="nan"):

@@ -84,7 +84,7 @@ def test_a_step_called_number_has_columns_of_its_own() -> None:
     assert (row["number"], row["plan.number"], row["score.number"], row["state"]) == (1, "1", 0.5, "complete")
 
 
-# How it stands -----------------------------------------------------------------------------------------------------
+# Its status --------------------------------------------------------------------------------------------------------
 
 
 def test_status_counts_what_the_log_holds() -> None:

@@ -322,7 +322,7 @@ def test_equal_rows_are_counted_when_files_are_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_plate_that_was_told_is_refused_as_past_results(tmp_path: Path, late: bool) -> None:
+def test_a_plate_that_was_reported_is_refused_as_past_results(tmp_path: Path, late: bool) -> None:
     study, text = asked(3)
     file = tmp_path / "plate.csv"
     file.write_text(text.replace("short,,", "short,0.5,0.25"))

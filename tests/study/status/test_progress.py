@@ -41,7 +41,7 @@ def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[s
     study.optimize(lambda plan: [0.5, 0.25], n_trials=8, progress=True)
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.startswith("the budget is spent; ")
-    assert "50 more trials would bring the certified gap" in said
+    assert "50 more trials would bring the proven gap" in said
     study.optimize(lambda plan: [0.5, 0.25], n_trials=1, progress=False)
     assert capsys.readouterr().err == ""
 

@@ -98,7 +98,7 @@ def refuse_existing(path: Any, force: bool) -> None:
 
 
 def note(text: str) -> None:
-    """Say something beside the answer, on standard error."""
+    """Print a note beside the answer, on standard error."""
     typer.secho(text, fg="yellow", err=True)
 
 

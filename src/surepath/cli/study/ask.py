@@ -79,6 +79,6 @@ def _write(found: Any, trials: list[Any], sheet: Path) -> None:
     lease = found.options.lease
     if lease < SHORT_LEASE:
         note(
-            f"note: the lease of this study is {in_words(lease)}; scores told later are kept, but the plans are handed "
-            f"out again meanwhile. For work by hand, create a study with --lease 7d"
+            f"note: the lease of this study is {in_words(lease)}; scores reported later are kept, but the plans are "
+            f"assigned again meanwhile. For work by hand, create a study with --lease 7d"
         )

@@ -1,4 +1,4 @@
-"""`surepath study cancel`: give trials back that were not run."""
+"""`surepath study cancel`: cancel trials that were not run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from surepath.cli.study._open import DEFAULT_STORAGE, Name, Numbers, Storage, lo
 
 @study.command("cancel")
 def cancel(numbers: Numbers, storage: Storage = DEFAULT_STORAGE, name: Name = None, as_json: AsJson = False) -> None:
-    """Give trials back that were not run; those already reported stay as they are."""
+    """Cancel trials that were not run; those already reported stay as they are."""
     found = load(storage, name)
     states = {}
     for number in numbers:

@@ -27,7 +27,7 @@ def create(
         list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
     ] = None,
     lease: Annotated[
-        str, typer.Option(help="How long a trial may stay unreported before its plan is handed out again: 10min, 7d.")
+        str, typer.Option(help="How long a trial may stay unreported before its plan is assigned again: 10min, 7d.")
     ] = "10min",
     on_failure: Annotated[
         str, typer.Option(help="leave-out: a failed trial is no evidence; worst: the failed step has its worst score.")

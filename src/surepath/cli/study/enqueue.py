@@ -18,7 +18,7 @@ def enqueue(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Queue a plan of your own to be handed out next; any plan is valid data."""
+    """Queue a plan of your own to be assigned next; any plan is valid data."""
     found = load(storage, name)
     path = found.mdp.path(pairs(plan, "a plan"))
     found.enqueue(path)

@@ -1,4 +1,4 @@
-"""`surepath study exclude`: take out options that cannot be run."""
+"""`surepath study exclude`: exclude options that cannot be run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def exclude(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take out options that cannot be run: a fact of the world, never a verdict on their scores."""
+    """Exclude options that cannot be run: a fact of the world, never a verdict on their scores."""
     found = load(storage, name)
     out = pairs(options, "an option")
     found.exclude(out)

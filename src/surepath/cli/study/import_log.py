@@ -1,4 +1,4 @@
-"""`surepath study import-log`: take in results from before the study."""
+"""`surepath study import-log`: import results from before the study."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def import_log(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take in past results, all of the file or nothing; valid if they were not picked by how they came out."""
+    """Import past results, all of the file or nothing; valid if they were not picked by how they came out."""
     from surepath.study.sheets.past import import_past
 
     found = load(storage, name)

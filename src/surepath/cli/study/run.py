@@ -14,7 +14,7 @@ from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, plan_in_words
 
-MORE = 50  # trials that the forecast looks ahead
+MORE = 50  # further trials that the forecast is about
 
 
 @study.command("run")
@@ -57,10 +57,12 @@ def run(
         abandon=performer.end,
         budget=checked_budget(found.mdp, budget),
     )
-    words = last_words("interrupted; running trials were given back, all that was told is kept")
+    words = last_words("interrupted; running trials were cancelled, all that was reported is kept")
     allow(15.0)
     last_act(performer.kill)
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # a scheduler that ends us is heard as Ctrl-C is
+    signal.signal(
+        signal.SIGTERM, signal.getsignal(signal.SIGINT)
+    )  # a scheduler's signal to end is handled as Ctrl-C is
     try:
         runner.run(workers)
     except KeyboardInterrupt:

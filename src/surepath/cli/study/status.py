@@ -1,4 +1,4 @@
-"""`surepath study status`: how a study stands, once or while it goes on."""
+"""`surepath study status`: the status of a study, once or while it goes on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, plan_in_words
 
-MORE = 50  # trials that the forecast looks ahead
+MORE = 50  # further trials that the forecast is about
 MOST_SHOWN = 6  # running trials, each on a line of its own
 MOST_WORKERS = 10
 
@@ -21,16 +21,16 @@ MOST_WORKERS = 10
 @study.command("status")
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Go on until the answer is proven; Ctrl-C ends it.")] = False,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two readings.")] = 2.0,
     forecast: Annotated[
         bool, typer.Option("--forecast", help="Also guess by simulation what further trials would bring.")
     ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Also say what stands against the best plan.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Also say which plans may still be better.")] = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a study stands: trials, the best plan so far, what is proven, who works on it."""
+    """Show the status of a study: trials, the best plan so far, what is proven, who works on it."""
     found = load(storage, name)
     _look(found, watch, every, as_json, forecast, explain)
 
@@ -56,7 +56,7 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
 
 
 def text(now: Any, *, brief: bool = False, forecast: bool = False) -> str:
-    """Put a status into words; brief gives one line, and where a forecast follows, no rough guess is made."""
+    """Describe a status; brief gives one line, and where a forecast follows, no rough guess is made."""
     from surepath.study.spending import money
     from surepath.study.status.progress import at_most, gap_in_words
 

@@ -18,7 +18,7 @@ def tighten(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on to a smaller epsilon with all data kept."""
+    """Continue with a smaller epsilon, all data kept."""
     from surepath.study.status.progress import gap_in_words
 
     found = load(storage, name)

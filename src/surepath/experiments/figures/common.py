@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surepath.experiments.look import short_name as short_name
+from surepath.experiments.figure_style import short_name as short_name
 from surepath.experiments.results import scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec

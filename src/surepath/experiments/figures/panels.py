@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._optional import need
-from surepath.experiments.look import DASHES, MARKERS, colour_of, plain_axes
+from surepath.experiments.figure_style import DASHES, MARKERS, colour_of, plain_axes
 
 if TYPE_CHECKING:
     import polars

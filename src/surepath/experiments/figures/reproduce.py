@@ -19,9 +19,10 @@ from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import SettingError
+from surepath.experiments.figure_style import png, svg
 from surepath.experiments.figures import FIGURES, PRESETS, Claim, Options
 from surepath.experiments.figures.panels import draw_panels
-from surepath.experiments.look import image, page, png, svg
+from surepath.experiments.html_page import image, page
 from surepath.model.sources.textfile import make_folder, write_bytes, write_text
 
 REPORT = "report.html"

@@ -50,7 +50,7 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def certified_gap(self) -> float:
-        """Proven distance from the best; infinite while nothing is proven."""
+        """Return the proven distance from the best; infinite while nothing is proven."""
         gap = self._content["certified_gap"]
         return float("inf") if gap is None else float(gap)
 
@@ -86,7 +86,7 @@ def read(path: str | Path) -> dict[str, Any]:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) < len(items):
-            _refuse(file, "a field stands twice in one object")
+            _refuse(file, "a field is duplicated in one object")
         return found
 
     def constant(word: str) -> NoReturn:

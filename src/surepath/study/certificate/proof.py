@@ -5,7 +5,7 @@ own gap is stated when the plain implementation confirms it from the sums alone,
 noise is learned: these are evidence then, and the certificate holds them unless they are too many. Some gaps need arcs
 that were ruled out at earlier moments: then the sums of those moments are evidence too, and the certificate holds them,
 so that each step can be checked. Where they would be too many, the certificate names the arcs and says that the log
-must be looked at.
+must be read.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Claim:
 
     @property
     def seen(self) -> Sums:
-        """The sums as arrays."""
+        """Return the sums as arrays."""
         parts = self.evidence
         visits = np.array(parts["visits"], dtype=np.int64)
         return Sums(visits, np.array(parts["origin"]), np.array(parts["sums"]), self.scores)
 
     def hold_scores(self) -> bool:
-        """Put the scores, where there are some, into the evidence; False when they are too many."""
+        """Add the scores, where there are some, to the evidence; return False when they are too many."""
         if self.scores is not None:
             lists = self.scores.lists(self.seen.visits)
             if sum(map(len, lists)) > MOST_NUMBERS:
@@ -93,7 +93,7 @@ def claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
 
 
 def _is_better(now: Claim, then: Claim, checker: Checker | None) -> bool:
-    """Tell whether the present evidence proves as much; what the learner says may have been proven earlier."""
+    """Return whether the present evidence proves as much; what the learner says may have been proven earlier."""
     if now.gap is None or then.gap is None or now.gap > then.gap:
         return then.gap is None
     if now.gap == then.gap and not np.array_equal(now.path, then.path):

@@ -30,7 +30,7 @@ class PlainLog:
         visits, origin, sums: As in `Sums`, arrays that grow.
         scores: The gains themselves, where they are kept.
         tally: Counts.
-        watch: What looks for contradictions with the declared noise, where one is given.
+        watch: The test for contradictions with the declared noise, where one is given.
         digest: Hash over settings, trials and actions so far.
     """
 
@@ -80,7 +80,7 @@ class PlainLog:
         self._chain([row.number, row.state, list(row.path), list(row.rewards), row.source, row.of])
 
     def _can_be_held(self, path: tuple[int, ...], rewards: list[float]) -> bool:
-        """Tell whether double precision can hold what epsilon asks for, with rewards of this size too."""
+        """Return whether double precision can hold what epsilon asks for, with rewards of this size too."""
         gains = self.mdp.gains_of(list(path[: len(rewards)]), np.array(rewards, dtype=np.float64))
         low, high = self.sizes.with_gains(gains)
         if self.epsilon > 0 and rounding_of(low, high) > self.epsilon:
@@ -99,7 +99,7 @@ class PlainLog:
 
     @property
     def seen(self) -> Sums:
-        """The sums, as they are now."""
+        """Return the sums, as they are now."""
         return Sums(self.visits.copy(), self.origin.copy(), self.sums.copy(), self.scores)
 
 
@@ -136,7 +136,7 @@ def moments(
 ) -> list[dict[str, Any]]:
     """Find when arcs were ruled out, by replaying the log, and what the sums of those moments prove by themselves.
 
-    The learner only says at which moments to look, and which path to compare with; the plain implementation decides.
+    The learner only says at which moments to check, and which path to compare with; the plain implementation decides.
     """
     again = Fold(fold.mdp, fold.settings, fold.on_failure, fold._seed)
     log = PlainLog(fold.mdp, fold._seed, fold.on_failure, float(fold.settings["epsilon"]), checker.needs_scores)
@@ -154,12 +154,12 @@ def moments(
             for trials, seen in (
                 earlier,
                 (number, _copy(learner, log)),
-            ):  # some rules look at the sums before the last trial
-                gone = checker.ruled_out(seen, path, alive)
-                if gone.any():
-                    arcs = np.flatnonzero(gone).tolist()
+            ):  # some rules read the sums before the last trial
+                ruled_out = checker.ruled_out(seen, path, alive)
+                if ruled_out.any():
+                    arcs = np.flatnonzero(ruled_out).tolist()
                     found.append({"trials": trials, "path": path.tolist(), "ruled_out": arcs, **_lists(seen)})
-                    alive = alive & ~gone
+                    alive = alive & ~ruled_out
         active, earlier = now, (number, _copy(learner, log))
     return found
 

@@ -36,7 +36,7 @@ def number(value: float) -> str:
 
 
 def statement(content: Mapping[str, Any]) -> str:
-    """Say in one sentence what is proven."""
+    """Return one sentence that states what is proven."""
     trials = int(content["trials"]["number"])
     if content["certified_gap"] is None:
         return f"Nothing is proven yet after {trials} trials."
@@ -113,7 +113,7 @@ def bare_sigmas(settings: Mapping[str, Any], mdp: MDP) -> FloatArray:
 
 
 def unsaid_sigma(content: Mapping[str, Any], mdp: MDP) -> str | None:
-    """Say what the words of an earlier format leave out: a sigma that counts although noise is said to be learned."""
+    """Return what the words of an earlier format omit: a sigma that counts although noise is said to be learned."""
     settings = content["settings"]
     if content["format"] >= 3 or settings.get("sigma") == "unknown" or not _learns(settings):
         return None
@@ -126,7 +126,7 @@ def _learns(settings: Mapping[str, Any]) -> bool:
 
 
 def _declared(bare: FloatArray) -> str:
-    """Say what is assumed of the noise of options by their sigma alone."""
+    """Return what is assumed of the noise of options by their sigma alone."""
     noisy, quiet = np.unique(bare[bare > 0]).tolist(), int((bare == 0).sum())
     size = number(noisy[0]) if len(noisy) == 1 else f"{number(noisy[0])} to {number(noisy[-1])}" if noisy else ""
     said = []

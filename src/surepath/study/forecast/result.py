@@ -86,7 +86,7 @@ class Forecast:
         before = f"from {self.certified_gap:.3g}" if np.isfinite(self.certified_gap) else "from nothing"
         most = f"{high:.3g}" if np.isfinite(high) else "nothing"
         spread = f"{low:.3g} to {most}"
-        return f"{self.more} more trials would bring the certified gap {before} to about {middle:.3g} ({spread})"
+        return f"{self.more} more trials would bring the proven gap {before} to about {middle:.3g} ({spread})"
 
 
 def _quantile(values: tuple[float, ...], share: float) -> float:

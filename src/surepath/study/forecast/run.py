@@ -18,7 +18,7 @@ from surepath.learners.challenger.run import DONE, act, least_gap
 from surepath.model.instance import Instance
 from surepath.simulation.stepwise import draw_reward
 
-STRETCH = 20_000  # arcs times trials between two looks at the clock
+STRETCH = 20_000  # arcs times trials between two readings of the clock
 
 
 class Run(ABC):
@@ -36,7 +36,7 @@ class Run(ABC):
 
     @abstractmethod
     def go(self, trials: int, end: float) -> None:
-        """Go on until so many trials are played, it is done, or the clock says `end`."""
+        """Play until there are so many trials, it is done, or the clock says `end`."""
 
     @abstractmethod
     def gap(self) -> float:
@@ -53,7 +53,7 @@ class Stepwise(Run):
             rewards = [draw_reward(self.world, int(arc), self.rng) for arc in path]
             try:
                 learner.tell(path, rewards)
-            except RewardError:  # a world too wild to go on in
+            except RewardError:  # a world too extreme to go on in
                 return
             self.played += 1
             self.done = bool(learner.stopped)
@@ -87,6 +87,6 @@ class Compiled(Run):
 
 
 def new_run(learner: Learner, world: Instance, rng: np.random.Generator) -> Run:
-    """Begin a simulated future."""
+    """Create a simulated future of a learner in a world."""
     kind = Compiled if type(learner) is Challenger else Stepwise
     return kind(learner, world, rng)

@@ -43,7 +43,7 @@ def draw_world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance
 
 
 def _noise(learner: Learner) -> FloatArray:
-    """Return the noise to simulate: as declared, or as it looks where the learner finds it out by itself."""
+    """Return the noise to simulate: as declared, or as estimated where the learner learns it."""
     if isinstance(learner, Challenger) and learner.settings()["sigma"] == "unknown":
         squares, count = learner._seen.memo[at.RSS], learner._seen.memo[at.SQUARES]
         return np.asarray(learner.sigma * np.sqrt(squares / count if count > 0 else 1.0))

@@ -43,7 +43,7 @@ class Bets:
         self.stopped: BoolArray = np.zeros((TILTS, CELLS), dtype=bool)
 
     def take(self, x: FloatArray) -> None:
-        """Take in scores, in their order."""
+        """Add scores, in their order."""
         for begin in range(0, len(x), CHUNK):
             some = x[begin : begin + CHUNK]
             factor = 1 + _TILT * (_AT[:, None, :] - some[:, None, None, None])  # [scores, 3, TILTS, CELLS]
@@ -56,7 +56,7 @@ class Bets:
         self.number += len(x)
 
     def _step_by_step(self, logs: FloatArray, near: BoolArray) -> None:
-        """Take in scores where the bets may stop among them; logs are [scores, 3, number of True in near]."""
+        """Add scores one by one where the bets may stop among them; logs are [scores, 3, number of True in near]."""
         course = np.cumsum(logs, axis=0)
         over = self.log[2, near] + course[:, 2] >= LOG_MOST
         stops = over.any(axis=0)

@@ -55,7 +55,7 @@ class PlainBound:
     # Rows over all arcs ------------------------------------------------------------------------------------------
 
     def rows(self, seen: Sums, path: IntArray, alive: BoolArray, single: bool) -> Iterator[Rows]:
-        """Give all rows, of whole paths or of single excursions off the path."""
+        """Yield all rows, of whole paths or of single excursions off the path."""
         mdp, entries = self.mdp, self.entries
         on = np.zeros(mdp.n_arcs, dtype=bool)
         on[path] = True
@@ -104,13 +104,13 @@ class PlainBound:
     # Answers -----------------------------------------------------------------------------------------------------
 
     def all_seen(self, seen: Sums, path: IntArray, alive: BoolArray) -> bool:
-        """Tell whether every arc that counts was visited or is known; nothing can be proven before."""
+        """Return whether every arc that counts was visited or is known; nothing can be proven before."""
         needed = alive.copy()
         needed[path] = True
         return not bool((needed & (seen.visits == 0) & ~self.mdp.is_known).any())
 
     def proves(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float) -> bool:
-        """Tell whether every path over `alive` is proven to be at most `gap` better than `path`.
+        """Return whether every path over `alive` is proven to be at most `gap` better than `path`.
 
         With gap 0 single excursions may do: if each of those of the best path is no gain, neither is their sum.
         """
@@ -158,16 +158,16 @@ class PlainBound:
 
         All paths through such an arc, or all single excursions off `path` through it, have G < 0 for some row.
         """
-        alive, gone, on = alive.copy(), np.zeros(len(alive), dtype=bool), np.zeros(len(alive), dtype=bool)
+        alive, out, on = alive.copy(), np.zeros(len(alive), dtype=bool), np.zeros(len(alive), dtype=bool)
         if not self.all_seen(seen, path, alive):
-            return gone
+            return out
         on[path] = True
         slack, count = self.slack(seen, path, alive), -1
-        while int(gone.sum()) != count:
-            count = int(gone.sum())
+        while int(out.sum()) != count:
+            count = int(out.sum())
             for single in (True, False):
                 for rows in self.rows(seen, path, alive | on, single):
                     through = self.passes.through(rows.weight, rows.ends) + rows.constant
-                    gone |= alive & ~on & (through < -slack).any(axis=1)
-                alive &= ~gone
-        return gone
+                    out |= alive & ~on & (through < -slack).any(axis=1)
+                alive &= ~out
+        return out

@@ -32,7 +32,7 @@ class Checker(Protocol):
     needs_scores: bool
 
     def proves(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float) -> bool:
-        """Tell whether every path over `alive` is proven to be at most `gap` better than `path`."""
+        """Return whether every path over `alive` is proven to be at most `gap` better than `path`."""
 
     def gap(self, seen: Sums, path: IntArray, alive: BoolArray, precision: float = 1e-3) -> float:
         """Find the least gap that is proven, or infinity."""

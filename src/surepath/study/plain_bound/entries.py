@@ -14,7 +14,7 @@ Priors over the wrong answers p, given the right one q; each must sum to at most
     uniform       1 / (P - 1) for each of the P - 1 others
     detour        a walk beside q: with it 1 - rho, away from it rho / (degree - 1), elsewhere 1 / degree; divided by
                   1 - (1 - rho)^b, b the most choices on a path, since it may end at q itself
-    excursion     over single excursions: one of b choices to leave at, one of degree - 1 ways, then 1 / degree each
+    excursion     over single excursions: one of b choices to leave at, one of degree - 1 arcs, then 1 / degree each
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ class Entries:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Each arc's part of the visits under evenly picked actions, scaled to mean 1."""
+        """Return each arc's part of the visits under evenly picked actions, scaled to mean 1."""
         flow = self.passes.even_flow()
         return np.asarray(flow / flow.mean())
 
     @cached_property
     def choices(self) -> tuple[FloatArray, FloatArray]:
-        """The most choices on a way to each node, and from it on, it counted."""
+        """Return the most choices on a path to each node, and on one from it, itself counted."""
         mdp = self.mdp
         choice = (np.diff(mdp.first)[mdp.source] > 1).astype(np.float64)[:, None]
         return self.passes.behind(choice)[:, 0], self.passes.ahead(choice)[:, 0]
@@ -183,11 +183,11 @@ class Entries:
         if not detour and not single:  # every excursion of q pays for itself
             out, fixed = fixed, 0.0
         for h, own in enumerate(path.tolist()):
-            home = int(mdp.source[own])
-            degree = int(mdp.first[home + 1] - mdp.first[home])
-            leaving[h], meeting[h] = stay * before[home], stay * after[home]
+            node = int(mdp.source[own])
+            degree = int(mdp.first[node + 1] - mdp.first[node])
+            leaving[h], meeting[h] = stay * before[node], stay * after[node]
             if degree > 1:
                 stage = slice(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))
-                arc[stage] = np.where(mdp.source[stage] == home, np.log(degree - 1) + out, np.log(degree))
+                arc[stage] = np.where(mdp.source[stage] == node, np.log(degree - 1) + out, np.log(degree))
                 arc[own] = stay
         return Price(arc, leaving, meeting, fixed)

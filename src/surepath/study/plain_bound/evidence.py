@@ -21,7 +21,7 @@ class Scores:
         self.gains = [array("d", some) for some in gains] or [array("d") for _ in range(arcs)]
 
     def add(self, arc: int, gain: float) -> None:
-        """Take in one gain."""
+        """Add one gain of an arc."""
         self.gains[arc].append(gain)
 
     def first(self, arc: int, number: int) -> FloatArray:

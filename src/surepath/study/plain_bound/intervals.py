@@ -88,7 +88,7 @@ class PlainIntervals:
         return max(0.0, float(best - low[path].sum()))
 
     def proves(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float) -> bool:
-        """Tell whether the path is proven to be within `gap` of every path over `alive`."""
+        """Return whether the path is proven to be within `gap` of every path over `alive`."""
         return self.gap(seen, path, alive) <= gap
 
     def ruled_out(self, seen: Sums, path: IntArray, alive: BoolArray) -> BoolArray:
@@ -99,8 +99,8 @@ class PlainIntervals:
         with np.errstate(invalid="ignore"):
             through = self.passes.through(upper)[:, 0]
             after = high + self.passes.ahead(upper)[self.mdp.target, 0]
-            gone = (through < floor[0]) | (after < floor[self.mdp.source])
-        return np.asarray(alive & gone)
+            out = (through < floor[0]) | (after < floor[self.mdp.source])
+        return np.asarray(alive & out)
 
 
 class LearnedIntervals(PlainIntervals):

@@ -60,7 +60,7 @@ class LearnedEntries(Entries):
         return np.where(self.learns, np.clip(2.0 ** np.round(np.log2(c)), LEAST_C, MOST_C), VISITS * c)
 
     def sizes(self, entry: Entry, seen: Sums, side: str, arcs: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return what says which slopes to look at: for a process, the best is about (sqrt(V / 2B) + 1) span / n."""
+        """Return what decides which slopes to try: for a process, the best is about (sqrt(V / 2B) + 1) span / n."""
         a, extra = super().sizes(entry, seen, side, arcs)
         if entry["kind"] in LEARNED_KINDS:
             c, cost = self.precision(entry, side), self.cost(entry)

@@ -41,10 +41,10 @@ class UnknownSigma:
         total, count = sum_of_squares(seen.scores, np.where(self.plain.mdp.is_known, 0, seen.visits))
         if self.part == 0.0:
             return LARGEST
-        room = count / 2 * np.log1p(2 * TILTS) - np.log(len(TILTS) / self.part)
-        if not (room > 0).any():
+        margin = count / 2 * np.log1p(2 * TILTS) - np.log(len(TILTS) / self.part)
+        if not (margin > 0).any():
             return LARGEST
-        bound = (TILTS[room > 0] * total / room[room > 0]).min()
+        bound = (TILTS[margin > 0] * total / margin[margin > 0]).min()
         return float(min(LARGEST, np.sqrt(bound) * (1 + 1e-13)))
 
     def _at(self, seen: Sums) -> PlainBound:
@@ -55,7 +55,7 @@ class UnknownSigma:
         return plain
 
     def proves(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float) -> bool:
-        """Tell whether every path over `alive` is proven to be at most `gap` better than `path`."""
+        """Return whether every path over `alive` is proven to be at most `gap` better than `path`."""
         return self._at(seen).proves(seen, path, alive, gap)
 
     def gap(self, seen: Sums, path: IntArray, alive: BoolArray, precision: float = 1e-3) -> float:

@@ -1,7 +1,7 @@
 """Trials that are run by a command: the plan goes in by its words and its environment, the scores come out as text.
 
 No shell is involved: the command is split into words first and the plan's options are put in afterwards, so nothing
-in an option is obeyed.
+in an option is executed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from surepath.study.running.printed import LONGEST, NotScoresError, read_scores
 from surepath.study.sheets.rows import plan_steps
 from surepath.study.trial import Trial
 
-TAIL = 2**16  # bytes of output that are looked at
+TAIL = 2**16  # bytes of output that are read
 PATIENCE = 2.0  # seconds between asking a process to end and ending it
 TRIAL = "trial"
 FAIL = "where a trial fails, end with an exit code other than 0"
@@ -61,7 +61,7 @@ class Command:
         self._lock, self._children, self._ended = threading.Lock(), set[subprocess.Popen[bytes]](), False
 
     def words(self, trial: Trial) -> list[str]:
-        """Put the options of a plan into the words of the command."""
+        """Return the words of the command with the options of a plan inserted."""
         values = {TRIAL: str(trial.number), **{str(step): str(option) for step, option in trial.plan.items()}}
         braces = {"{{": "{", "}}": "}"}
         return [_PLACE.sub(lambda m: braces.get(m.group()) or values[m.group(1)], word) for word in self._words]
@@ -121,7 +121,7 @@ class Command:
                 self._children.discard(child)
 
     def end(self) -> None:
-        """End all children with whatever they have started, first in words, then by force."""
+        """End all children with whatever they have started, first by SIGTERM, then by SIGKILL."""
         with self._lock:
             self._ended, children = True, list(self._children)
         for child in children:

@@ -17,7 +17,7 @@ from surepath.study.trial import WORST, Trial
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
-MORE = 50  # trials that the forecast looks ahead when a budget is spent
+MORE = 50  # further trials that the forecast is about when a budget is spent
 
 
 def optimize(
@@ -56,10 +56,10 @@ def optimize(
 
 
 def yields(function: Callable[..., Any]) -> bool:
-    """Tell whether a function is a generator, also as a method, a partial or the __call__ of an object."""
+    """Return whether a function is a generator, also as a method, a partial or the __call__ of an object."""
     while isinstance(function, functools.partial):
         function = function.func
-    call = getattr(type(function), "__call__", None)  # noqa: B004 (it is looked at, not called)
+    call = getattr(type(function), "__call__", None)  # noqa: B004 (it is inspected, not called)
     return inspect.isgeneratorfunction(function) or inspect.isgeneratorfunction(call)
 
 

@@ -57,7 +57,7 @@ def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...
 
 
 def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
-    """Make room for steps whose score is known where they were left out of a list; anything else stays as it is.
+    """Insert NaN for steps whose score is known where a list leaves them out; return anything else unchanged.
 
     A list may end where only known scores are left, or hold the scores of the other steps alone, in their order.
 
@@ -80,6 +80,6 @@ def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
 
 
 def missing(mdp: MDP, path: Sequence[int], seen: int) -> str:
-    """Name the steps that have no score after the first `seen`; "" where none lacks one."""
+    """Return the names of the steps that have no score after the first `seen`; "" where none lacks one."""
     lacking = [name for name, arc in zip(steps(mdp)[seen:], list(path)[seen:]) if not mdp.is_known[arc]]
     return "" if not lacking else f"no score for step{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"

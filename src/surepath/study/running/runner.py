@@ -1,4 +1,4 @@
-"""Running trials in this process: ask, perform, record, over and over, with leases kept alive meanwhile.
+"""Running trials in this process: ask, perform, record, over and over, with leases renewed meanwhile.
 
 `optimize` performs a trial by calling a function, `surepath study run` by starting a command; both run them here.
 """
@@ -60,7 +60,7 @@ class Runner:
         self._failures, self.recorded, self.failed, self.last_failure = 0, 0, 0, ""
 
     def run(self, n_jobs: int = 1) -> None:
-        """Run trials in this thread, or in n_jobs of their own; an interrupt gives the running ones back."""
+        """Run trials in this thread, or in n_jobs of their own; an interrupt cancels the running ones."""
         jobs = whole("n_jobs", n_jobs, low=1, high=MOST_JOBS)
         done = threading.Event()
         threading.Thread(target=self._keep, args=(done,), daemon=True, name="surepath-leases").start()
@@ -70,7 +70,7 @@ class Runner:
             else:
                 self._spread(jobs)
         except BaseException:
-            self._give_back()
+            self._cancel_running()
             raise
         finally:
             done.set()
@@ -87,7 +87,7 @@ class Runner:
             raise self._error
 
     def _safely(self) -> None:
-        """Work, and hand an error to the main thread; the other threads finish the trials they have begun."""
+        """Run trials, and pass an error to the main thread; the other threads finish the trials they have begun."""
         try:
             self._work()
         except BaseException as error:
@@ -184,11 +184,11 @@ class Runner:
                 if trial is not None and not self._abandoned.is_set():
                     try:
                         self._study.renew(trial)
-                    except StudyError as error:  # told just now, or expired: its result will be taken as a late one
+                    except StudyError as error:  # reported just now, or expired: its result will be taken as a late one
                         log.debug("%s", error)
 
-    def _give_back(self) -> None:
-        """Cancel what is running; an interrupt may have come between asking for a trial and hearing of it."""
+    def _cancel_running(self) -> None:
+        """Cancel what is running; an interrupt may have come between asking for a trial and receiving it."""
         self._ending.set()
         self._abandoned.set()
         if self._abandon is not None:
@@ -198,5 +198,5 @@ class Runner:
                 for number in self._study._numbers_of(request):
                     self._study.cancel(number)
                     log.info("trial %d is cancelled", number)
-        except StudyError as error:  # the storage is away; the leases will run out
+        except StudyError as error:  # the storage is unavailable; the leases will expire
             log.warning("running trials could not be cancelled: %s", error)

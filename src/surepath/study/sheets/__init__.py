@@ -1,4 +1,4 @@
-"""Trials as rows of a table, on their way out of a study and back into one.
+"""Trials as rows of a table, written from a study and read back into one.
 
 Read `rows.py` (the columns), `sheet.py` (CSV sheets to be filled in, and read back), `past.py` (results from before the
 study), `frames.py` (polars and pandas), then `export.py` and `restore.py` (the whole log as a file).

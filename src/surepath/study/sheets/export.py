@@ -42,7 +42,7 @@ def write_export(study: Study, path: Path) -> int:
 
 
 def ending(path: Path) -> str:
-    """Tell from a file's name what is written to it: "json lines" or "csv"."""
+    """Return what is written to a file, by its name: "json lines" or "csv"."""
     kind = ENDINGS.get(path.suffix.lower())
     if kind is None:
         raise SettingError(

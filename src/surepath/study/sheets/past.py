@@ -1,4 +1,4 @@
-"""Past results: trials that were played before the study, told as data of it, and none of them twice."""
+"""Past results: trials that were played before the study, recorded as data of it, and none of them twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Imports:
     """
 
     def __init__(self) -> None:
-        self._next = 1  # the first trial that was not looked at
+        self._next = 1  # the first trial that was not read
         self._filed: dict[Seen, list[Counter[Seen]]] = {}
         self._last: tuple[float, Counter[Seen]] | None = None
 
@@ -78,9 +78,9 @@ def import_rows(
     def do(log: Writing) -> int:
         if not log.first_time(request):
             return 0
-        if told:
-            some = ", ".join(map(str, told[:5])) + (", ..." if len(told) > 5 else "")
-            _refuse(len(told), len(rows), f"as trial{'s' if len(told) > 1 else ''} {some} of this study")
+        if repeated:
+            some = ", ".join(map(str, repeated[:5])) + (", ..." if len(repeated) > 5 else "")
+            _refuse(len(repeated), len(rows), f"as trial{'s' if len(repeated) > 1 else ''} {some} of this study")
         if not again:
             study._imports.sync(log)
             if known := study._imports.within(rows):
@@ -88,7 +88,7 @@ def import_rows(
         return append(log, rows)
 
     with study._lock:
-        told = [] if again else study._read(lambda log: _told(log, rows, numbers))
+        repeated = [] if again else study._read(lambda log: _duplicates(log, rows, numbers))
         study._read(study._imports.sync)  # most of it before other writers have to wait
         return study._write(do)
 
@@ -99,13 +99,13 @@ def _refuse(known: int, total: int, how: str) -> None:
     which = all_of if known == total else part
     raise StudyError(
         f"{which} in the log already, {how}: nothing was taken, since a result that counts twice makes the proof "
-        f"wrong. Import only what is new; or, if results that look the same were seen each by itself, count them again "
+        f"wrong. Import only what is new; or, if equal results were seen each by itself, count them again "
         f"(--again, in Python again=True)"
     )
 
 
-def _told(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | None]) -> list[int]:
-    """List the numbers under which rows stand in the log with the same plan and scores, in time or late."""
+def _duplicates(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | None]) -> list[int]:
+    """List the numbers of trials in the log that duplicate rows, with the same plan and scores, in time or late."""
     wanted = {number: (row.path, row.rewards) for row, number in zip(rows, numbers) if number is not None}
     found = set[int]()
     for row in all_trials(log) if wanted else ():
@@ -116,7 +116,7 @@ def _told(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | None])
 
 
 def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
-    """Take in a CSV file of past results, all of it or nothing; the same file a second time changes nothing.
+    """Import a CSV file of past results, all of it or nothing; the same file a second time changes nothing.
 
     What is in the log already is refused; with `again` it counts once more.
     """

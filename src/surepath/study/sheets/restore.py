@@ -135,7 +135,7 @@ def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
     if not all(isinstance(getattr(row, key), kinds) for key, kinds in KINDS.items()):
         raise ValueError("a field has the wrong type")
     if row.number != expected:
-        raise ValueError(f"trial {row.number} stands where trial {expected} belongs")
+        raise ValueError(f"trial {row.number} is where trial {expected} belongs")
     if row.state not in STATES or row.state == WAITING or row.source not in SOURCES:
         raise ValueError(f"unknown state {row.state!r} or source {row.source!r}")
     if bool(rewards) != (row.state in SCORED):

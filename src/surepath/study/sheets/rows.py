@@ -1,8 +1,8 @@
 """A trial as one row of a table: the columns of frames, of exported CSV files and of the files a lab fills in.
 
-The option of step "model" stands in column `plan.model`, its score in `score.model`; where steps have no names, their
-numbers stand there. The prefix keeps a step called "number" or "state" apart from the columns of those names. Where
-the whole plan has one score at its end, every step still has its plan column, and the score stands in `score`.
+The option of step "model" is in column `plan.model`, its score in `score.model`; where steps have no names, their
+numbers are used. The prefix keeps a step called "number" or "state" apart from the columns of those names. Where
+the whole plan has one score at its end, every step still has its plan column, and the score is in `score`.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
 
 
 def steps(mdp: MDP) -> list[str]:
-    """Name the steps, by number where they have no names."""
+    """Return the names of the steps, or their numbers where they have none."""
     return [str(step) for step in mdp.step_labels or range(mdp.horizon)]
 
 
 def plan_steps(mdp: MDP) -> list[str]:
-    """Name the steps of a plan as people think of it: also where the whole plan is one option, scored at its end."""
+    """Return the names of the user's steps, also where the whole plan is one option, scored at its end."""
     return [str(step) for step in mdp.plan([0])] if mdp.step_labels == (WHOLE,) else steps(mdp)
 
 
 def plan_columns(mdp: MDP) -> list[str]:
-    """Name the columns of the options."""
+    """Return the names of the columns of options."""
     return [f"plan.{step}" for step in plan_steps(mdp)]
 
 
 def score_columns(mdp: MDP) -> list[str]:
-    """Name the columns of the scores."""
+    """Return the names of the columns of scores."""
     return ["score"] if scored_at_end(mdp) else [f"score.{step}" for step in steps(mdp)]
 
 
 def scored_at_end(mdp: MDP) -> bool:
-    """Tell whether the whole plan is one option, with one score at its end."""
+    """Return whether the whole plan is one option, with one score at its end."""
     return mdp.step_labels == (WHOLE,) and plan_steps(mdp) != [WHOLE]
 
 
 def columns(mdp: MDP) -> list[str]:
-    """Name all columns of a table of trials."""
+    """Return the names of all columns of a table of trials."""
     return [*FACTS, *plan_columns(mdp), *score_columns(mdp)]
 
 
 def option_names(mdp: MDP, path: tuple[int, ...]) -> list[str]:
-    """Name the options of a path."""
+    """Return the names of the options of a path."""
     if mdp.step_labels == (WHOLE,):
         return [str(option) for option in mdp.plan(list(path)).values()]
     return [mdp.action_label(arc) for arc in path]

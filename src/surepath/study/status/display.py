@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def html_page(status: Status, learner: Any = None) -> str:
-    """Write how a study stands as HTML, with a drawing of what its learner knows; nothing in a name is obeyed."""
+    """Write the status of a study as HTML, with a drawing of what its learner knows; names are escaped."""
     picture = "" if learner is None else graph_svg(learner.mdp, learner.recommend(), learner.visits, learner.active)
     gap = rounded_up(status.certified_gap) if math.isfinite(status.certified_gap) else "nothing yet"
     counts = ", ".join(f"{count:,} {state}" for state, count in status.states.items() if count) or "none"
@@ -68,7 +68,7 @@ def watch(study: Study, every: float = 1.0) -> None:
 
 
 def _shower(study: Study) -> Any:
-    """Return what shows the study: a drawing that is replaced, or a line where something has changed."""
+    """Return the function that shows the study: a drawing that is replaced, or a line where something has changed."""
     try:
         shell = importlib.import_module("IPython")
         notebook = shell.get_ipython() is not None

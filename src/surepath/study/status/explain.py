@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def explain(study: Study) -> str:
-    """Say in words what a study knows now."""
+    """Describe in words what a study knows now."""
     with study._lock:
         learner, tally, window = study.learner, study._fold.tally, len(study._fold.window)
         trials, spent = study._fold.prefix, study._fold.spent

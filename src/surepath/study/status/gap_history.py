@@ -1,7 +1,7 @@
 """The proven gap over trials, computed again from the log.
 
 Challenger with a declared noise is given the sums after more and more trials: after every one at first, then after one
-in a hundred of those before (its bound holds at all of them at once, whichever are looked at). Other learners, and
+in a hundred of those before (its bound holds at all of them at once, whichever are read). Other learners, and
 Challenger where it learns the noise from each score, are fed trial by trial, for the first `MOST_REPLAYED` trials.
 """
 
@@ -69,7 +69,7 @@ class Past:
         self.actions: list[ActionRow] = []
 
     def points(self, last: int) -> Iterator[Point]:
-        """Go on to a number of settled trials and yield the points on the way."""
+        """Read up to a number of settled trials and yield the points on the way."""
         end = last if self.in_blocks else min(last, MOST_REPLAYED)
         rows: list[TrialRow] = []
         with self.study.storage.reading(self.study.name) as log:
@@ -100,7 +100,7 @@ class Past:
         self._rewards.extend(rewards)
 
     def _add_up(self) -> None:
-        """Add the rewards taken since the last look to the sums, each as a difference from its arc's first one."""
+        """Add the rewards taken since the last call to the sums, each as a difference from its arc's first one."""
         arcs = np.array(self._arcs, dtype=np.int64)
         gains = self.study.mdp.gains_of(arcs, np.array(self._rewards))
         self._arcs, self._rewards = [], []
@@ -130,17 +130,17 @@ class Past:
         if self.in_blocks:
             self._add_up()
             known = self.study.mdp.is_known
-            told = {"visits": self.visits, "origin": self.origin, "sums": self.sums}
-            told |= {name: np.where(known, 0.0, told[name]) for name in ("origin", "sums")}
+            evidence = {"visits": self.visits, "origin": self.origin, "sums": self.sums}
+            evidence |= {name: np.where(known, 0.0, evidence[name]) for name in ("origin", "sums")}
             self.learner._go_on()
-            self.learner._load({**self.learner._evidence(), **told})
+            self.learner._load({**self.learner._evidence(), **evidence})
             self.learner._check_anew()
-            self.learner._proven = {}  # a look at a study does not change it, so none remembers an earlier one
+            self.learner._proven = {}  # reading a study does not change it, so no earlier reading is remembered
             return float(self.learner._gap())
         kept = dict(getattr(self.learner, "_proven", {}))
         gap = float(self.learner.certified_gap())
         if hasattr(self.learner, "_proven"):
-            self.learner._proven = kept  # looking changes nothing, here as in a study
+            self.learner._proven = kept  # reading changes nothing, here as in a study
         return gap
 
     def _act(self, action: Any) -> None:
@@ -152,7 +152,7 @@ class Past:
 
 
 def _by_sums(learner: Any) -> bool:
-    """Tell whether visits and sums are all that a learner's bound needs."""
+    """Return whether visits and sums are all that a learner's bound needs."""
     return bool(learner.name == "Challenger" and learner.noise == "sigma" and not learner._unknown)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("surepath.study")
 
 EVERY = 0.2  # seconds
-MOST_PLAN = 48  # characters of the plan in hand
+MOST_PLAN = 48  # characters of the current plan
 
 
 def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
@@ -40,12 +40,12 @@ def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
 
 
 def at_most(left: int) -> str:
-    """Name that guess: it is no forecast."""
+    """Describe a rough guess of the trials left, as a condition and not as a forecast."""
     return f"at most about {left:,} more if the gap falls with the root of the trials"
 
 
 def gap_in_words(gap: float, epsilon: float) -> str:
-    """Say how far the plan in hand can be from the best, beside what is wanted."""
+    """Describe how far the current plan can be from the best, beside what is wanted."""
     return f"proven gap {rounded_up(gap)}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
 
 
@@ -71,7 +71,7 @@ class Progress:
             self._lock.release()
 
     def text(self, running: int) -> str:
-        """Put the state of the study into one line."""
+        """Return the state of the study as one line."""
         study = self._study
         status, trials = study.status(), study.evidence_trials  # two requests where the study is on a server
         gap, epsilon, failed = status.certified_gap, status.epsilon, status.states[FAILED]
@@ -87,7 +87,7 @@ class Progress:
         return f"{counted}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
 
     def say(self, words: str) -> None:
-        """Write a line of its own where the progress is shown, and to the log everywhere."""
+        """Write a separate line where the progress is shown, and to the log everywhere."""
         log.info(words)
         if self.shown:
             sys.stderr.write(f"{shown(words)}\n")

@@ -1,4 +1,4 @@
-"""How a study stands: one small value for the command line, notebooks and whoever watches."""
+"""The status of a study: one small value for the command line, notebooks and the live page."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 MOST_WAITING = 1_000_000
-LATEST = 500  # trials among which a failure is looked for
+LATEST = 500  # trials among which a failure is searched
 
 
 class RunningTrial(NamedTuple):
-    """A trial whose lease is alive."""
+    """A trial whose lease has not ended."""
 
     number: int
     worker: str
@@ -32,20 +32,20 @@ class RunningTrial(NamedTuple):
 
 @dataclass(frozen=True)
 class Status:
-    """How a study stands.
+    """The status of a study.
 
     Attributes:
         name, storage: Where it is; a password is not shown.
-        trials: How many were handed out, imported or told late.
+        trials: How many were assigned, imported or reported late.
         states: How many are in each state.
         settled: Trials up to the first one that still runs: what the proof is made of.
-        best_plan: The plan in hand.
+        best_plan: The current plan.
         certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
         epsilon, delta: What is asked for.
         done: Whether that is proven.
         rough_trials_left: A rough upper bound: those needed if the gap fell no faster than with the root of the trials;
             None when nothing can be said. `Study.forecast` simulates instead.
-        running: Trials whose lease is alive.
+        running: Trials whose lease has not ended.
         workers: Who runs them.
         findings: What the rewards say against the declared noise, in sentences.
         now: The storage's clock, in seconds since 1970.
@@ -75,12 +75,12 @@ class Status:
 
     @property
     def answer(self) -> str:
-        """ "proven", "not proven yet", or "in doubt" where the scores contradict what was declared."""
+        """Return "proven", "not proven yet", or "in doubt" where the scores contradict what was declared."""
         return DOUBT if self.findings else "proven" if self.done else "not proven yet"
 
     @property
     def doubt(self) -> str | None:
-        """Why the answer is in doubt, in one sentence, or None."""
+        """Return why the answer is in doubt, in one sentence, or None."""
         return doubt(self.findings)
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Status:
 
 
 def read_status(study: Study) -> Status:
-    """Read how a study stands; the cost does not grow with its history."""
+    """Read the status of a study; the cost does not grow with its history."""
     with study._lock:
         study.sync()
         fold = study._fold
@@ -105,7 +105,7 @@ def read_status(study: Study) -> Status:
             for row in after
             if row.state == RUNNING
         )
-        learner = fold.view  # looking must not change what the log decides
+        learner = fold.view  # reading must not change what the log decides
         gap, epsilon = proven_gap(learner), float(learner.epsilon)
         left = 0 if learner.stopped else rough_trials_left(study.evidence_trials, gap, epsilon)
         return Status(
@@ -131,7 +131,7 @@ def read_status(study: Study) -> Status:
 
 
 def last_failure(log: Reading) -> str:
-    """Name the trial that failed last, with its reason; only the latest are looked at, so that the cost stays small."""
+    """Describe the trial that failed last, with its reason; only the latest are searched, to keep the cost small."""
     rows = log.trials(max(log.last_number() - LATEST + 1, 1), LATEST)
     failed = [row for row in rows if row.state in (FAILED, PARTIAL) and row.note and row.source != IMPORTED]
     if not failed:

@@ -1,1 +1,1 @@
-"""Where a study's log lives: one contract, and a storage for SQL databases and one in memory."""
+"""Where a study's log is kept: one contract, and a storage for SQL databases and one in memory."""

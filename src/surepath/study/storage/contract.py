@@ -85,7 +85,7 @@ class Reading(ABC):
 
     @abstractmethod
     def queue(self, limit: int) -> list[QueueRow]:
-        """List the waiting plans, those to be handed out first at the front."""
+        """List the waiting plans, those to be assigned first at the front."""
 
     @abstractmethod
     def snapshot(self, format: int) -> SnapshotRow | None:
@@ -105,7 +105,7 @@ class Writing(Reading):
 
     @abstractmethod
     def first_time(self, request: str) -> bool:
-        """Note the name of a request; False when a committed transaction has noted it before: it was carried out."""
+        """Record the name of a request; False when a committed transaction recorded it before: it was carried out."""
 
     @abstractmethod
     def add_trials(self, rows: Sequence[TrialRow]) -> None:
@@ -129,7 +129,7 @@ class Writing(Reading):
 
     @abstractmethod
     def save_snapshot(self, row: SnapshotRow) -> None:
-        """Keep a snapshot and forget older ones of its format."""
+        """Store a snapshot and delete older ones of its format."""
 
 
 class Storage(ABC):
@@ -139,12 +139,12 @@ class Storage(ABC):
 
     @property
     def shown(self) -> str:
-        """The address as it may be shown: without a password."""
+        """Return the address as it may be shown: without a password."""
         return self.url
 
     @abstractmethod
     def create(self, record: StudyRecord) -> None:
-        """Keep a new study, or raise StudyError when the name exists already; the very same record may be repeated."""
+        """Store a new study, or raise StudyError when the name exists already; the very same record may be repeated."""
 
     @abstractmethod
     def load(self, name: str) -> StudyRecord:

@@ -95,7 +95,7 @@ def open_engine(url: URL) -> Engine:
 
 
 def _sealed(file: Path) -> bool:
-    """Tell whether a SQLite file can be read, not written, and has no log beside it that would have to be read too."""
+    """Return whether a SQLite file can be read, not written, and has no log beside it that must be read too."""
     closed = file.is_file() and not os.access(file, os.W_OK) and not os.access(file.parent, os.W_OK)
     return closed and not file.with_name(f"{file.name}-wal").exists()
 

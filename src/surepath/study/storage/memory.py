@@ -36,7 +36,7 @@ class _Book:
 
 
 class MemoryStorage(Storage):
-    """Studies that live as long as this object."""
+    """Studies that are kept as long as this object."""
 
     url = "memory"
 

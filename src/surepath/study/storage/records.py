@@ -39,7 +39,7 @@ class TrialRow(NamedTuple):
     path: tuple[int, ...]  # H arcs
     source: str
     of: int | None = None  # the trial this one repeats or reports late
-    rewards: tuple[float, ...] = ()  # those that were told, in the user's direction
+    rewards: tuple[float, ...] = ()  # those that were reported, in the user's direction
     worker: str = ""
     asked: float = 0.0  # seconds since 1970
     lease: float = 0.0  # when the lease ends
@@ -50,7 +50,7 @@ class TrialRow(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Whether the trial is settled: such a row never changes again."""
+        """Return whether the trial is settled: such a row never changes again."""
         return self.state in SETTLED
 
 
@@ -66,7 +66,7 @@ class ActionRow(NamedTuple):
 
 
 class QueueRow(NamedTuple):
-    """A plan that waits to be handed out."""
+    """A plan that waits to be assigned."""
 
     number: int
     path: tuple[int, ...]

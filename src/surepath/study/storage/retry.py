@@ -20,7 +20,7 @@ log.addHandler(logging.NullHandler())
 
 
 def retrying(do: Callable[[], T], patience: float = PATIENCE) -> T:
-    """Call a function until it comes through or patience is at an end; it must be harmless a second time."""
+    """Call a function until it succeeds or patience is at an end; a second call must change nothing."""
     end, pause = time.monotonic() + patience, 0.01
     while True:
         try:

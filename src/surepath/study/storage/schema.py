@@ -22,7 +22,7 @@ def revision(connection: Connection) -> str | None:
 
 
 def check_schema(connection: Connection) -> bool | None:
-    """Tell whether the tables are current, None when there are none; refuse those of a newer version."""
+    """Return whether the tables are current, None when there are none; refuse those of a newer version."""
     found = revision(connection)
     if found is not None and found not in REVISIONS:
         raise StorageError(

@@ -167,7 +167,7 @@ class SqlStorage(Storage):
 
 
 def unknown_study(name: str, known: list[str]) -> StudyError:
-    """Say that a study does not exist, and which do."""
+    """Return the error that a study does not exist, with the names of those that do."""
     return StudyError(f"there is no study {name!r} here" + (suggest(name, known) if known else "; there are none"))
 
 

@@ -29,7 +29,7 @@ class SqlReading(Reading):
         return self._connection.execute(statement, {"the_study": self.study, **values})
 
     def _written(self) -> bool:
-        """Tell whether this transaction has changed rows."""
+        """Return whether this transaction has changed rows."""
         return False
 
     def now(self) -> float:

@@ -20,7 +20,7 @@ metadata = MetaData()
 
 STUDY = "surepath_studies.id"
 
-# Long texts stand last: SQLite need not read through them to get at the rest.
+# Long texts come last: SQLite need not read through them to get at the rest.
 studies = Table(
     "surepath_studies",
     metadata,

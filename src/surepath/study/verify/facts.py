@@ -44,7 +44,7 @@ def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Fact
     """Read a certificate into arrays, or raise an error that says what is missing."""
     if set(content) != FIELDS:
         odd = ", ".join(sorted(map(str, set(content) ^ FIELDS)))
-        raise CertificateError(f"its fields are not those of a certificate: look at {odd}")
+        raise CertificateError(f"its fields are not those of a certificate: check {odd}")
     mdp = parse_json_problem(json.dumps(content["problem"]), "its problem").mdp
     actions = [
         ActionRow(whole(a["number"]), whole(a["after"]), a["kind"], json.dumps(a["content"]), 0.0)
@@ -79,7 +79,7 @@ def sums_of(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
 
 
 def arcs_of(values: Any, mdp: MDP) -> IntArray:
-    """Read arc numbers."""
+    """Read a list of arc numbers, or raise an error that names their range."""
     arcs = np.array([whole(arc) for arc in values], dtype=np.int64)
     if arcs.size and arcs.max() >= mdp.n_arcs:
         raise CertificateError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {int(arcs.max())}")
@@ -87,14 +87,14 @@ def arcs_of(values: Any, mdp: MDP) -> IntArray:
 
 
 def whole(value: Any) -> int:
-    """Read a count."""
+    """Read a whole number of at least 0, or raise an error."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
         raise CertificateError(f"{value!r} is no count")
     return value
 
 
 def real(value: Any) -> float:
-    """Read a finite number."""
+    """Read a finite number, or raise an error."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
         raise CertificateError(f"{value!r} is no finite number")
     return float(value)

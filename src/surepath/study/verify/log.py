@@ -87,7 +87,7 @@ def read_log_file(path: str | Path, mdp: MDP) -> Log:
 
 
 def _settled(rows: Iterable[TrialRow]) -> Iterator[TrialRow]:
-    """Give rows while they are settled and numbered 1, 2, ..."""
+    """Yield rows while they are settled and numbered 1, 2, ..."""
     for number, row in enumerate(rows, start=1):
         if row.number != number or not row.settled:
             return

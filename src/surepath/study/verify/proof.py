@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 EARLIER = "it was written by a version that checked learned noise by a replay of the log"
 
 
-def check_proof(content: Mapping[str, Any], facts: Facts, told: Log | None, verdict: Verdict) -> None:
-    """Compute the bound again."""
+def check_proof(content: Mapping[str, Any], facts: Facts, logged: Log | None, verdict: Verdict) -> None:
+    """Check that the evidence proves the gap, by computing the bound again."""
     gap, proof = content["certified_gap"], content["proof"]
     by, wrong = proof["by"], verdict.differences
     if gap is None or by == NOTHING:
@@ -38,19 +38,19 @@ def check_proof(content: Mapping[str, Any], facts: Facts, told: Log | None, verd
     checker, why = checker_of(facts.mdp, content["settings"], facts.feasible)
     if checker is None or by == REPLAY:
         if checker is not None and checker.needs_scores:
-            _check_by_replay(content, facts, told, verdict, EARLIER)
+            _check_by_replay(content, facts, logged, verdict, EARLIER)
         elif not why:
             wrong.append("this gap needs no replay, but the certificate does not say that the sums prove it")
         elif why.startswith(UNCHECKED):
             wrong.append(why)
         else:
-            _check_by_replay(content, facts, told, verdict, why)
+            _check_by_replay(content, facts, logged, verdict, why)
         return
     from_what = "scores" if checker.needs_scores else "sums"
     if by not in ((SCORES if checker.needs_scores else SUMS), MOMENTS, LOG):
         wrong.append(f"this version does not know a proof by {by!r} for these settings")
         return
-    if checker.needs_scores and facts.seen.scores is None and told is None and by == LOG:
+    if checker.needs_scores and facts.seen.scores is None and logged is None and by == LOG:
         verdict.answer = "open"
         wrong.append(f"the scores were too many for a file; {_needs_log(content, facts)}")
         return
@@ -63,7 +63,7 @@ def check_proof(content: Mapping[str, Any], facts: Facts, told: Log | None, verd
     elif by == LOG:
         claimed = np.zeros(facts.mdp.n_arcs, dtype=bool)
         claimed[arcs_of(proof["ruled_out"], facts.mdp)] = True
-        if told is None:
+        if logged is None:
             alive = facts.feasible & ~claimed
             verdict.answer = "open"
             wrong.append(
@@ -71,7 +71,7 @@ def check_proof(content: Mapping[str, Any], facts: Facts, told: Log | None, verd
                 f"earlier, which the trials themselves must show; {_needs_log(content, facts)}"
             )
         elif claimed.any():
-            alive = _check_ruled_out(facts, told, checker, content, claimed, wrong)
+            alive = _check_ruled_out(facts, logged, checker, content, claimed, wrong)
     if not checker.proves(facts.seen, facts.path, alive, gap):
         verdict.answer = "no"
         verdict.recomputed_gap = checker.gap(facts.seen, facts.path, alive)
@@ -134,22 +134,22 @@ def _fold(content: Mapping[str, Any], facts: Facts) -> Fold:
 
 
 def _check_ruled_out(
-    facts: Facts, told: Log, checker: Checker, content: Mapping[str, Any], claimed: BoolArray, wrong: list[str]
+    facts: Facts, logged: Log, checker: Checker, content: Mapping[str, Any], claimed: BoolArray, wrong: list[str]
 ) -> BoolArray:
     """Replay the log, and let the plain implementation confirm what was ruled out on the way."""
     actions = facts.actions[: whole(content["log"]["actions"])]
     alive = facts.feasible.copy()
-    for step in moments(_fold(content, facts), told.rows(facts.prefix), actions, checker):
+    for step in moments(_fold(content, facts), logged.rows(facts.prefix), actions, checker):
         alive[step["ruled_out"]] = False
     if (claimed & alive).any():
         wrong.append(f"the log does not rule out {facts.mdp.describe_arc(int(np.flatnonzero(claimed & alive)[0]))}")
     return alive
 
 
-def _check_by_replay(content: Mapping[str, Any], facts: Facts, told: Log | None, verdict: Verdict, why: str) -> None:
+def _check_by_replay(content: Mapping[str, Any], facts: Facts, logged: Log | None, verdict: Verdict, why: str) -> None:
     """Replay the log with the learner itself, where nothing else can check it."""
     wrong = verdict.differences
-    if told is None:
+    if logged is None:
         verdict.answer = "open"
         wrong.append(f"{why}; {_needs_log(content, facts)}")
         return
@@ -157,7 +157,7 @@ def _check_by_replay(content: Mapping[str, Any], facts: Facts, told: Log | None,
         _fold(content, facts),
         PlainLog(facts.mdp, facts.seed, facts.on_failure, float(content["settings"]["epsilon"])),
     )
-    for _ in walk(plain, fold, told.rows(facts.prefix), facts.actions[: whole(content["log"]["actions"])]):
+    for _ in walk(plain, fold, logged.rows(facts.prefix), facts.actions[: whole(content["log"]["actions"])]):
         pass
     learner = fold.learner
     if not np.array_equal(learner.recommend(), facts.path):

@@ -18,21 +18,21 @@ from surepath.study.verify.file import check_scores
 from surepath.study.verify.log import Log
 
 
-def check_log(content: Mapping[str, Any], facts: Facts, told: Log, wrong: list[str]) -> Facts:
+def check_log(content: Mapping[str, Any], facts: Facts, logged: Log, wrong: list[str]) -> Facts:
     """Compute sums, scores, counts and the hash again from the trials.
 
     Returns the same facts, with the scores of the log where noise is learned and they were too many for the file.
     """
     for part, mine in (("settings", content["settings"]), ("options", content["study"]["options"])):
-        if part in told.frozen and told.frozen[part] != mine:
+        if part in logged.frozen and logged.frozen[part] != mine:
             wrong.append(f"the study has other {part}")
-    if told.frozen.get("problem_hash", content["problem_hash"]) != content["problem_hash"]:
+    if logged.frozen.get("problem_hash", content["problem_hash"]) != content["problem_hash"]:
         wrong.append("the study is about another problem")
-    rows, actions = told.rows(facts.prefix), facts.actions
-    if told.actions is not None:
-        if [a[:4] for a in told.actions[: len(actions)]] != [a[:4] for a in actions]:
+    rows, actions = logged.rows(facts.prefix), facts.actions
+    if logged.actions is not None:
+        if [a[:4] for a in logged.actions[: len(actions)]] != [a[:4] for a in actions]:
             wrong.append("the study's exclusions and tightenings are not those of the certificate")
-        later = [a.number for a in told.actions[len(actions) :] if a.kind == "exclude"]
+        later = [a.number for a in logged.actions[len(actions) :] if a.kind == "exclude"]
         if later:
             wrong.append("options were excluded since: this certificate is about plans that were feasible then")
     checker, _ = checker_of(facts.mdp, content["settings"], facts.feasible)

@@ -50,7 +50,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the answer is yes."""
+        """Return whether the answer is yes."""
         return self.answer == YES
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,12 +99,12 @@ def verify(
     verdict = Verdict()
     gap = content.get("certified_gap")
     verdict.certified_gap = gap if isinstance(gap, float) else None
-    told: Log | None = None
+    logged: Log | None = None
     if storage is not None:
-        told = read_storage(storage, name or _name(content))
+        logged = read_storage(storage, name or _name(content))
     file = str(certificate) if isinstance(certificate, (str, Path)) else "certificate.json"
     try:
-        _check(content, file, verdict, told, log)
+        _check(content, file, verdict, logged, log)
     except (
         SurepathError,
         LookupError,
@@ -129,7 +129,7 @@ def _name(content: Mapping[str, Any]) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _check(content: dict[str, Any], file: str, verdict: Verdict, told: Log | None, log: str | Path | None) -> None:
+def _check(content: dict[str, Any], file: str, verdict: Verdict, logged: Log | None, log: str | Path | None) -> None:
     wrong = verdict.differences
     if content.get("sha256") != content_hash(content):
         wrong.append("sha256 does not match: something in the file was changed after it was written")
@@ -138,18 +138,18 @@ def _check(content: dict[str, Any], file: str, verdict: Verdict, told: Log | Non
     if wrong:
         return
     found = [str(warning["message"]) for warning in content["warnings"]]
-    if told is None and log is not None:
-        told = read_log_file(log, facts.mdp)
-    if told is not None:
-        facts = check_log(content, facts, told, wrong)
-        found = [] if wrong else check_warnings(content, facts, told, wrong)
+    if logged is None and log is not None:
+        logged = read_log_file(log, facts.mdp)
+    if logged is not None:
+        facts = check_log(content, facts, logged, wrong)
+        found = [] if wrong else check_warnings(content, facts, logged, wrong)
         if not wrong:
             verdict.notes.append(f"the log was read: {facts.prefix} trials give these sums, counts and this hash")
     if not wrong:
         verdict.answer = YES
         unsaid = unsaid_sigma(content, facts.mdp)
         verdict.notes += [] if unsaid is None else [unsaid]
-        check_proof(content, facts, told, verdict)
+        check_proof(content, facts, logged, verdict)
         if verdict.answer == YES and not wrong and found and content["certified_gap"] is not None:
             verdict.answer = DOUBT
             wrong += [f"{CONTRADICTED}{contradiction(message)}" for message in found]

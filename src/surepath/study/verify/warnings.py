@@ -17,7 +17,7 @@ from surepath.study.verify.log import Log
 CLOSE = 1e-6  # relative: another machine may round the last digits otherwise
 
 
-def check_warnings(content: Mapping[str, Any], facts: Facts, told: Log, wrong: list[str]) -> list[str]:
+def check_warnings(content: Mapping[str, Any], facts: Facts, logged: Log, wrong: list[str]) -> list[str]:
     """Compute the warnings again from the trials, and return the messages of all that speaks against the certificate.
 
     It is about the trials up to a moment, but it was written at that moment or later: its warnings must be those of one
@@ -28,11 +28,11 @@ def check_warnings(content: Mapping[str, Any], facts: Facts, told: Log, wrong: l
     log = PlainLog(facts.mdp, facts.seed, facts.on_failure, float(settings["epsilon"]), sigma=sigma)
     assert log.watch is not None
     split = whole(content["log"]["actions"])
-    for _ in walk(log, None, told.rows(facts.prefix), actions[:split]):
+    for _ in walk(log, None, logged.rows(facts.prefix), actions[:split]):
         pass
     found = log.watch.findings()
     same = _same(content["warnings"], found)
-    for _ in walk(log, None, islice(told.rows(EVERY_ROW), facts.prefix, None), actions[split:]):
+    for _ in walk(log, None, islice(logged.rows(EVERY_ROW), facts.prefix, None), actions[split:]):
         if not same:
             same = _same(content["warnings"], log.watch.findings())
     if not same:

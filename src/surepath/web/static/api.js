@@ -29,8 +29,8 @@ async function send(verb, query, options) {
     throw new Refused(0, "away", "The server does not answer.");
   }
   if (!answer.ok) {
-    const told = await answer.json().catch(() => ({}));
-    throw new Refused(answer.status, told.error ?? "", told.message ?? `The server answered ${answer.status}.`);
+    const reply = await answer.json().catch(() => ({}));
+    throw new Refused(answer.status, reply.error ?? "", reply.message ?? `The server answered ${answer.status}.`);
   }
   return answer;
 }

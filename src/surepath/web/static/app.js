@@ -62,7 +62,7 @@ async function list(mine) {
     set(main, h("section", { class: "card empty" }, h("h1", {}, "No study here yet"),
       h("p", {}, "Create one and come back; this page finds it by itself:"),
       h("pre", {}, "surepath study create problem.json"),
-      h("button", { onclick: show }, "Look again")));
+      h("button", { onclick: show }, "Reload")));
     return;
   }
   const rows = studies.map((name) => {

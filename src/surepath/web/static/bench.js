@@ -1,4 +1,4 @@
-// For the lab bench: ask for the next trial, type its scores in, mark a failure, give it back.
+// For the lab bench: ask for the next trial, type its scores in, mark a failure, cancel it.
 
 import { post } from "/static/api.js";
 import { card, h, set } from "/static/dom.js";
@@ -49,7 +49,7 @@ export class Bench {
       h("h3", { tabindex: -1 }, `Trial ${trial.number}`),
       h("table", { class: "entry" }, h("thead", {}, h("tr", {}, ["Step", "Option", "Score"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows)),
       h("div", { class: "buttons" }, button("Record scores", null, "main"),
-        button("Give it back", async () => { await post(path("cancel"), this.query); this.finish(`Trial ${trial.number} was given back.`); })),
+        button("Cancel it", async () => { await post(path("cancel"), this.query); this.finish(`Trial ${trial.number} is cancelled.`); })),
       h("div", { class: "buttons failed" }, note, button("It failed", async () => {
         await post(path("fail"), this.query, { rewards: scores(inputs, false), note: note.value });
         this.finish(`Trial ${trial.number} is recorded as failed; scores before the failure are kept.`);

@@ -1,5 +1,5 @@
 // The proven gap over trials on a logarithmic scale, with epsilon as a line. A pointer or the arrow keys move a cursor
-// along the trials; what stands there is read out.
+// along the trials; the values there are read out.
 
 import { h, s, set, setText } from "/static/dom.js";
 import { count, number, plural } from "/static/words.js";
@@ -11,7 +11,7 @@ export class Gap {
     this.box = box;
     this.tip = tip;
     this.points = [];
-    this.at = null; // the trial that the cursor stands at
+    this.at = null; // the trial that the cursor is at
     this.held = false; // whether keys have put it there
     this.said = h("p", { class: "spoken", role: "status", "aria-live": "polite" });
     this.hint = h("p", { class: "spoken", id: "gap-keys" }, "Arrow keys move along the trials; Page Up and Page Down take longer steps.");

@@ -1,4 +1,4 @@
-// The layered graph: the plan in hand bold, options ruled out greyed, width by visits.
+// The layered graph: the current plan bold, options ruled out greyed, width by visits.
 
 import { h, s, set } from "/static/dom.js";
 import { curve, heightAt, place, shortfall } from "/static/layout.js";
@@ -66,7 +66,7 @@ export class Graph {
     this.style(layout.arcs);
     const first = layout.arcs.find((one) => this.plan.has(one.arc)) ?? layout.arcs[0];
     first.path.setAttribute("tabindex", 0);
-    this.home = first;
+    this.focusable = first;
   }
 
   style(arcs) {
@@ -115,7 +115,7 @@ export class Graph {
     else if (!visits) lines.push("never tried");
     else lines.push(`score ${number(values.mean[i])} ± ${number(values.width[i], 2)} over ${plural(visits, "trial")}`);
     if (values.failures[i]) lines.push(`${plural(values.failures[i], "failure")}`);
-    if (this.plan.has(one.arc)) lines.push("in the plan in hand");
+    if (this.plan.has(one.arc)) lines.push("in the current plan");
     else if (kind === "excluded") lines.push("excluded: somebody marked it as infeasible");
     else if (kind === "out") lines.push(`ruled out: no plan through it can be the best${this.short(one)}`);
     else lines.push(`still possible${this.short(one)}`);
@@ -126,7 +126,7 @@ export class Graph {
     if (this.layout.arcs.length !== this.graph.n_arcs) return "";
     if (!this.below) this.below = [shortfall(this.layout.arcs, this.values, this.graph.direction === "minimize" ? -1 : 1)];
     const value = this.below[0]?.[one.index];
-    return value === undefined ? "" : value < 1e-9 ? "; the best plan through it looks as good as any" : `; the best plan through it looks ${number(value, 2)} worse than the best`;
+    return value === undefined ? "" : value < 1e-9 ? "; the best plan through it is estimated as good as any" : `; the best plan through it is estimated ${number(value, 2)} worse than the best`;
   }
 
   point(event) {
@@ -156,9 +156,9 @@ export class Graph {
     const x = event ? event.clientX : frame.left + (one.from.x + one.to.x) / 2;
     const y = event ? event.clientY : frame.top + heightAt(one, (one.from.x + one.to.x) / 2);
     const left = Math.max(4, Math.min(x - outer.left + 14, outer.width - this.tip.offsetWidth - 4));
-    const below = y - outer.top + 16, room = below + this.tip.offsetHeight < outer.height + 180;
+    const below = y - outer.top + 16, fits = below + this.tip.offsetHeight < outer.height + 180;
     this.tip.style.left = `${left}px`;
-    this.tip.style.top = `${room ? below : Math.max(4, y - outer.top - this.tip.offsetHeight - 12)}px`;
+    this.tip.style.top = `${fits ? below : Math.max(4, y - outer.top - this.tip.offsetHeight - 12)}px`;
   }
 
   key(event) {
@@ -178,9 +178,9 @@ export class Graph {
     const target = moves[event.key]?.();
     if (moves[event.key]) event.preventDefault();
     if (!target) return;
-    this.home.path.setAttribute("tabindex", -1);
+    this.focusable.path.setAttribute("tabindex", -1);
     target.path.setAttribute("tabindex", 0);
-    this.home = target;
+    this.focusable = target;
     target.path.focus();
   }
 
@@ -192,14 +192,14 @@ function plainly(label, step) {
   return step && label.startsWith(`${step}=`) ? label.slice(step.length + 1) : label;
 }
 
-function short(text, room) {
-  const letters = [...text], most = Math.max(4, Math.floor(room));
+function short(text, width) {
+  const letters = [...text], most = Math.max(4, Math.floor(width));
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
 export function legend() {
   const sample = (kind, text) => h("li", {}, s("svg", { width: 30, height: 10, "aria-hidden": "true" }, s("path", { class: `arc ${kind}`, d: "M1 5H29", "stroke-width": kind === "plan" ? 4 : 2 })), text);
-  return h("ul", { class: "legend" }, sample("open plan", "plan in hand"), sample("open", "still possible"), sample("out", "ruled out"), sample("excluded", "excluded"), h("li", { class: "muted" }, "wider: tried more often"));
+  return h("ul", { class: "legend" }, sample("open plan", "current plan"), sample("open", "still possible"), sample("out", "ruled out"), sample("excluded", "excluded"), h("li", { class: "muted" }, "wider: tried more often"));
 }
 
 export function zoom(graph, load) {
@@ -209,7 +209,7 @@ export function zoom(graph, load) {
     event.preventDefault();
     const data = new FormData(event.target);
     load(Number(data.get("from step")), Number(data.get("to step")));
-  } }, h("span", {}, `Showing ${count(graph.arcs.arc.length)} of ${count(graph.n_arcs)} options: the plan in hand, its challengers and what was tried most.`),
+  } }, h("span", {}, `Showing ${count(graph.arcs.arc.length)} of ${count(graph.n_arcs)} options: the current plan, its challengers and what was tried most.`),
   pick("from step", graph.first), pick("to step", graph.last), h("button", {}, "Zoom"));
 }
 

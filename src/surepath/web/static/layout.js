@@ -56,7 +56,7 @@ export function place(whole, width) {
   return { nodes: [...nodes.values()], arcs, column, dense, lone: tallest === 1, width: SIDE * 2 + (stages - 1 + 0.35) * column, height: TOP + inner + 34 };
 }
 
-// A cubic curve that leaves and arrives level, so that arcs of one stage can be told apart.
+// A cubic curve that leaves and arrives level, so that arcs of one stage can be distinguished.
 export function curve({ from, to, bend }) {
   const third = (to.x - from.x) * 0.4, lift = bend * 4 / 3;
   return `M${from.x} ${from.y.toFixed(1)}C${(from.x + third).toFixed(1)} ${(from.y + lift).toFixed(1)} ${(to.x - third).toFixed(1)} ${(to.y + lift).toFixed(1)} ${to.x} ${to.y.toFixed(1)}`;
@@ -75,7 +75,7 @@ export function heightAt({ from, to, bend }, x) {
   return u ** 3 * from.y + 3 * u * u * t * (from.y + lift) + 3 * u * t * t * (to.y + lift) + t ** 3 * to.y;
 }
 
-// By how much the best plan through each arc looks worse than the best of all, by the scores seen; null where unknown.
+// By how much the best plan through each arc is estimated worse than the best of all, by the scores seen; null where unknown.
 export function shortfall(arcs, values, sign) {
   const ahead = new Map(), behind = new Map();
   const weight = arcs.map((one) => (values.mean[one.index] === null ? null : sign * values.mean[one.index]));

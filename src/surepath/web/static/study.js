@@ -45,7 +45,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     if (!found.complete && !ending.signal.aborted) setTimeout(() => loadGap().catch(() => {}), 1500);
   }
 
-  // What stands beside them.
+  // What is beside them.
   const plan = h("tbody", {}), total = h("p", { class: "muted" });
   const rivals = h("ol", { class: "rivals" }), rivalNote = h("p", { class: "muted" }), forecast = h("p", {});
   const warnings = h("ul", { class: "warnings" }), warned = card("Warnings", { class: "warned", hidden: true }, warnings);
@@ -65,8 +65,8 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     card("Options", { class: "wide" }, h("div", { class: "over" }, graphBox, graphTip), legend(), zoomBox),
     h("div", { class: "columns" },
       card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote),
-      card("Plan in hand", {}, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of the plan in hand" }, h("table", { class: "planned" }, h("thead", {}, h("tr", {}, ["Step", "Option", "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), plan)), total),
-      card("Challengers", {}, h("p", { class: "muted" }, "How much better each may still be than the plan in hand, and where it differs."), rivals, rivalNote),
+      card("Current plan", {}, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of the current plan" }, h("table", { class: "planned" }, h("thead", {}, h("tr", {}, ["Step", "Option", "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), plan)), total),
+      card("Challengers", {}, h("p", { class: "muted" }, "How much better each may still be than the current plan, and where it differs."), rivals, rivalNote),
       h("div", { class: "stack" }, bench?.element, card("Forecast", {}, forecast), card("Workers", {}, workers))),
     trials.element);
 
@@ -91,9 +91,9 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   function showWorkers() {
     const notes = [status.waiting ? `${plural(status.waiting, "plan")} waiting in the queue` : null, status.ahead ? `${plural(status.ahead, "result")} waiting for earlier trials` : null].filter(Boolean);
     set(workers, status.workers.length
-      ? h("table", {}, h("thead", {}, h("tr", {}, ["Worker", "Trials in hand", "Lease ends in"].map((title) => h("th", { scope: "col" }, title)))),
+      ? h("table", {}, h("thead", {}, h("tr", {}, ["Worker", "Running trials", "Lease ends in"].map((title) => h("th", { scope: "col" }, title)))),
         h("tbody", {}, status.workers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.worker), h("td", { class: "num" }, count(one.trials)), h("td", { class: "num" }, one.left < 0 ? "over" : span(one.left))))))
-      : h("p", { class: "muted" }, status.done ? "Nobody has a trial in hand." : "Nobody has a trial in hand. A worker begins with study.ask()."),
+      : h("p", { class: "muted" }, status.done ? "No trial is running." : "No trial is running. A worker begins with study.ask()."),
     notes.length ? h("p", { class: "muted" }, notes.join("; "), ".") : null);
   }
 
@@ -126,12 +126,12 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   return () => { ending.abort(); graph.close(); gap.close(); };
 }
 
-// Where a challenger differs from the plan in hand, the least tried steps first.
+// Where a challenger differs from the current plan, the least tried steps first.
 function differs(rival) {
   const least = (one) => Math.min(one.visits, one.visits_in_hand);
   const steps = rival.differs.slice().sort((a, b) => least(a) - least(b));
-  const looks = Math.abs(rival.estimate) < 1e-9 ? "Looks just as good so far" : `Looks ${number(Math.abs(rival.estimate))} worse so far`;
-  return [`${looks}; may still be better by up to ${number(rival.bound)}. It takes`, h("ul", {}, steps.slice(0, 4).map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option),
+  const estimated = Math.abs(rival.estimate) < 1e-9 ? "Estimated just as good so far" : `Estimated ${number(Math.abs(rival.estimate))} worse so far`;
+  return [`${estimated}; may still be better by up to ${number(rival.bound)}. It takes`, h("ul", {}, steps.slice(0, 4).map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option),
     one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.visits_in_hand)} times`)),
   steps.length > 4 ? h("li", {}, `and ${plural(steps.length - 4, "step")} more`) : null)];
 }

@@ -10,7 +10,7 @@ from typing import Any
 from surepath._optional import need
 from surepath._text import shown
 from surepath.errors import SettingError
-from surepath.experiments.look import plain_axes, svg
+from surepath.experiments.figure_style import plain_axes, svg
 from surepath.model.sources.textfile import write_bytes
 
 COLUMN = 3.3  # inches
@@ -23,21 +23,21 @@ LONGEST = 24  # letters of a name in a picture
 
 
 def new_figure(height: float, width: float = COLUMN) -> Any:
-    """Make an empty figure of matplotlib, or say which extra brings it; sizes in inches."""
+    """Make an empty figure of matplotlib, or raise an error that names the missing extra; sizes in inches."""
     found = need("matplotlib.figure", "plot").Figure(figsize=(width, height), layout="constrained")
     need("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(found)
     return found
 
 
 def new_axes(figure: Any, x_label: str = "", y_label: str = "", title: str = "") -> Any:
-    """Add one pair of axes in the common look."""
+    """Add one pair of axes in the common style."""
     axis = figure.add_subplot()
-    dress(axis, x_label, y_label, title)
+    style_axes(axis, x_label, y_label, title)
     return axis
 
 
-def dress(axis: Any, x_label: str = "", y_label: str = "", title: str = "") -> None:
-    """Give axes the common look and their texts, in which nothing is obeyed as mathematics."""
+def style_axes(axis: Any, x_label: str = "", y_label: str = "", title: str = "") -> None:
+    """Set the common style and the texts of axes, which are not parsed as mathematics."""
     plain_axes(axis)
     axis.tick_params(labelsize=SMALL, length=2.5)
     for put, text in ((axis.set_xlabel, x_label), (axis.set_ylabel, y_label), (axis.set_title, title)):
@@ -46,7 +46,7 @@ def dress(axis: Any, x_label: str = "", y_label: str = "", title: str = "") -> N
 
 
 def short(name: object, longest: int = LONGEST) -> str:
-    """Return a name fit for a picture: without what would be obeyed, and not too long.
+    """Return a name for a picture: escaped, and not too long.
 
     Example:
         >>> short("a very long name of an option", 12)

@@ -10,7 +10,7 @@ import pytest
 
 from surepath import families, plots
 from surepath.errors import MissingExtraError, SettingError
-from surepath.plots.look import COLUMN, new_figure, picture_bytes, picture_file, short
+from surepath.plots.column_figure import COLUMN, new_figure, picture_bytes, picture_file, short
 
 pytest.importorskip("matplotlib")
 
@@ -38,7 +38,7 @@ def test_a_figure_is_one_column_wide_and_the_same_every_time() -> None:
     assert picture_bytes(figure, "pdf") == picture_bytes(plots.draw_graph(mdp), "pdf")
 
 
-def test_names_are_cut_and_nothing_in_them_is_obeyed() -> None:
+def test_names_are_cut_and_escaped() -> None:
     assert short("a\x1b[2Jb") == "a\\x1b[2Jb"
     assert short("x" * 30, 10) == "xxxxxxx..."
     assert len(short("word " * 9, 10)) <= 10

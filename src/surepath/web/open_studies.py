@@ -30,8 +30,8 @@ class Opened(NamedTuple):
     forget: Callable[[], None]
 
     @contextmanager
-    def look(self) -> Iterator[Fold]:
-        """Hold the study still, brought up to date, and give its fold; notes the gap in the history."""
+    def synced(self) -> Iterator[Fold]:
+        """Lock the study, brought up to date, yield its fold, and note the gap in the history."""
         with self.study._lock:
             try:
                 self.study.sync()
@@ -46,8 +46,8 @@ class Opened(NamedTuple):
             yield fold
 
 
-class Shelf:
-    """Opens studies by name."""
+class OpenStudies:
+    """The studies of a storage, opened by name."""
 
     def __init__(self, storage: str | Storage) -> None:
         self.storage = open_storage(storage)

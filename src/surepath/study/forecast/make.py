@@ -36,7 +36,7 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
     trials = int(learner.episodes)
     if learner.stopped:
         return Forecast(True, trials, gap, more, (), (), (), False, draws)
-    end, room = clock() + seconds, _room(learner)
+    end, budget = clock() + seconds, _trial_budget(learner)
     size = sum(value.nbytes for value in learner._evidence().values() if isinstance(value, np.ndarray))
     children = np.random.SeedSequence([seed, int(study._fold.digest[:16], 16)]).spawn(
         min(draws, max(2, MOST_BYTES // max(1, 2 * size)))
@@ -47,42 +47,42 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
         rng = np.random.default_rng(child)
         run = new_run(learner, draw_world(study.mdp, learner, rng), rng)
         run.go(more, end)
-        room -= run.played
+        budget -= run.played
         if runs and clock() > end and run.played < more and not run.done:
-            break  # the last world has not come far enough to count
+            break  # the last world was not played far enough to count
         runs.append(run)
         gaps.append(run.gap())
-        if clock() > end or room <= 0:
+        if clock() > end or budget <= 0:
             break
-    left, played = _to_the_end(runs, more, end, room)
+    left, played = _to_the_end(runs, more, end, budget)
     cut = len(runs) < draws or len(left) < len(runs) or bool(np.isinf(left).any())
     return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws)
 
 
-def _to_the_end(runs: list[Run], more: int, end: float, room: int) -> tuple[list[float], list[int]]:
+def _to_the_end(runs: list[Run], more: int, end: float, budget: int) -> tuple[list[float], list[int]]:
     """Play worlds until they are done, a few side by side, and the next few when those are done and time is left."""
     left: list[float] = []
     played: list[int] = []
     for first in range(0, len(runs), GROUP):
         group, goal = runs[first : first + GROUP], 2 * more
-        if first > 0 and (clock() > end or room <= 0):
+        if first > 0 and (clock() > end or budget <= 0):
             break
         while clock() < end and not all(run.done for run in group):
             ahead = sum(goal - run.played for run in group if not run.done)
-            if ahead > room:  # all are cut after the same trials
-                room = 0
+            if ahead > budget:  # all are cut after the same trials
+                budget = 0
                 break
             for run in group:
                 before = run.played
                 run.go(goal, end)
-                room -= run.played - before
+                budget -= run.played - before
             goal *= 2
         left += [float(run.played) if run.done else float("inf") for run in group]
         played += [run.played for run in group]
     return left, played
 
 
-def _room(learner: Learner) -> int:
+def _trial_budget(learner: Learner) -> int:
     """Return how many trials are simulated in all worlds together."""
     kind = "step by step"
     if type(learner) is Challenger:

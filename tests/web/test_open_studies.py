@@ -12,7 +12,7 @@ from surepath.study.storage.memory import MemoryStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from surepath.web.changes import Watcher
-from surepath.web.shelf import Shelf
+from surepath.web.open_studies import OpenStudies
 from tests.web.site import READ, WRITE, Caller, database, new_study
 
 
@@ -28,13 +28,13 @@ def test_a_study_deleted_and_created_anew_is_another(storage: MemoryStorage, rea
 
 def test_the_stream_tells_only_what_differs(storage: MemoryStorage) -> None:
     study = new_study(storage)
-    watcher = Watcher(Shelf(storage).get("rag"))
-    first = watcher.look()
+    watcher = Watcher(OpenStudies(storage).get("rag"))
+    first = watcher.poll()
     assert first is not None
     assert first["status"]["trials"] == 0
-    assert watcher.look() is None
+    assert watcher.poll() is None
     trial = study.ask(worker="me")
-    asked = watcher.look()
+    asked = watcher.poll()
     assert asked is not None
     assert asked["since"] == first["change"] < asked["change"]
     assert asked["status"]["trials"] == 1
@@ -42,7 +42,7 @@ def test_the_stream_tells_only_what_differs(storage: MemoryStorage) -> None:
     assert "delta" not in asked["status"]
     assert asked["arcs"]["arc"] == []
     study.tell(trial, [0.1, 0.2, 0.3])
-    told = watcher.look()
+    told = watcher.poll()
     assert told is not None
     assert told["since"] == asked["change"]
     assert told["arcs"]["arc"] == trial.path.tolist()

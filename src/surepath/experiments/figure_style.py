@@ -1,20 +1,14 @@
-"""The look that all figures and reports share.
-
-Figures have one set of colours, markers and axes, and become bytes without matplotlib's global state. Reports are HTML
-pages with one style sheet and their pictures inside: they need no other file and no network.
-"""
+"""The style that all figures share: colours, markers and axes, and bytes made without matplotlib's global state."""
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Iterable
-from html import escape
 from typing import Any
 
 from surepath._optional import need
 
-# Colours that colour-blind people tell apart (Okabe and Ito), one per learner, the same in every figure.
+# Colours that colour-blind people can distinguish (Okabe and Ito), one per learner, the same in every figure.
 COLOURS = {
     "max-coverage": "#0072B2",
     "max-diameter": "#E69F00",
@@ -28,15 +22,6 @@ COLOURS = {
 MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenger": "D"}
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 GRID = "#dddddd"
-
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-img { max-width: 100%; } table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
-th, td { border-bottom: 1px solid #ccc; padding: .4rem .6rem; text-align: left; vertical-align: top; }
-.yes { color: #00603f; font-weight: bold; } .no { color: #a30000; font-weight: bold; }
-.how { background: #f3f3f3; padding: .6rem 1rem; } summary { cursor: pointer; }
-pre { overflow-x: auto; font-size: 13px; }
-"""
 
 
 def png(figure: Any, dots: int = 120) -> bytes:
@@ -73,7 +58,7 @@ def colour_of(label: str, number: int) -> str:
 
 
 def palette(labels: Iterable[str]) -> dict[str, str]:
-    """Give each learner its colour, and those that have none the ones that are left, in order.
+    """Map each learner to its colour, and those that have none to the ones that are left, in order.
 
     Example:
         >>> palette(["Challenger", "mine"])
@@ -97,22 +82,3 @@ def short_name(name: str) -> str:
     family, sign, rest = name.partition("-v1/")
     parts = [part for part in rest.split("/") if not part.startswith("sigma")]
     return f"{family} {', '.join(part.replace('seed', 'seed ') for part in parts)}" if sign else name
-
-
-def page(title: str, parts: Iterable[str]) -> str:
-    """Put the parts of a page, which are HTML, into a document with this title, which is text."""
-    head = f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-    style = f"<style>{STYLE}</style></head><body>"
-    return "\n".join(["<!doctype html>", head, style, *parts, "</body></html>"]) + "\n"
-
-
-def image(png: bytes, words: str) -> str:
-    """Return a picture as an element of a page, with words for those who cannot see it."""
-    return f'<img alt="{escape(words)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
-
-
-def table(head: list[str], body: list[list[str]]) -> str:
-    """Return a table of texts, in which nothing is obeyed."""
-    heads = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    rows = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body]
-    return "\n".join([f"<table><thead><tr>{heads}</tr></thead><tbody>", *rows, "</tbody></table>"]) + "\n"
