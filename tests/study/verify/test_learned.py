@@ -136,7 +136,7 @@ def test_scores_that_are_too_many_for_a_file_are_read_from_the_log(
 ) -> None:
     old, new = example(noise)[0], learned_study(noise, epsilon=0.7)  # before the limit falls: others share the example
     play(new)
-    monkeypatch.setattr("surepath.study.certificate.proof.MOST_NUMBERS", 10)
+    monkeypatch.setattr("surepath.study.certificate.claim.MOST_NUMBERS", 10)
     for study in (old, new):
         certificate = study.certificate()
         assert certificate["proof"]["by"] == "log"

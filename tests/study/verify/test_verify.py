@@ -158,7 +158,7 @@ def test_options_said_to_be_ruled_out_must_be_ruled_out() -> None:
 
 def test_a_proof_that_rests_on_the_log_is_open_without_it_and_checked_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     study, _ = example()
-    monkeypatch.setattr("surepath.study.certificate.proof.MOST_NUMBERS", 0)
+    monkeypatch.setattr("surepath.study.certificate.claim.MOST_NUMBERS", 0)
     content = study.certificate().to_dict()
     assert content["proof"]["by"] == "log"
     assert verify(content).answer == "open"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from surepath._version import __version__
-from surepath.study.certificate import proof
+from surepath.study.certificate.claim import best_claim
 from surepath.study.certificate.file import KIND, Certificate, content_hash
 from surepath.study.certificate.words import ADVICE, FORMAT, assumptions, statement
 from surepath.study.sheets.rows import all_trials
@@ -25,7 +25,7 @@ def make(study: Study) -> Certificate:
     def read_log(log: Reading) -> tuple[list[ActionRow], Any]:
         study._fold.sync(log)
         actions = log.actions_after(0)[: study._fold.actions]
-        return actions, proof.claim(study._fold, lambda n: all_trials(log, n), actions)
+        return actions, best_claim(study._fold, lambda n: all_trials(log, n), actions)
 
     study.sync()
     with study._lock:

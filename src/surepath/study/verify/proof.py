@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._types import BoolArray
-from surepath.study.certificate.proof import LOG, MOMENTS, NOTHING, REPLAY, SCORES, SUMS
+from surepath.study.certificate.claim import LOG, MOMENTS, NOTHING, REPLAY, SCORES, SUMS
 from surepath.study.certificate.replay import PlainLog, moments, walk
 from surepath.study.fold import Fold
 from surepath.study.plain_bound.checker import UNCHECKED, Checker, checker_of
 from surepath.study.plain_bound.evidence import Sums
+from surepath.study.verify.consistency import check_scores
 from surepath.study.verify.facts import Facts, arcs_of, sums_of, whole
-from surepath.study.verify.file import check_scores
 from surepath.study.verify.log import Log
 
 if TYPE_CHECKING:

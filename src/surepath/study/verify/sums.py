@@ -13,8 +13,8 @@ from surepath.study.certificate.replay import PlainLog, walk
 from surepath.study.plain_bound.checker import checker_of
 from surepath.study.plain_bound.evidence import Sums
 from surepath.study.tally import LEFT_OUT, MARKED
+from surepath.study.verify.consistency import check_scores
 from surepath.study.verify.facts import Facts, sums_of, whole
-from surepath.study.verify.file import check_scores
 from surepath.study.verify.log import Log
 
 

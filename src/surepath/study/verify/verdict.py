@@ -18,8 +18,8 @@ from surepath.learners.watch.findings import DOUBT, contradiction
 from surepath.study.certificate import Certificate
 from surepath.study.certificate.file import checked_kind, content_hash, read
 from surepath.study.certificate.words import unsaid_sigma
+from surepath.study.verify.consistency import check_facts
 from surepath.study.verify.facts import Facts, facts_of
-from surepath.study.verify.file import check_facts
 from surepath.study.verify.log import Log, read_log_file, read_storage
 from surepath.study.verify.proof import check_proof
 from surepath.study.verify.sums import check_log

@@ -65,7 +65,7 @@ class Claim:
         return True
 
 
-def claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
+def best_claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
     """Choose the claim and prove it."""
     learner, mdp = fold.view, fold.mdp
     feasible = on_open_paths(mdp, ~learner.excluded)
