@@ -36,21 +36,24 @@ def nearest_on_a_grid(values: np.ndarray, weights: np.ndarray, goal: float, grid
     at = np.searchsorted(grid, values)
     if goal > grid[-1]:
         return np.inf
-    flat = 0.95 * np.bincount(at, weights, minlength=len(grid)) + 0.05 / len(grid)
-    top = np.zeros(len(grid))  # so much of the largest value that the mean is the goal
+    top = np.zeros(len(grid))
     top[-1] = 1.0
-    share = max(0.0, (goal - flat @ grid) / (grid[-1] - flat @ grid))
-    start = (1 - share) * flat + share * top
-    found = minimize(
-        lambda q: float((weights * np.log(weights / q[at])).sum()),
-        start,
-        jac=lambda q: -np.bincount(at, weights / q[at], minlength=len(grid)),
-        bounds=[(1e-12, 1)] * len(grid),
-        constraints=[
-            {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": lambda q: np.ones(len(grid))},
-            {"type": "ineq", "fun": lambda q: q @ grid - goal, "jac": lambda q: grid},
-        ],
-        method="SLSQP",
-        options={"maxiter": 1000, "ftol": 1e-13},
-    )
-    return float(found.fun)
+    found = []
+    for spread in (0.05, 0.3, 0.9):  # from one start alone the solver may end early at the edge
+        flat = (1 - spread) * np.bincount(at, weights, minlength=len(grid)) + spread / len(grid)
+        share = max(0.0, (goal - flat @ grid) / (grid[-1] - flat @ grid))  # of the largest value: the mean is the goal
+        ended = minimize(
+            lambda q: float((weights * np.log(weights / q[at])).sum()),
+            (1 - share) * flat + share * top,
+            jac=lambda q: -np.bincount(at, weights / q[at], minlength=len(grid)),
+            bounds=[(1e-12, 1)] * len(grid),
+            constraints=[
+                {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": lambda q: np.ones(len(grid))},
+                {"type": "ineq", "fun": lambda q: q @ grid - goal, "jac": lambda q: grid},
+            ],
+            method="SLSQP",
+            options={"maxiter": 1000, "ftol": 1e-13},
+        )
+        if abs(ended.x.sum() - 1) < 1e-9 and ended.x @ grid > goal - 1e-9:
+            found.append(float(ended.fun))
+    return min(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from surepath import EPRL, MDP, Challenger
@@ -55,6 +55,11 @@ def listed(twin: Twin, slopes: list[np.ndarray], path: Path) -> tuple[dict[Path,
     return paths, stretches, one_row
 
 
+def finer(slopes: list[np.ndarray]) -> list[np.ndarray]:
+    """Slopes so close that none between them is better by much: when arcs leave, the bound tries others than before."""
+    return [np.geomspace(k.min() / 2, 2 * k.max(), 2000) if len(k) > 1 else k for k in slopes]
+
+
 def may_go(mdp: MDP, paths: dict[Path, float], stretches: dict[Stretch, float]) -> set[int]:
     """Arcs that may be ruled out: all that is left of what passes them, paths or excursions, is negative."""
     out: set[int] = set()
@@ -93,6 +98,7 @@ def test_the_passes_find_the_best_path_through_every_arc(mdp: MDP, seed: int) ->
 
 
 @settings(max_examples=40)
+@example(MDP.from_arrays(np.zeros((2, 1, 3), dtype=int)), 0, "one-sided", "auto", 0.0)
 @given(
     mdps(max_states=2, max_horizon=3),
     st.integers(0, 2**32 - 1),
@@ -109,9 +115,10 @@ def test_what_is_proven_holds_for_every_path_listed(
     twin, slopes = twin_of(plain, seen)
     path = twin.paths[seed % len(twin.paths)]
     gap = plain.gap(seen, np.array(path), alive)
-    paths, stretches, one_row = listed(twin, slopes, path)
+    one_row = listed(twin, slopes, path)[2]
+    paths, stretches, _ = listed(twin, finer(slopes), path)
     if gap > 0:
-        assert gap >= max(paths.values()) - 1e-9
+        assert gap >= max(paths.values()) - 1e-5 * (1 + gap)
     else:
         assert max(paths.values(), default=0.0) <= 1e-9 or max(stretches.values()) <= 1e-9
     assert gap <= max(0.0, one_row) * 1.0011 + 1e-9
