@@ -15,7 +15,7 @@ Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY)]  # the study w
 Word = Annotated[str, Field(max_length=LONGEST_NAME)]
 Score = Annotated[float, Field(strict=True)]
 Scores = list[Score] | dict[Word, Score]
-Plan = dict[Word, Word | int] | list[int]
+PlanOrArcs = dict[Word, Word | int] | list[int]
 
 
 class Body(BaseModel):
@@ -66,7 +66,7 @@ class TellMany(Body):
 class Past(Body):
     """A result from before the study."""
 
-    plan: Plan
+    plan: PlanOrArcs
     rewards: Scores
 
 
@@ -82,14 +82,14 @@ class Import(Body):
 class Enqueue(Body):
     """Queue a plan of your own: {step: option}, or arcs."""
 
-    plan: Plan = Field(examples=[{"retriever": "bm25", "model": "small"}, [0, 2, 8]])
+    plan: PlanOrArcs = Field(examples=[{"retriever": "bm25", "model": "small"}, [0, 2, 8]])
     request: Key | None = None
 
 
 class Exclude(Body):
     """Mark options as infeasible: {step: option}, or arcs."""
 
-    option: Plan = Field(examples=[{"retriever": "bm25"}, [2]])
+    option: PlanOrArcs = Field(examples=[{"retriever": "bm25"}, [2]])
     request: Key | None = None
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
-from surepath.study.forecast.make import WORK
+from surepath.study.forecast.futures import WORK
 from tests.study.pipelines import new_study, pipeline, play
 
 

@@ -31,7 +31,7 @@ from surepath.learners.own_rules import (
     refuse_saving,
 )
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.aside import attend
+from surepath.learners.per_arc.between_episodes import attend
 from surepath.learners.per_arc.run import is_lean, play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore

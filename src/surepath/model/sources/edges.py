@@ -11,7 +11,7 @@ from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.assembly import EdgeTable, assemble
 from surepath.model.sources.edge_rows import CheckedEdges, Edge, EdgeRow, read_rows
-from surepath.model.sources.layering import PASS, Step, layer, waiting_name
+from surepath.model.sources.layering import PASS, LayeredArc, layer, waiting_name
 
 __all__ = ["EdgeRow", "EdgeTable", "from_edges", "read_edges"]
 
@@ -98,12 +98,12 @@ def read_edges(
     goal = None if target is None else str(target)
     _refuse_twins(edges)
     if edges[0].stage is None:
-        steps, start = layer(edges, start, goal)
+        arcs, start = layer(edges, start, goal)
     elif goal is not None:
         raise ProblemError("target is for tables without stages; with stages every plan ends after the last one")
     else:
-        steps, start = _staged(edges, start, horizon)
-    return assemble(edges, steps, start, sigma, fallback, direction, states, actions, step_names, cost_weight)
+        arcs, start = _staged(edges, start, horizon)
+    return assemble(edges, arcs, start, sigma, fallback, direction, states, actions, step_names, cost_weight)
 
 
 def _refuse_twins(edges: Sequence[Edge]) -> None:
@@ -114,8 +114,8 @@ def _refuse_twins(edges: Sequence[Edge]) -> None:
             raise ProblemError(f"{edge} repeats {twin.place}; an action leads to one place from one state and stage")
 
 
-def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[Step], str]:
-    """Read the steps of a table that has stages; a plan that ends early waits until the last stage."""
+def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[LayeredArc], str]:
+    """Read the arcs of a table that has stages; a plan that ends early waits until the last stage."""
     stages = {cast(int, edge.stage) for edge in edges}
     last = max(stages)
     horizon = max(last + 1, horizon or 0)
@@ -136,7 +136,7 @@ def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> t
         places.setdefault(edge.state, []).append(cast(int, edge.stage))
     present = {(cast(int, edge.stage), edge.state) for edge in edges}
     end = waiting_name(None, places)
-    steps, first_wait = [], horizon
+    arcs, first_wait = [], horizon
     reached: list[set[str]] = [set() for _ in range(horizon + 1)]
     reached[0].add(source or firsts[0])
     for i in sorted(range(len(edges)), key=lambda i: cast(int, edges[i].stage)):
@@ -152,9 +152,9 @@ def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> t
             raise ProblemError(_dead_end(edge, h, ahead, places))
         else:
             reached[h + 1].add(ahead)
-        steps.append(Step(h, edge.state, edge.action, ahead, i))
-    steps += [Step(h, end, PASS, end if h + 1 < horizon else None, -1) for h in range(first_wait, horizon)]
-    return steps, source or firsts[0]
+        arcs.append(LayeredArc(h, edge.state, edge.action, ahead, i))
+    arcs += [LayeredArc(h, end, PASS, end if h + 1 < horizon else None, -1) for h in range(first_wait, horizon)]
+    return arcs, source or firsts[0]
 
 
 def _dead_end(edge: Edge, stage: int, ahead: str, places: dict[str, list[int]]) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 
-def make(study: Study) -> Certificate:
+def write_certificate(study: Study) -> Certificate:
     """Write down what a study has proven by now."""
 
     def read_log(log: Reading) -> tuple[list[ActionRow], Any]:

@@ -1,4 +1,4 @@
-"""How a forecast is made: a copy of the learner goes on in each of several worlds, as far as work and time allow.
+"""Simulated futures of a study: a copy of the learner goes on in each of several worlds, as far as work and time allow.
 
 How far the worlds are played is counted in trials, not in seconds: the same log gives the same forecast, however busy
 the machine is. The clock, of this thread's own work, is there for large graphs.
