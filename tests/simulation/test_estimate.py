@@ -7,7 +7,7 @@ import pytest
 
 from surepath import MDP, families
 from surepath.errors import SettingError
-from surepath.simulation.estimate import WORST, Estimate, estimate
+from surepath.simulation.estimate import WORST_NOISE, Estimate, estimate
 
 GRAPH = families.chain(3, 2).mdp
 
@@ -139,7 +139,7 @@ def test_scores_in_a_range_are_simulated_with_the_scatter_to_expect() -> None:
     inside = (calm.worlds[0].means > 0.1) & (calm.worlds[0].means < 0.9)
     assert np.allclose(spread[inside], 0.05)
     assert (middling.settings["scatter"], middling.settings["scatter_given"]) == ([0.2, 0.2], False)
-    worst = calm.quantile(WORST, 0.5)
+    worst = calm.quantile(WORST_NOISE, 0.5)
     assert calm.quantile("Challenger", 0.5) < middling.quantile("Challenger", 0.5) <= worst
     told = next(median for epsilon, median, _, _ in calm.curve if epsilon == 0.2)
     assert told == calm.quantile("Challenger", 0.5)  # one number for one epsilon

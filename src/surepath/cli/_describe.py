@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from surepath.model.mdp import MDP
     from surepath.model.sources.files import Problem
 
-SMALL = 60  # arcs that a terminal shows one by one
+SMALL_GRAPH = 60  # arcs that a terminal shows one by one
 LONG = 20  # stages that a terminal shows one by one
-WAYS_TO_DECLARE = (
+WAYS_TO_DECLARE_IN_A_FILE = (
     "Three ways to declare it: a sigma (the standard deviation of one score, or a bound on it); a range (low and "
     "high, half of which is then used as sigma); or a pilot: try each option a few times, see how far its scores "
     "scatter, and declare that as sigma"
@@ -100,7 +100,7 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
                 " at most, half of the declared range; a study learns within it how much the scores really scatter"
             )
     else:
-        out.append(f"sigma  not declared, and without it nothing can be proven. {WAYS_TO_DECLARE}")
+        out.append(f"sigma  not declared, and without it nothing can be proven. {WAYS_TO_DECLARE_IN_A_FILE}")
     if "trial_cost" in facts:
         cheap, dear = facts["trial_cost"]
         price = f"{cheap:g}" if cheap == dear else f"{cheap:g} to {dear:g}"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.kernels.arrays import Reality, layers_of, no_reality
+from surepath.kernels.arrays import NO_REALITY, Reality, layers_of
 from surepath.kernels.streams import Children, Source, open_source, single_source
 from surepath.kernels.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
 from surepath.learners import tasks
@@ -48,8 +48,7 @@ _LEAST = 16  # episodes, however many arcs there are
 # State of the sampling, the schedules and the stopping rule: the places of the tally that a snapshot keeps.
 _SAVED = (at.EPISODES, at.PERIOD, at.NEXT_TIME, at.CHECKED, at.COVER_LEFT, at.COVER_STALE)
 
-# Steps take their rewards from outside: these take the place of a run's world.
-_NO_REALITY = no_reality()
+# Steps take their rewards from outside: nothing is drawn.
 _IDLE = single_source(np.random.default_rng(0))
 
 
@@ -119,7 +118,7 @@ class RuleLearner(Learner):
 
     def _serve(self, task: int, state: State | None = None) -> float:
         state = self._state if state is None else state
-        args = (self.layers, self.rules, state, _NO_REALITY, _IDLE, task, 0, self._epsilons, self._no_record)
+        args = (self.layers, self.rules, state, NO_REALITY, _IDLE, task, 0, self._epsilons, self._no_record)
         return self._player(*args, self._full())
 
     # The contract ----------------------------------------------------------------------------------------------

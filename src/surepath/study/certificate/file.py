@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from surepath._text import shown
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.sources.textfile import read_text, write_text
-from surepath.study.certificate.words import FORMAT
+from surepath.study.certificate.words import CERTIFICATE_FORMAT
 
 KIND = "surepath certificate"
 
@@ -112,8 +112,10 @@ def checked_kind(content: Any, name: str) -> dict[str, Any]:
     form = content.get("format")
     if not isinstance(form, int) or isinstance(form, bool) or form < 1:
         _refuse(name, f"its format is {form!r}, which is no version number")
-    if form > FORMAT:
-        raise CertificateError(f"{name} has format {form}; this version of surepath reads up to {FORMAT}: upgrade it")
+    if form > CERTIFICATE_FORMAT:
+        raise CertificateError(
+            f"{name} has format {form}; this version of surepath reads up to {CERTIFICATE_FORMAT}: upgrade it"
+        )
     return content
 
 

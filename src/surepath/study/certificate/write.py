@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from surepath._version import __version__
 from surepath.study.certificate.claim import best_claim
 from surepath.study.certificate.file import KIND, Certificate, content_hash
-from surepath.study.certificate.words import ADVICE, FORMAT, assumptions, statement
+from surepath.study.certificate.words import ADVICE, CERTIFICATE_FORMAT, assumptions, statement
 from surepath.study.sheets.rows import all_trials
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import ActionRow
@@ -41,7 +41,7 @@ def write_certificate(study: Study) -> Certificate:
     }
     content: dict[str, Any] = {
         "kind": KIND,
-        "format": FORMAT,
+        "format": CERTIFICATE_FORMAT,
         "statement": "",
         "certified_gap": claim.gap,
         "plan": {str(step): str(option) for step, option in mdp.plan(claim.path).items()},
