@@ -41,10 +41,10 @@ VERBS = frozenset(VERB_LIST.split())
 NOUN = {"of", "on", "is", "are"}  # after a word that is a verb and a noun: "Bound on ...", "Name of ..."
 
 # The trade's words are: capacity, memory or space; entry point or source; remedy; is, is in, means; not run; resumed;
-# read, search or check; assign; current; eliminated or lost; is kept in.
+# read, search or check; assign; current; eliminated or lost; is kept in; contradicts, is evidence against.
 METAPHORS = re.compile(
     r"\b(rooms?|ways? (?:in|into|out)(?! which)|stands|stood|asleep|woken|look(?:s|ed|ing)?|gone|lives|in hand|"
-    r"hand(?:s|ed|ing)? out)\b",
+    r"hand(?:s|ed|ing)? out|speaks?|spoke|your eyes)\b",
     re.IGNORECASE,
 )
 PUBLIC = {
@@ -122,4 +122,5 @@ def test_the_test_sees_a_metaphor() -> None:
         "ways into",
         "stands",
     ]
-    assert metaphors("always in order, bedroom, a way in which it withstands") == []
+    assert metaphors("It speaks,\nspoke before\n    your eyes") == ["speaks", "spoke", "your eyes"]
+    assert metaphors("speak_to_users, spoken, always in order, bedroom, a way in which it withstands") == []

@@ -115,6 +115,10 @@ def test_ties_make_options_equal_and_the_problems_own_means_are_taken() -> None:
     assert guess.worlds[1] is own
     assert "the means of the problem itself" in guess.worlds.in_words()
     assert estimate(own.mdp, 0.3, 0.1, worlds=1, instance=own, ties=0.5).worlds[0] is not own
+    with pytest.raises(SettingError, match=r"\(MDP\(horizon=3, .*\), not MDP\(horizon=4, .*\); pass instance\.mdp"):
+        estimate(families.chain(4, 2).mdp, 0.3, 0.1, 0.2, instance=own)
+    with pytest.raises(SettingError, match=r"\(other arcs, names, noise or costs\); pass instance\.mdp"):
+        estimate(GRAPH.with_costs(1.0), 0.3, 0.1, 0.2, instance=own)
     with pytest.raises(SettingError, match="ties is a share of the options, from 0 to 1, not 2"):
         estimate(GRAPH, 0.3, 0.1, 0.2, ties=2.0)
 

@@ -1,4 +1,4 @@
-"""`surepath demo`: the embedded support-ticket workflow solved before your eyes, and what it cost."""
+"""`surepath demo`: the embedded support-ticket workflow solved step by step, and what it cost."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Pilot:
         steps: Scatter of each step, all its options pooled.
         options: Scatter of each option that was seen at least twice.
         sigma: The suggestion: SIGMA_FACTOR times the largest upper end over the steps; None where too little was seen.
-        warnings: What speaks against taking it: heavy tails, drift, dependence, very unequal options.
+        warnings: Reasons not to take it: heavy tails, drift, dependence, very unequal options.
     """
 
     trials: int

@@ -29,7 +29,7 @@ class Transport:
     def __init__(self, url: str, token: str, patience: float = SERVER_PATIENCE) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SettingError(f'the address of a server is written as "http://127.0.0.1:8700", not {url!r}')
+            raise SettingError(f'the address of a server is one such as "http://127.0.0.1:8700", not {url!r}')
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token, self._patience = token, patience
         handlers: list[Any] = [_NoRedirect]  # a redirect would carry the token elsewhere

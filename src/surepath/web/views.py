@@ -105,7 +105,7 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
     """Return one sentence that states what is proven right now."""
     sure, proven = f"with probability at least {1 - learner.delta:.6g}", "Proven"
     if learner.findings():
-        sure += ", if what was declared of the scores holds; they speak against it"
+        sure += ", if what was declared of the scores holds; they contradict it"
         proven = "In doubt"
     trials = "1 trial" if settled == 1 else f"{settled:,} trials"
     if not isfinite(gap):

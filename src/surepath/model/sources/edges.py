@@ -29,7 +29,7 @@ def from_edges(
 
     A row is (stage, state, action, next_state), (state, action, next_state), or a mapping that may also hold `known`
     (a reward known in advance), `sigma`, `low`, `high`, `mean` and `cost`. Without stages the rows must form a DAG;
-    states are laid out by their longest distance from the source, and shorter ways wait on pass-through arcs of known
+    states are laid out by their longest distance from the source, and shorter paths wait on pass-through arcs of known
     reward 0. An empty next state ends the plan.
 
     Args:
