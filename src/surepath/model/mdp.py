@@ -420,7 +420,7 @@ class MDP:
 
     @cached_property
     def is_known(self) -> BoolArray:
-        """Tell which arcs have a reward known in advance, bool [N]."""
+        """Return which arcs have a reward known in advance, bool [N]."""
         if self.known is None:
             return cast(BoolArray, frozen(np.zeros(self.n_arcs, dtype=bool)))
         return cast(BoolArray, frozen(~np.isnan(self.known)))

@@ -226,7 +226,7 @@ def _time_limit(halt: threading.Event, seconds: float | None) -> Iterator[None]:
 
 
 def _by_and_by(play: Callable[[int], Results], most: int, budget: int) -> tuple[int, bool]:
-    """Count the trials of a run, and tell whether it was cut by the budget or called off.
+    """Count the trials of a run, and return whether it was cut by the budget or called off.
 
     A run that is called off leaves no record, so where that may happen it starts with a single trial and is played
     again four times as far, and so on: what the last whole one saw is then known.

@@ -124,7 +124,7 @@ class RuleLearner(Learner):
     # The contract ----------------------------------------------------------------------------------------------
 
     def _active(self) -> BoolArray:
-        """Tell which arcs may still be on a best path, bool [N]."""
+        """Return which arcs may still be on a best path, bool [N]."""
         return cast(BoolArray, self._state.flag[at.ACTIVE].copy())
 
     def _recommend(self) -> IntArray:
@@ -164,7 +164,7 @@ class RuleLearner(Learner):
         return np.asarray(np.where((span > 0) & (n > 0), span * seen, self.sigma))
 
     def passable_now(self) -> BoolArray:
-        """Tell which arcs lie on a path of some active policy, bool [N]."""
+        """Return which arcs lie on a path of some active policy, bool [N]."""
         return cast(BoolArray, self._state.flag[at.PASSABLE].copy())
 
     def _choose(self) -> IntArray:

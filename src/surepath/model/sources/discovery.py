@@ -74,7 +74,7 @@ class Discovery:
 
     @property
     def done(self) -> bool:
-        """Tell whether every reachable arc has been tried."""
+        """Return whether every reachable arc has been tried."""
         return self._start is not None and self._untried == 0
 
     def start(self, state: Any) -> Any:

@@ -35,7 +35,7 @@ def state_name(value: Any) -> str:
 
 
 def _bare(text: str) -> bool:
-    """Tell whether the text cannot be taken for a number, a constant, or anything that is written with brackets."""
+    """Return whether the text cannot be taken for a number, a constant, or anything that is written with brackets."""
     if not text or not text.isprintable() or "..." in text or text in ("True", "False", "None"):
         return False
     if not _MARKS.isdisjoint(text):
