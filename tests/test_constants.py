@@ -13,7 +13,7 @@ SOURCE = Path(surepath.__file__).resolve().parent
 # The tables of places in arrays, one for each kind of learner: other files read them behind the name of the table.
 TABLES = sorted(SOURCE.glob("learners/*/state.py"))
 # What a place means for every learner: its number is another one in each table.
-PLACES = {"EPISODES", "N_ACTIVE", "N_TALLY", "PLAYED", "SETTLED", "SQUARES"}
+PLACES = {"EPISODES", "N_ACTIVE", "N_TALLY", "PLAYED", "SETTLED"}
 # What every picture and figure says of itself, and the parameters of the experiments behind the figures.
 OF_FIGURES = {"READING", "TITLE", "SEEDS", "DELTAS", "EPSILON_GRID"}
 # What kernels and learners see.

@@ -120,7 +120,7 @@ def note_square(size: Size | None, memo: FloatArray, n: int, off: float) -> None
         return
     if n > 0:
         memo[at.RSS] += off * off
-        memo[at.SQUARES] += 1.0
+        memo[at.N_SQUARES] += 1.0
 
 
 @folded_kernel
@@ -185,7 +185,7 @@ def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> 
     memo, unit, slack = seen.memo, work.unit, work.slack
     incumbent, weight, mean, on, ahead = work.incumbent, work.weight, work.mean, work.on, work.ahead
     alive, first, stage_node = seen.alive, graph.first, graph.stage_node
-    unit[0] = largest_sigma(pairs.size, memo[at.RSS], memo[at.SQUARES])
+    unit[0] = largest_sigma(pairs.size, memo[at.RSS], memo[at.N_SQUARES])
     horizon, total = len(incumbent), 0.0
     for h in range(horizon):
         on[incumbent[h]] = False

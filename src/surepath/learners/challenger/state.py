@@ -22,7 +22,7 @@ RIVAL, OWN = range(2)
 
 # Places in Evidence.memo, float: episodes told, episodes at the next full check, and the row of the last full check
 # (its entry, its slope, and whether there is one); where sigma is unknown, the sum and the number of squares of noise.
-EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, RSS, SQUARES, N_MEMO = range(8)
+EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, RSS, N_SQUARES, N_MEMO = range(8)
 
 
 class Pairs(NamedTuple):

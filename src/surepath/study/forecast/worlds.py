@@ -45,7 +45,7 @@ def draw_world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance
 def _noise(learner: Learner) -> FloatArray:
     """Return the noise to simulate: as declared, or as estimated where the learner learns it."""
     if isinstance(learner, Challenger) and learner.settings()["sigma"] == "unknown":
-        squares, count = learner._seen.memo[at.RSS], learner._seen.memo[at.SQUARES]
+        squares, count = learner._seen.memo[at.RSS], learner._seen.memo[at.N_SQUARES]
         return np.asarray(learner.sigma * np.sqrt(squares / count if count > 0 else 1.0))
     if isinstance(learner, Challenger) and learner.pairs.learned is not None:
         seen = learner.pairs.learned.learns & (learner.visits > 0)
