@@ -180,7 +180,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([ROW, ROW], {}, "row 2 (stage 0, state 'a', action 'x') repeats row 1; an action leads to one place"),
     ([(1, "a", "x", "b")], {}, "stages are numbered from 0; the lowest here is 1"),
     ([(0, "a", "x", "b"), (2, "b", "x", "c")], {}, "no row has stage 1, but there is a stage 2; stages leave no gaps"),
-    ([(0, "a", "x", None), (0, "b", "x", None)], {}, "stage 0 has 2 states ('a', 'b'); a plan starts in one"),
+    ([(0, "a", "x", None), (0, "b", "x", None)], {}, "stage 0 has 2 states ('a', 'b'); a path starts in one"),
     ([(0, "alpha", "x", None)], {"source": "alpa"}, "no row of stage 0 leaves the source 'alpa' (did you mean"),
     ([(0, "a", "x", None)], {"target": "b"}, "target is for tables without stages"),
     (
