@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath.errors import PathError, ProblemError
+from surepath._text import words_of_users
+from surepath.errors import PathError, ProblemError, SettingError
 from surepath.model.mdp import MDP
+from surepath.model.plans import option_arcs
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 
@@ -80,6 +82,20 @@ def test_steps_and_options_go_by_name_or_number() -> None:
 def test_what_is_no_plan_is_refused_in_words(plan: Any, message: str) -> None:
     with pytest.raises(PathError, match=re.escape(message)):
         labelled().path(plan)
+
+
+@pytest.mark.parametrize(("option", "what"), [({}, "an empty mapping"), ("512", "'512'"), ([], "[]"), ([[0]], "[[0]]")])
+def test_what_names_no_option_is_refused_in_the_words_of_who_asks(option: Any, what: str) -> None:
+    of_api = f"give an arc number, several of them, or {{stage: action}}, not {what}"
+    with pytest.raises(SettingError, match=f"^{re.escape(of_api)}$"):
+        option_arcs(labelled(), option)
+    with (
+        words_of_users(),
+        pytest.raises(SettingError, match=f"^name options as {{step: option}}, not {re.escape(what)}$"),
+    ):
+        option_arcs(labelled(), option)
+    with pytest.raises(SettingError, match=re.escape("step 'answer' has no option 'fats' (did you mean \"fast\"?)")):
+        option_arcs(labelled(), {"answer": "fats"})
 
 
 def test_a_number_that_may_be_a_name_is_not_guessed() -> None:

@@ -158,7 +158,7 @@ def _chosen(
 
 
 def option_arcs(mdp: MDP, option: Any) -> IntArray:
-    """Find the arcs of an option, or raise an error that says what was expected.
+    """Find the arcs that an option names, or raise an error that says what was expected.
 
     Args:
         mdp: The graph.
@@ -171,14 +171,18 @@ def option_arcs(mdp: MDP, option: Any) -> IntArray:
     """
     if isinstance(option, Mapping):
         if not option:
-            raise SettingError("an option is an arc number, several of them, or {step: option}, not an empty mapping")
+            raise SettingError(f"{_expected()}, not an empty mapping")
         return np.concatenate([_named_arcs(mdp, step, name) for step, name in option.items()])
     arcs = np.atleast_1d(np.asarray(option))
     if arcs.ndim != 1 or not arcs.size or arcs.dtype.kind not in "iu":
-        raise SettingError(f"an option is an arc number, several of them, or {{step: option}}, not {option!r}")
+        raise SettingError(f"{_expected()}, not {option!r}")
     if arcs.min() < 0 or arcs.max() >= mdp.n_arcs:
         raise SettingError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {arcs.tolist()}")
     return arcs.astype(np.int64)
+
+
+def _expected() -> str:
+    return word("give an arc number, several of them, or {stage: action}", "name options as {step: option}")
 
 
 def _named_arcs(mdp: MDP, step: Any, name: Any) -> IntArray:
