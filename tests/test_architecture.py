@@ -58,6 +58,7 @@ def test_a_reader_finds_the_module_of_every_test() -> None:
 
 def test_the_tables_name_what_is_there() -> None:
     assert sorted(set(table(TEXT)) - set(MODULES)) == []
+    assert [module for module in table(TEXT) if named_after(module) in TESTS] == []  # these need no row
     assert (
         sorted(set(re.findall(r"`(tests/[\w/]+\.py)`", TEXT)) - {*TESTS, *HELPERS, "tests/FOLDER/test_NAME.py"}) == []
     )

@@ -12,9 +12,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from surepath._types import FloatArray
+from surepath._types import AnyArray, FloatArray
 
 _KINDS = {
     "c": "complex numbers",
@@ -106,7 +105,7 @@ def _refuse_booleans(value: Any, depth: int = 0) -> None:
                 _refuse_booleans(item, depth + 1)
 
 
-def _each(array: NDArray[Any], booleans: bool) -> FloatArray:
+def _each(array: AnyArray, booleans: bool) -> FloatArray:
     """Read the Python objects of an array one by one as numbers."""
     out = np.empty(array.shape)
     for index in np.ndindex(array.shape):

@@ -1,4 +1,4 @@
-"""The arrays that kernels take, built in one place: C-contiguous, writable, int64 and float64.
+"""The arrays that kernels take, built in one place: C-contiguous, writable, of few number types.
 
 Kernels read these NamedTuples instead of long argument lists. A read-only or strided array would add a compiled
 signature, so nothing else builds kernel arguments.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from surepath._types import FloatArray, IntArray
+from surepath._types import FloatArray, IntArray, Uint32Array
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import BETA, GAUSSIAN, KNOWN, UNIFORM
@@ -29,9 +28,9 @@ class Graph(NamedTuple):
 class Layers(NamedTuple):
     """Hold the graph for the tight loops of the learners: half the memory, and unsigned, so no index is negative."""
 
-    first: NDArray[np.uint32]  # [n_nodes + 1]
-    target: NDArray[np.uint32]  # [N]
-    stage_node: NDArray[np.uint32]  # [H + 1]
+    first: Uint32Array  # [n_nodes + 1]
+    target: Uint32Array  # [N]
+    stage_node: Uint32Array  # [H + 1]
 
 
 class Reality(NamedTuple):

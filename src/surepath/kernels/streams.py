@@ -13,10 +13,10 @@ import ctypes
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
-Wide = tuple[Words, Words]  # numbers of 128 bits: their upper and lower halves
+from surepath._types import Uint32Array, Uint64Array
+
+Wide = tuple[Uint64Array, Uint64Array]  # numbers of 128 bits: their upper and lower halves
 
 _POOL = 4
 _WORD = (1 << 32) - 1
@@ -28,8 +28,8 @@ class Source(NamedTuple):
     """Hold what the rewards of simulated runs are drawn from."""
 
     rng: np.random.Generator
-    words: Words  # [4] the state of rng in memory, or [0] where it is not to be written
-    states: Words  # [runs, 4] the state for each run of the call; no rows: rng draws for a single run, as it is
+    words: Uint64Array  # [4] the state of rng in memory, or [0] where it is not to be written
+    states: Uint64Array  # [runs, 4] the state for each run of the call; no rows: rng draws for a single run, as it is
 
 
 class Children(NamedTuple):
@@ -59,11 +59,11 @@ def open_source(children: Children) -> Source | None:
     address = ctypes.c_void_p.from_address(rng.bit_generator.ctypes.state_address).value
     if address is None:
         return None
-    words: Words = np.ctypeslib.as_array((ctypes.c_uint64 * 4).from_address(address))
+    words: Uint64Array = np.ctypeslib.as_array((ctypes.c_uint64 * 4).from_address(address))
     return Source(rng, words, states) if np.array_equal(words, states[0]) else None
 
 
-def states_of(children: Children, first_one: np.random.Generator) -> Words | None:
+def states_of(children: Children, first_one: np.random.Generator) -> Uint64Array | None:
     """Compute the states (low, high, increment low, increment high) of PCG64, uint64 [number, 4].
 
     Args:
@@ -113,7 +113,7 @@ def _folded(value: Any) -> Any:
     return value ^ value >> 16
 
 
-def _powers(constant: int, factor: int, number: int) -> NDArray[np.uint32]:
+def _powers(constant: int, factor: int, number: int) -> Uint32Array:
     """List a constant times 1, factor, factor^2, ... modulo 2^32, in a column."""
     powers = [constant * pow(factor, i, 1 << 32) & _WORD for i in range(number)]
     return np.array(powers, dtype=np.uint32)[:, None]
@@ -122,7 +122,7 @@ def _powers(constant: int, factor: int, number: int) -> NDArray[np.uint32]:
 _OUT = _powers(0x8B51F9DD, 0x58F38DED, 9)  # what generate_state multiplies its words by, one after the other
 
 
-def _pool(entropy: list[int], key: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _pool(entropy: list[int], key: Uint32Array) -> Uint32Array:
     """Mix the entropy and the key of each stream into a pool of four words, as SeedSequence does, uint32 [4, number].
 
     The key comes last, so all before it is mixed once, as plain numbers.

@@ -23,7 +23,7 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.costs import check_costs, check_weight
 from surepath.model.labels import describe_arc, find_arc, find_node
-from surepath.model.paths import checked_path, log_number_of_paths, number_of_paths
+from surepath.model.paths import checked_path, log_number_of_paths, paths_from
 from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
 
 if TYPE_CHECKING:
@@ -453,7 +453,7 @@ class MDP:
     @property
     def n_paths(self) -> int:
         """Return the exact number of paths (a big integer)."""
-        return number_of_paths(self)
+        return paths_from(self)[0]
 
     def check_path(self, path: ArrayLike) -> IntArray:
         """Return the path as int [H], or raise an error that says where it breaks."""

@@ -1,6 +1,7 @@
-"""Paths of a graph: the best by dynamic programming in NumPy, how many there are, and whether one is a path at all.
+"""Paths of a graph: the best one, how many there are, even shares of the plays, and whether one is a path at all.
 
-Dynamic programs go one stage at a time; this is the one place for them outside the kernels.
+Dynamic programs go one stage at a time; this is the one place in NumPy for the best path and the number of paths, but
+for `study/plain_bound/passes.py`, which shares nothing with what it checks.
 
 Weights are one number per arc; -inf closes an arc. Where two paths tie, the lowest arc wins.
 """
@@ -107,13 +108,25 @@ def log_number_of_paths(mdp: MDP) -> float:
     return float(value[0])
 
 
-def number_of_paths(mdp: MDP) -> int:
-    """Count the paths exactly (a big integer)."""
+def paths_from(mdp: MDP) -> list[int]:
+    """Count the paths from each node to the sink exactly, n_nodes + 1 numbers of any size."""
     count = [0] * mdp.n_nodes + [1]
     for node in range(mdp.n_nodes - 1, -1, -1):
         arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
         count[node] = sum(count[int(mdp.target[e])] for e in arcs)
-    return count[0]
+    return count
+
+
+def even_flow(mdp: MDP) -> FloatArray:
+    """Return the part of the plays through each arc when every state picks its actions evenly, float [N]."""
+    at_node, share, degree = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_arcs), np.diff(mdp.first)
+    at_node[0] = 1.0
+    for h in range(mdp.horizon):
+        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+        source = mdp.source[arcs]
+        share[arcs] = at_node[source] / degree[source]
+        np.add.at(at_node, mdp.target[arcs], share[arcs])
+    return share
 
 
 def checked_path(mdp: MDP, path: ArrayLike) -> IntArray:

@@ -38,7 +38,7 @@ from surepath.theory.lower_bounds import LowerBound, demanded
 def divergence_lower_bound(
     instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None
 ) -> LowerBound:
-    """Compute Theorem 1 with the divergences of the arcs' own laws: Gaussian, Bernoulli, or bounded.
+    """Compute the bound of Theorem 1 with the divergences of the arcs' own laws: Gaussian, Bernoulli, or bounded.
 
     It holds for algorithms that are (epsilon, delta)-PAC whatever the laws of the class: Gaussian with these sigmas,
     Bernoulli, or anything on the declared ranges.

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from surepath._optional import need
-from surepath._types import BoolArray, IntArray
+from surepath._types import AnyArray, BoolArray, IntArray
 from surepath.errors import SurepathError
 from surepath.model.mdp import MDP
 from surepath.theory.flows import UNLIMITED, FlowProblem, infeasible
 
-Answer = tuple[NDArray[Any], BoolArray]
+Answer = tuple[AnyArray, BoolArray]
 
 
 def scaled(problem: FlowProblem) -> tuple[IntArray, IntArray | None, float]:
@@ -34,7 +31,7 @@ def scaled(problem: FlowProblem) -> tuple[IntArray, IntArray | None, float]:
     return demand, np.maximum(wide.astype(np.int64), demand), scale
 
 
-def unscaled(problem: FlowProblem, flow: IntArray, scale: float) -> NDArray[Any]:
+def unscaled(problem: FlowProblem, flow: IntArray, scale: float) -> AnyArray:
     """Return the flow in the problem's own numbers, rounding taken off the demands and capacities."""
     if problem.whole:
         return flow

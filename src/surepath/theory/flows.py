@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from surepath._checks import one_of
 from surepath._numbers import NotNumbersError, read_numbers
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._types import AnyArray, BoolArray, FloatArray, IntArray
 from surepath.errors import InfeasibleError, ProblemError, SettingError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.rewards import on_arcs
@@ -40,7 +39,7 @@ class Flow:
     """
 
     value: float
-    flow: NDArray[Any]
+    flow: AnyArray
     cut: IntArray
     in_cut: BoolArray
     solver: str
@@ -187,7 +186,7 @@ def infeasible(problem: FlowProblem, inside: BoolArray, short_of: str) -> Infeas
     )
 
 
-def _proved(problem: FlowProblem, flow: NDArray[Any], in_cut: BoolArray, solver: str) -> Flow:
+def _proved(problem: FlowProblem, flow: AnyArray, in_cut: BoolArray, solver: str) -> Flow:
     """Return the answer, once conservation, demands, capacities and flow value = cut value have been checked."""
     mdp, demand, capacity = problem.mdp, problem.demand, problem.capacity
     member = np.append(in_cut, False)

@@ -41,7 +41,7 @@ class LowerBound:
 def lower_bound(
     instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, sharp: bool = False
 ) -> LowerBound:
-    """Compute Theorem 1: any (epsilon, delta)-PAC algorithm plays at least `value` episodes here, on average.
+    """Compute the bound of Theorem 1: an (epsilon, delta)-PAC algorithm plays at least `value` episodes, on average.
 
     Each arc e of stage h must be visited
 

@@ -10,12 +10,12 @@ start are a maximum cut. Slow and plain, for teaching and as a twin of the compi
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from surepath._types import BoolArray, IntArray
+from surepath._types import AnyArray, BoolArray, IntArray
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 from surepath.theory.flow_solvers import Answer, scaled, unscaled
@@ -85,7 +85,7 @@ def residual(problem: FlowProblem) -> Answer:
         _push(flow, path)
 
 
-def _residual(problem: FlowProblem, flow: NDArray[Any]) -> list[list[ResidualArc]]:
+def _residual(problem: FlowProblem, flow: AnyArray) -> list[list[ResidualArc]]:
     """Return the residual arcs out of each node, the sink last."""
     mdp = problem.mdp
     out: list[list[ResidualArc]] = [[] for _ in range(mdp.n_nodes + 1)]
@@ -173,7 +173,7 @@ def _turned(graph: list[list[ResidualArc]]) -> list[list[ResidualArc]]:
     return out
 
 
-def _feasible(problem: FlowProblem, flow: NDArray[Any]) -> None:
+def _feasible(problem: FlowProblem, flow: AnyArray) -> None:
     """Refuse what is no flow, or one that leaves a demand unmet or a capacity exceeded."""
     mdp = problem.mdp
     net = np.zeros(mdp.n_nodes + 1)

@@ -127,7 +127,7 @@ def size_of(at: Case) -> tuple[int, int, int]:
 
 
 def _by_divergence(at: Case, time: bool | None) -> Row:
-    """Compute Theorem 1 with the laws as they are: the one that holds where they are not Gaussian."""
+    """Compute the bound of Theorem 1 with the laws as they are: the one that holds where they are not Gaussian."""
     name = "Theorem 1, by divergence"
     if (at.instance.law.kind[~at.mdp.is_known] == CALLABLE).any():
         return Row(name, "lower", None, "needs the law of every option, and here one is a function of your own")

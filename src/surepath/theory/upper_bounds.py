@@ -88,7 +88,7 @@ def tree_upper_bound(
     sigma: ArrayLike | None = None,
     formula: str = "proven",
 ) -> float:
-    """Compute the two theorems for trees: a maximum over stages in the place of the flow and of the sum.
+    """Compute the bounds of the two theorems for trees: a maximum over stages in the place of the flow and of the sum.
 
     Coverage rules: 2 max over stages of sum of g. "max-diameter": max over stages of the sum of
     128 sigma^2 H^2 / D^2 (log(4 N / delta) + L) + 2, with L = 8 log(32 sigma N H log(4 N / delta) / epsilon). (The

@@ -14,10 +14,11 @@ from surepath.kernels.arrays import reality_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.challenger.bound import make_row
+from surepath.learners.challenger.noise import betting
+from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
-from surepath.learners.processes import betting, ranges
-from surepath.learners.processes.learned import BERNSTEIN, BETTING
+from surepath.learners.processes import ranges
 from surepath.simulation.stepwise import drive
 from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star

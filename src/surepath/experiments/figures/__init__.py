@@ -1,4 +1,4 @@
-"""The paper's figures, one file each with its experiment, its drawing and its claims.
+"""The paper's figures, one file each with its experiment, its panels and its claims.
 
 `FIGURES` lists them in the order of the report. Every file has TITLE, READING (how to read the picture),
 make(options) that plays the experiment and judges the claims, and panels(frames) with the numbers to draw.

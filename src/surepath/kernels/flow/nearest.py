@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._types import IntArray
+from surepath._types import Int32Array, IntArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.flow.residual import Int32Array, Residual
+from surepath.kernels.flow.residual import Residual
 from surepath.kernels.jit import kernel
 
 NEAREST_ROUNDS = 40

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._types import Int32Array
 from surepath.kernels.arrays import Graph
 from surepath.kernels.flow.nearest import start_greedily
-from surepath.kernels.flow.residual import Int32Array, Residual
+from surepath.kernels.flow.residual import Residual
 from surepath.kernels.jit import Whole, kernel
 
 

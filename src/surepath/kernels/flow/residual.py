@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from surepath._types import IntArray
+from surepath._types import Int32Array, IntArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import kernel
-
-Int32Array = NDArray[np.int32]
 
 
 class Residual(NamedTuple):

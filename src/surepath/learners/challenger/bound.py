@@ -27,6 +27,19 @@ from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel
 from surepath.kernels.sweeps import heaviest
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate
+from surepath.learners.challenger.noise.betting import halve
+from surepath.learners.challenger.noise.gaussian_size import Size, largest_sigma
+from surepath.learners.challenger.noise.learned import (
+    BERNSTEIN,
+    Course,
+    Learned,
+    follow,
+    follow_bernstein,
+    follow_bets,
+    is_learned,
+    learn,
+    learned_width,
+)
 from surepath.learners.challenger.state import (
     DETOUR,
     EXCURSION,
@@ -41,19 +54,6 @@ from surepath.learners.challenger.state import (
     Scratch,
 )
 from surepath.learners.precision import ROUNDING
-from surepath.learners.processes.betting import halve
-from surepath.learners.processes.gaussian_size import Size, largest_sigma
-from surepath.learners.processes.learned import (
-    BERNSTEIN,
-    Course,
-    Learned,
-    follow,
-    follow_bernstein,
-    follow_bets,
-    is_learned,
-    learn,
-    learned_width,
-)
 
 
 @inner_kernel

@@ -24,9 +24,9 @@ from surepath._types import BoolArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge, fill_widths, passes
+from surepath.learners.challenger.noise.floors import fill_floors
+from surepath.learners.challenger.noise.learned import BERNSTEIN, convex_from
 from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
-from surepath.learners.processes.floors import fill_floors
-from surepath.learners.processes.learned import BERNSTEIN, convex_from
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -221,7 +221,7 @@ def planning_scales(pairs: Pairs, seen: Evidence) -> tuple[float, float]:
     An entry of small c bounds best while visits are few; what it would have played separates the plans that are
     closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
 
-    Where entries learn the noise, c counts squares of rewards, and so do the visits; the second answer is then the
+    Where entries learn the noise, c counts squares of rewards and is compared with their sum; the second answer is the
     scale, below 0, of the entry with a sigma to plan with beside them, and 0 where there is none.
     """
     scale, kind, known = pairs.scale, pairs.kind, pairs.is_known

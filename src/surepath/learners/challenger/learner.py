@@ -24,13 +24,13 @@ from surepath.learners.base import Learner, locked
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, explain
+from surepath.learners.challenger.noise.gaussian_size import HIDDEN
 from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, prices_differ, share_out
 from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
-from surepath.learners.processes.gaussian_size import HIDDEN
 from surepath.learners.processes.ranges import choose_noise
 from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord
 from surepath.learners.watch import Watch

@@ -8,8 +8,8 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
+from surepath.learners.challenger.noise.learned import BERNSTEIN, learned_values
 from surepath.learners.challenger.state import DETOUR, EXCURSION, INTERVAL, NO_PRIOR, NORMAL, OWN, RIVAL, SHIFTED
-from surepath.learners.processes.learned import BERNSTEIN, learned_values
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
@@ -67,7 +67,7 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
 
 
 def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: int) -> FloatArray:
-    """Compute w of one arc for entry j at each slope: what `bound.width` computes, in NumPy."""
+    """Compute w of one arc for entry j at each slope: what `bound.fill_widths` computes, in NumPy."""
     work, pairs, kind = learner._work, learner.pairs, int(learner.pairs.kind[j])
     a, extra = work.a[side, j, arc], work.extra[side, j, arc]
     if a == 0:

@@ -24,29 +24,22 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate_table
+from surepath.learners.challenger.noise.gaussian_size import size_of
+from surepath.learners.challenger.noise.learned import BERNSTEIN, learned_of, rounded
 from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.sampling import prices_of
 from surepath.learners.challenger.state import Pairs
 from surepath.learners.challenger.ties import crowd_limits, planned_shares
-from surepath.learners.processes.gaussian_size import size_of
-from surepath.learners.processes.learned import BERNSTEIN, learned_of, rounded
 from surepath.learners.processes.ranges import ranges_of
 from surepath.model.mdp import MDP
+from surepath.model.paths import even_flow
 
 VISITS_PER_SQUARE = 25.0  # where c counts squares of rewards in [0, 1], an arc with a declared sigma counts visits
 
 
 def even_shares(mdp: MDP) -> FloatArray:
     """Return each arc's share of the visits under evenly picked actions, scaled to mean 1."""
-    at_node = np.zeros(mdp.n_nodes + 1)
-    at_node[0] = 1.0
-    share = np.zeros(mdp.n_arcs)
-    degree = np.diff(mdp.first)
-    for h in range(mdp.horizon):
-        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
-        source = mdp.source[arcs]
-        share[arcs] = at_node[source] / degree[source]
-        np.add.at(at_node, mdp.target[arcs], share[arcs])
+    share = even_flow(mdp)
     return np.asarray(share / share.mean())
 
 

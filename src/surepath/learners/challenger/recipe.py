@@ -24,8 +24,8 @@ from surepath._checks import one_of, real
 from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.learners.challenger import state as at
+from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
 from surepath.learners.challenger.ties import FLOWS, OF_TIES, ties_entry
-from surepath.learners.processes.learned import BERNSTEIN, BETTING
 from surepath.model.mdp import MDP
 
 KINDS = {

@@ -17,6 +17,7 @@ from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import refresh, set_incumbent, take_in
 from surepath.learners.challenger.check import FIND_LEAST, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
+from surepath.learners.challenger.noise.gaussian_size import HIDDEN
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
     BY_DIAMETER,
@@ -34,7 +35,6 @@ from surepath.learners.challenger.sampling import (
     weigh,
 )
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
-from surepath.learners.processes.gaussian_size import HIDDEN
 
 KEEP = -1  # in place of a sampling rule: what is marked stays
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
@@ -91,8 +91,8 @@ def act(
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path by the
-    marks as they are. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and
-    refreshes these; REFRESH refreshes all arcs. RUN plays until the check passes, `limit` episodes are played, or
+    marks as they are. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and refreshes all
+    arcs of the path; REFRESH refreshes every arc. RUN plays until the check passes, `limit` episodes are played, or
     `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the path to recommend in
     work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full check without
     eliminating; 1 when it passes. CERTIFY returns its certified gap, where there is one (`least_gap`): the least
@@ -186,6 +186,6 @@ def least_gap(
     missing = bool((seen.alive & (seen.visits == 0) & ~pairs.is_known).any())
     if missing or pairs.size is not None:
         act(graph, pairs, seen, work, reality, rng, tasks.INCUMBENT, 0, 0.0, 0.0)
-        if missing or work.unit[0] >= HIDDEN:
+        if missing or not work.unit[0] < HIDDEN:
             return np.inf
     return float(act(graph, pairs, seen, work, reality, rng, tasks.CERTIFY, 0, 0.0, 0.0))

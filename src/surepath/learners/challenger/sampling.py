@@ -1,6 +1,6 @@
 """What to play next. The guarantee holds whatever is played; these rules only decide how soon the check passes.
 
-separating    Weigh the arcs that tell the incumbent from its strongest challengers, at the row of the grid with the
+separating    Weigh the arcs that separate the incumbent from its strongest challengers, at the row of the grid with the
               least largest z and its two neighbours, by sigma^2 / n for each challenger they separate, and play the
               heaviest path. Challengers from one slope alone would starve rarely visited arcs (the relaxation mixes
               them with well visited ones). The challengers of earlier plans count too, each half as much as
@@ -13,8 +13,8 @@ guarded       Separating, with a guard: once half of the trials planned for ties
               seen. Should the visits of some path lie so far above the plan that their logarithms cost too much, all
               trials follow the flow from then on. That bounds the number of trials (docs, "Challenger: the theorem").
               Where plans differ clearly the learner has stopped before the guard begins.
-thrifty       Guarded, and in the trials that are not the guard's a path that tells much for its price (`choose`);
-              the default where plans have different prices.
+thrifty       Guarded, and in the trials that are not the guard's a path from which much is learned for its price
+              (`choose_by_price`); the default where plans have different prices.
 
 Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
 """

@@ -8,9 +8,9 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
-from surepath.learners.processes.betting import new_bets
-from surepath.learners.processes.gaussian_size import Size
-from surepath.learners.processes.learned import Course, Learned, new_course
+from surepath.learners.challenger.noise.betting import new_bets
+from surepath.learners.challenger.noise.gaussian_size import Size
+from surepath.learners.challenger.noise.learned import Course, Learned, new_course
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
 # (CLUCB: intervals of arcs, differences of paths).
@@ -30,7 +30,7 @@ class Pairs(NamedTuple):
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
-    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL, SHIFTED, or BERNSTEIN or BETTING of processes/learned.py
+    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL, SHIFTED, or BERNSTEIN or BETTING of noise/learned.py
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
     tilt: FloatArray  # [J, N] centre of a SHIFTED entry's tilts; 0 for other kinds
     plan: FloatArray  # [J, 2] of a SHIFTED entry: the slope planned, and c over the visits planned

@@ -24,6 +24,7 @@ from surepath.errors import SettingError
 from surepath.kernels.arrays import graph_of
 from surepath.kernels.flow.design import design_flow
 from surepath.model.mdp import MDP
+from surepath.model.paths import even_flow
 
 OF_TIES = ("trials", "slope", "steadiness", "flow")
 FLOWS = ("design", "even")
@@ -78,7 +79,7 @@ def _shares(mdp: MDP, variances: bytes, flow: str) -> FloatArray:
     if flow == "design":
         shares = design_flow(graph_of(mdp), np.frombuffer(variances).copy())
     else:
-        shares = _even_flow(mdp)
+        shares = even_flow(mdp)
     scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(shares)))
     return np.asarray(np.round(shares * scale) / scale)
 
@@ -86,18 +87,6 @@ def _shares(mdp: MDP, variances: bytes, flow: str) -> FloatArray:
 def _variances(sigma: FloatArray) -> FloatArray:
     """Compute sigma^2 as parts of the largest, never 0."""
     return np.asarray(np.maximum((sigma / sigma.max()) ** 2, LEAST_VARIANCE))
-
-
-def _even_flow(mdp: MDP) -> FloatArray:
-    """Return the flow when every state picks its actions evenly."""
-    at_node, share, degree = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_arcs), np.diff(mdp.first)
-    at_node[0] = 1.0
-    for h in range(mdp.horizon):
-        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
-        source = mdp.source[arcs]
-        share[arcs] = at_node[source] / degree[source]
-        np.add.at(at_node, mdp.target[arcs], share[arcs])
-    return share
 
 
 def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 1.01) -> float:

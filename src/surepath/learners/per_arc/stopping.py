@@ -58,7 +58,7 @@ def optimal_gap(graph: Layers, state: State, epsilon: float) -> float:
 
 @folded_kernel
 def is_within(rules: Rules, size: float, epsilon: float) -> bool:
-    """Compare with epsilon; under the `experiment` preset what equals it is not small enough."""
+    """Return whether a size is within epsilon; under the `experiment` preset what equals it is not."""
     return bool(size < epsilon or (size == epsilon and rules.strict == 0))
 
 

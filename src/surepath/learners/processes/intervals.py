@@ -85,7 +85,7 @@ def most_sum(table: FloatArray, n: int, v: float) -> float:
 
 
 def most_sums(table: FloatArray, n: FloatArray | IntArray, v: FloatArray) -> FloatArray:
-    """Compute what the kernel does, for arrays, in NumPy."""
+    """Compute what `most_sum` does, for arrays, in NumPy."""
     v = v + 1e-15 * n * (1.0 + v)
     i = np.minimum((np.log1p(v / FIRST_V) / np.log(V_RATIO) + 0.5).astype(np.int64), table.shape[1] - 1)
     return np.asarray(table[MOST_SUM, i] + (v - table[AT_V, i]) * table[SUM_SLOPE, i])

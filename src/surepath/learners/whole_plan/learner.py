@@ -24,6 +24,7 @@ from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.rounds import play_plans
 from surepath.learners.whole_plan.state import Plans
 from surepath.model.mdp import MDP
+from surepath.model.paths import paths_from
 
 # Fields of Plans that a snapshot keeps, under the names it gives them.
 _SAVED = {
@@ -95,7 +96,7 @@ class WholePlan(Learner):
                 f"EPRL and Challenger need no list"
             )
         self._arcs = _list_plans(mdp)
-        self._after = _paths_after(mdp)
+        self._after = np.array(paths_from(mdp), dtype=np.int64)
         self._plans = self._new_plans()
         self._waiting: dict[int, list[list[float]]] = {}  # by plan and step: told, and not yet part of a return
         self._epsilons = np.array([self.epsilon])
@@ -261,15 +262,6 @@ class WholePlan(Learner):
         return RunRecord(
             record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
         )
-
-
-def _paths_after(mdp: MDP) -> IntArray:
-    """Count the paths from each node to the sink, int [n_nodes + 1]."""
-    count = np.zeros(mdp.n_nodes + 1, dtype=np.int64)
-    count[-1] = 1
-    for node in range(mdp.n_nodes - 1, -1, -1):
-        count[node] = count[mdp.target[mdp.first[node] : mdp.first[node + 1]]].sum()
-    return count
 
 
 def _list_plans(mdp: MDP) -> IntArray:

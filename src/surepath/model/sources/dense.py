@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from surepath._checks import SMALLEST_SIGMA, per_arc
 from surepath._numbers import NotNumbersError, is_whole, refuse_masks
-from surepath._types import FloatArray
+from surepath._types import AnyArray, BoolArray, FloatArray
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 
@@ -83,7 +81,7 @@ def from_arrays(
     )
 
 
-def _table(next_state: ArrayLike) -> NDArray[Any]:
+def _table(next_state: ArrayLike) -> AnyArray:
     _refuse_hidden("next_state", next_state)
     try:
         table = np.asarray(next_state)
@@ -124,7 +122,7 @@ def _refuse_hidden(what: str, table: object) -> None:
         raise ProblemError(f"{what} holds {cause}; a table must be full") from None
 
 
-def _mask(available: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
+def _mask(available: ArrayLike | None, shape: tuple[int, ...]) -> BoolArray | None:
     if available is None:
         return None
     _refuse_hidden("available", available)

@@ -51,7 +51,7 @@ def read_networkx(
     direction: str = "maximize",
     attributes: dict[str, str] | None = None,
 ) -> EdgeTable:
-    """Build as `from_networkx` does; return also the arc of each edge (in the order of `graph.edges`) and the means."""
+    """Build as `from_networkx` does; return also the means."""
     networkx = need("networkx", "graph")
     if not isinstance(graph, networkx.Graph):
         raise ProblemError(f"a networkx graph is needed, not {type(graph).__name__}")

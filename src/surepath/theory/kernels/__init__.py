@@ -1,1 +1,1 @@
-"""The compiled parts of the theory: sweeps, path counts, and the game of the characteristic time."""
+"""The compiled parts of the theory: path counts, excursions, and the game of the characteristic time."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray
 from surepath.kernels.jit import Whole, optional_kernel
+from surepath.learners.challenger.noise.learned import Course, Learned
 from surepath.learners.processes.bernstein import Bernstein, bernstein_line
-from surepath.learners.processes.learned import Course, Learned
 
 SAFE = 1e-12  # relative
 

@@ -8,9 +8,9 @@ import pytest
 from surepath import MDP, Challenger
 from surepath.kernels.jit import bare_kernel
 from surepath.learners import tasks
+from surepath.learners.challenger.noise.floors import fill_floors
+from surepath.learners.challenger.noise.learned import BERNSTEIN, learned_values
 from surepath.learners.challenger.state import OWN, RIVAL, Pairs, Scratch
-from surepath.learners.processes.floors import fill_floors
-from surepath.learners.processes.learned import BERNSTEIN, learned_values
 
 pytestmark = pytest.mark.pure
 

@@ -19,15 +19,7 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import Whole, inner_kernel, optional_kernel
-from surepath.learners.processes.bernstein import (
-    Bernstein,
-    bernstein_conjugate,
-    bernstein_row,
-    bernstein_table,
-    bernstein_values,
-    log_start,
-)
-from surepath.learners.processes.betting import (
+from surepath.learners.challenger.noise.betting import (
     Betting,
     BetWidths,
     bet,
@@ -36,6 +28,14 @@ from surepath.learners.processes.betting import (
     betting_of,
     new_bet_widths,
     tabulate,
+)
+from surepath.learners.processes.bernstein import (
+    Bernstein,
+    bernstein_conjugate,
+    bernstein_row,
+    bernstein_table,
+    bernstein_values,
+    log_start,
 )
 from surepath.learners.processes.ranges import Ranges
 
