@@ -64,9 +64,9 @@ def peak(runs: int) -> dict[str, float]:
 def ratios_seconds(workers: int) -> tuple[float, float]:
     """Measure the seconds of the paper's sweep: of one run per cell with BPI-UCRL, and of ten without it."""
     from surepath.experiments.figures.common import learners
-    from surepath.experiments.figures.ratios import BUDGET, GRID
+    from surepath.experiments.figures.ratios import EPSILON_GRID, RATIO_BUDGETS
 
-    whole = {**SWEEP, "epsilons_per_gap": list(GRID), "budget": BUDGET["experiment"]}
+    whole = {**SWEEP, "epsilons_per_gap": list(EPSILON_GRID), "budget": RATIO_BUDGETS["experiment"]}
     whole["instances"] = [{"family": "paper_random", "seeds": "0..9", "sigma": 0.5}]
     others = [learner for learner in learners("experiment") if learner["name"] != "BPIUCRL"]
     long = timed(spec_of(**whole, runs=1, learners=[BPI]), workers)

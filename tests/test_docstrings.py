@@ -39,12 +39,13 @@ Take Tell Test Try Turn Undo Update Use Verify Wait Warn Wrap Write Yield
 """
 VERBS = frozenset(VERB_LIST.split())
 NOUN = {"of", "on", "is", "are"}  # after a word that is a verb and a noun: "Bound on ...", "Name of ..."
+TOLD = {"whether", "which", "whose"}  # `tell` is a method of learners
 
 # The trade's words are: capacity, memory or space; entry point or source; remedy; is, is in, means; not run; resumed;
-# read, search or check; assign; current; eliminated or lost; is kept in.
+# read, search or check; assign; current; eliminated or lost; is kept in; contradicts, is evidence against.
 METAPHORS = re.compile(
     r"\b(rooms?|ways? (?:in|into|out)(?! which)|stands|stood|asleep|woken|look(?:s|ed|ing)?|gone|lives|in hand|"
-    r"hand(?:s|ed|ing)? out)\b",
+    r"hand(?:s|ed|ing)? out|speaks?|spoke|your eyes)\b",
     re.IGNORECASE,
 )
 PUBLIC = {
@@ -74,6 +75,8 @@ def faults(source: str) -> Iterator[str]:
             yield f'{where} begins with "{verb}", which is no verb of the list'
         elif second in NOUN:
             yield f'{where} begins with "{verb} {second}": a noun'
+        elif verb == "Tell" and second in TOLD:
+            yield f'{where} begins with "Tell {second}": learners are told, functions return'
         elif verb == "Return" and isinstance(node.returns, ast.Constant) and node.returns.value is None:
             yield f'{where} begins with "Return" and returns nothing'
 
@@ -106,6 +109,8 @@ def test_metaphors_are_left_out() -> None:
         ('def size() -> int:\n    """Size in bytes."""', 'begins with "Size", which is no verb'),
         ('class A:\n    @property\n    def name(self) -> str:\n        """Name of it."""', '"Name of": a noun'),
         ('async def f() -> None:\n    """Return to the start."""', 'begins with "Return" and returns nothing'),
+        ('def f() -> bool:\n    """Tell whether it is so."""', '"Tell whether": learners are told'),
+        ('def f() -> None:\n    """Tell every score to a learner."""', None),
         ('def f() -> int:\n    """Return, or count, what is there."""', None),
         ('class Size:\n    """Size in bytes."""\n    def f(self) -> None: ...', None),
     ],
@@ -122,4 +127,5 @@ def test_the_test_sees_a_metaphor() -> None:
         "ways into",
         "stands",
     ]
-    assert metaphors("always in order, bedroom, a way in which it withstands") == []
+    assert metaphors("It speaks,\nspoke before\n    your eyes") == ["speaks", "spoke", "your eyes"]
+    assert metaphors("speak_to_users, spoken, always in order, bedroom, a way in which it withstands") == []

@@ -60,17 +60,17 @@ def read_numbers(value: Any, *, booleans: bool = False) -> FloatArray:
 
 
 def is_boolean(value: object) -> bool:
-    """Tell whether this is True or False, Python's or NumPy's."""
+    """Return whether this is True or False, Python's or NumPy's."""
     return isinstance(value, (bool, np.bool_))
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether this is an integer; NumPy counts its durations among them, Python True and False."""
+    """Return whether this is an integer; NumPy counts its durations among them, Python True and False."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
 def is_real(value: object) -> bool:
-    """Tell whether this is one real number: int, float, Decimal, Fraction, or NumPy's."""
+    """Return whether this is one real number: int, float, Decimal, Fraction, or NumPy's."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.timedelta64))
 
 

@@ -28,7 +28,7 @@ _to_users = False  # whether messages go to people who run studies, who know no 
 
 
 def speak_to_users(wanted: bool) -> bool:
-    """Choose the words of messages in this process, and return what was chosen before; commands speak to users."""
+    """Choose the words of messages in this process, and return what was chosen before; commands write for users."""
     global _to_users
     before, _to_users = _to_users, wanted
     return before

@@ -20,7 +20,7 @@ from surepath.experiments.results import read, scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.store import Store
-from surepath.model.sources.textfile import PARTIAL
+from surepath.model.sources.textfile import PARTIAL_ENDING
 from tests.experiments.specs import MAX_DIAMETER, small
 
 polars = pytest.importorskip("polars")
@@ -211,7 +211,7 @@ def test_a_killed_process_is_resumed(ending: signal.Signals, tmp_path: Path) -> 
         assert "go on with --resume" in said
     safe = len(list(out.glob("rows/*.parquet")))
     assert 4 <= safe < 300
-    (out / "rows" / f".cut{PARTIAL}").write_bytes(b"what was being written")
+    (out / "rows" / f".cut{PARTIAL_ENDING}").write_bytes(b"what was being written")
     spec = Spec.load(file)
     summary = run(spec, out, resume=True, workers=2)
     assert 300 - summary.played == safe

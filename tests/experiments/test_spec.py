@@ -10,7 +10,7 @@ import pytest
 from surepath.errors import SettingError
 from surepath.experiments.cells import instance_seed
 from surepath.experiments.instance_sources import min_gap_of, name_of
-from surepath.experiments.spec import FIELDS, Spec
+from surepath.experiments.spec import SPEC_FIELDS, Spec
 from surepath.model import families
 from surepath.model.sources.files import save_problem
 from tests.experiments.specs import small
@@ -213,4 +213,4 @@ def test_the_spec_of_the_documents_works(tmp_path: Path) -> None:
     save_problem(tmp_path / "problem.json", instance.mdp, instance)
     spec = load(text, tmp_path)
     assert len(spec.cells()) == 6 * 3
-    assert {field for field in FIELDS if field in text} == set(FIELDS)
+    assert {field for field in SPEC_FIELDS if field in text} == set(SPEC_FIELDS)

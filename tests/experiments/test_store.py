@@ -118,7 +118,7 @@ def test_rows_of_another_format_are_refused(finished: Path, number: int, age: st
 def test_rows_of_two_formats_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as older:
         for module in ("cells", "store"):
-            older.setattr(f"surepath.experiments.{module}.FORMAT", 2)
+            older.setattr(f"surepath.experiments.{module}.ROWS_FORMAT", 2)
         run(SPEC, tmp_path, workers=1)
     before = pieces(tmp_path)
     message = "holds rows of another experiment: its format is 2, here it is 3; choose another folder"

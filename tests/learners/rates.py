@@ -6,5 +6,5 @@ from scipy.stats import binomtest
 
 
 def is_above(failed: int, runs: int, delta: float) -> bool:
-    """Tell whether an exact binomial test shows a failure rate above delta."""
+    """Return whether an exact binomial test shows a failure rate above delta."""
     return bool(binomtest(failed, runs, delta, alternative="greater").pvalue < 1e-3)

@@ -10,7 +10,7 @@ import pytest
 
 from surepath import families, plots
 from surepath.errors import MissingExtraError, SettingError
-from surepath.plots.column_figure import COLUMN, new_figure, picture_bytes, picture_file, short
+from surepath.plots.column_figure import COLUMN_WIDTH, new_figure, picture_bytes, picture_file, short
 
 pytest.importorskip("matplotlib")
 
@@ -33,7 +33,7 @@ def test_another_ending_is_refused(tmp_path: Path) -> None:
 def test_a_figure_is_one_column_wide_and_the_same_every_time() -> None:
     mdp = families.chain(3, 2).mdp
     figure = plots.draw_graph(mdp)
-    assert figure.get_figwidth() == COLUMN
+    assert figure.get_figwidth() == COLUMN_WIDTH
     assert picture_bytes(figure) == picture_bytes(plots.draw_graph(mdp))
     assert picture_bytes(figure, "pdf") == picture_bytes(plots.draw_graph(mdp), "pdf")
 

@@ -7,7 +7,7 @@ import pytest
 
 from surepath import MDP, families
 from surepath.errors import SettingError
-from surepath.simulation.estimate import WORST, Estimate, estimate
+from surepath.simulation.estimate import WORST_NOISE, Estimate, estimate
 
 GRAPH = families.chain(3, 2).mdp
 
@@ -115,6 +115,10 @@ def test_ties_make_options_equal_and_the_problems_own_means_are_taken() -> None:
     assert guess.worlds[1] is own
     assert "the means of the problem itself" in guess.worlds.in_words()
     assert estimate(own.mdp, 0.3, 0.1, worlds=1, instance=own, ties=0.5).worlds[0] is not own
+    with pytest.raises(SettingError, match=r"\(MDP\(horizon=3, .*\), not MDP\(horizon=4, .*\); pass instance\.mdp"):
+        estimate(families.chain(4, 2).mdp, 0.3, 0.1, 0.2, instance=own)
+    with pytest.raises(SettingError, match=r"\(other arcs, names, noise or costs\); pass instance\.mdp"):
+        estimate(GRAPH.with_costs(1.0), 0.3, 0.1, 0.2, instance=own)
     with pytest.raises(SettingError, match="ties is a share of the options, from 0 to 1, not 2"):
         estimate(GRAPH, 0.3, 0.1, 0.2, ties=2.0)
 
@@ -139,7 +143,7 @@ def test_scores_in_a_range_are_simulated_with_the_scatter_to_expect() -> None:
     inside = (calm.worlds[0].means > 0.1) & (calm.worlds[0].means < 0.9)
     assert np.allclose(spread[inside], 0.05)
     assert (middling.settings["scatter"], middling.settings["scatter_given"]) == ([0.2, 0.2], False)
-    worst = calm.quantile(WORST, 0.5)
+    worst = calm.quantile(WORST_NOISE, 0.5)
     assert calm.quantile("Challenger", 0.5) < middling.quantile("Challenger", 0.5) <= worst
     told = next(median for epsilon, median, _, _ in calm.curve if epsilon == 0.2)
     assert told == calm.quantile("Challenger", 0.5)  # one number for one epsilon

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from surepath import MDP, Study
 from surepath.cli.main import app
 from surepath.errors import StudyError
-from surepath.study.pilot import SAFETY, Pilot, pilot_paths, read_pilot
+from surepath.study.pilot import SIGMA_FACTOR, Pilot, pilot_paths, read_pilot
 from surepath.study.sheets.sheet import read_past
 from tests.strategies import mdps
 
@@ -47,7 +47,7 @@ def test_the_noise_is_estimated_and_its_interval_holds() -> None:
         inside = [one.steps[step].low <= 0.2 <= one.steps[step].high for one in found]
         assert 0.91 <= np.mean(inside) <= 0.985
         assert np.mean([one.steps[step].deviation ** 2 for one in found]) == pytest.approx(0.04, rel=0.05)
-    assert all(one.sigma == SAFETY * max(step.high for step in one.steps) for one in found)
+    assert all(one.sigma == SIGMA_FACTOR * max(step.high for step in one.steps) for one in found)
     assert np.mean([one.sigma is not None and one.sigma >= 0.2 for one in found]) == 1.0
     assert np.mean([bool(one.warnings) for one in found]) <= 0.03
 

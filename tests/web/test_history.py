@@ -9,7 +9,7 @@ import pytest
 
 from surepath import MDP, Study
 from surepath.study.status import gap_history as module
-from surepath.study.status.gap_history import POINTS, thin
+from surepath.study.status.gap_history import MOST_POINTS, thin
 from surepath.web.history import History
 from tests.web.site import STEPS, score
 
@@ -81,10 +81,10 @@ def test_other_learners_are_followed_for_a_while(monkeypatch: pytest.MonkeyPatch
 def test_thinning_keeps_the_ends_and_the_shape() -> None:
     points = [(i, 1.0 / i, 0.1) for i in range(1, 50_001)]
     kept = thin(points)
-    assert len(kept) <= POINTS
+    assert len(kept) <= MOST_POINTS
     assert kept[0] == points[0]
     assert kept[-1] == points[-1]
     assert set(kept) <= set(points)
     numbers = np.array([point[0] for point in kept])
-    assert np.diff(numbers).max() <= 50_000 / (POINTS // 2) * 1.1
+    assert np.diff(numbers).max() <= 50_000 / (MOST_POINTS // 2) * 1.1
     assert np.diff(np.log(numbers[numbers > 100])).max() < 0.07

@@ -90,9 +90,9 @@ def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     status = reader.get("status")
     assert len(status["findings"]) > 3
     assert status["warnings"][3:] == [f"and {len(status['findings']) - 3} more findings"]
-    assert "if what was declared of the scores holds; they speak against it" in status["sentence"]
+    assert "if what was declared of the scores holds; they contradict it" in status["sentence"]
     study = new_study(storage, "sound", trials=20)
-    assert "speak against" not in reader.get("status", study="sound")["sentence"]
+    assert "contradict" not in reader.get("status", study="sound")["sentence"]
 
 
 def test_challengers_are_named_with_what_tells_them_apart(storage: MemoryStorage, reader: Caller) -> None:

@@ -10,18 +10,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).with_name("demo_costs.json")
-EPSILON, DELTA = 0.3, 0.1
+COSTS_FILE = Path(__file__).with_name("demo_costs.json")
+DEMO_EPSILON, DEMO_DELTA = 0.3, 0.1
 
 # Learner, runs and seed of each simulated method.
-EPRL = {"name": "EPRL", "delta": DELTA, "sampling": "max-diameter", "elimination": "both"}
-WHOLE_PLANS = {"name": "WholePlan", "delta": DELTA}
+EPRL = {"name": "EPRL", "delta": DEMO_DELTA, "sampling": "max-diameter", "elimination": "both"}
+WHOLE_PLANS = {"name": "WholePlan", "delta": DEMO_DELTA}
 METHODS: dict[str, tuple[dict[str, Any], int, int]] = {"eprl": (EPRL, 4, 0), "whole_plans": (WHOLE_PLANS, 1, 0)}
 
 
 def kept() -> dict[str, dict[str, Any]]:
     """Read each figure that is kept: its trials and the settings that made them."""
-    found: dict[str, dict[str, Any]] = json.loads(FILE.read_text("utf-8"))
+    found: dict[str, dict[str, Any]] = json.loads(COSTS_FILE.read_text("utf-8"))
     return found
 
 
@@ -35,8 +35,8 @@ def _simulated(learner: dict[str, Any], runs: int, seed: int) -> dict[str, Any]:
     from surepath.model.families import support_tickets
     from surepath.simulation.simulate import simulate
 
-    result = simulate(learner, support_tickets(), runs, seed, [EPSILON], workers=1)
-    return {"trials": result.mean_tau(), "learner": learner, "epsilon": EPSILON, "runs": runs, "seed": seed}
+    result = simulate(learner, support_tickets(), runs, seed, [DEMO_EPSILON], workers=1)
+    return {"trials": result.mean_tau(), "learner": learner, "epsilon": DEMO_EPSILON, "runs": runs, "seed": seed}
 
 
 def _limits() -> dict[str, dict[str, Any]]:
@@ -51,16 +51,16 @@ def _limits() -> dict[str, dict[str, Any]]:
 
     instance = support_tickets()
     widest = max(high - low for low, high in zip(instance.mdp.stage_arc[:-1], instance.mdp.stage_arc[1:]))
-    best = characteristic_time(instance).bound(DELTA)
+    best = characteristic_time(instance).bound(DEMO_DELTA)
     return {
-        "limit": {"trials": (1 - 2 * DELTA) * int(widest), "epsilon": EPSILON, "delta": DELTA},
-        "limit_of_the_best": {"trials": best, "epsilon": 0.0, "delta": DELTA},
+        "limit": {"trials": (1 - 2 * DEMO_DELTA) * int(widest), "epsilon": DEMO_EPSILON, "delta": DEMO_DELTA},
+        "limit_of_the_best": {"trials": best, "epsilon": 0.0, "delta": DEMO_DELTA},
     }
 
 
 def write() -> None:
     """Compute the figures and keep them."""
-    FILE.write_text(json.dumps(computed(), indent=2) + "\n", "utf-8")
+    COSTS_FILE.write_text(json.dumps(computed(), indent=2) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from surepath.model.mdp import MDP
     from surepath.study.study import Study
 
-FILE = "surepath-demo.db"
+DEMO_FILE = "surepath-demo.db"
 NAME = "support tickets"
-PACE = 0.4  # seconds a trial: about half a minute in all
+STUDY_PACE = 0.4  # seconds a trial: about half a minute in all
 POLL = 0.2  # seconds between two checks whether somebody watches
 
 

@@ -27,8 +27,8 @@ STEPS = (
     "decide to send",
 )
 BAR = 28  # characters of the bar
-PACE = 0.035  # seconds a trial on a terminal: about four seconds in all
-EVERY = 10  # trials between two plain lines
+TERMINAL_PACE = 0.035  # seconds a trial on a terminal: about four seconds in all
+TRIALS_A_LINE = 10  # trials between two plain lines
 
 
 class View:
@@ -56,10 +56,10 @@ class View:
             self.first = gap
         if self.live is not None:
             self.live.update(self.picture(gap), refresh=True)
-            self.due = max(self.due + PACE, time.monotonic() - PACE)
+            self.due = max(self.due + TERMINAL_PACE, time.monotonic() - TERMINAL_PACE)
             if self.pause:
                 time.sleep(max(0.0, self.due - time.monotonic()))
-        elif self.learner.episodes % EVERY == 0 or self.learner.stopped:
+        elif self.learner.episodes % TRIALS_A_LINE == 0 or self.learner.stopped:
             self.console.print(self.line(gap), markup=False)
 
     def line(self, gap: float) -> str:

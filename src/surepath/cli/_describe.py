@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from surepath.model.mdp import MDP
     from surepath.model.sources.files import Problem
 
-SMALL = 60  # arcs that a terminal shows one by one
+SMALL_GRAPH = 60  # arcs that a terminal shows one by one
 LONG = 20  # stages that a terminal shows one by one
 
 

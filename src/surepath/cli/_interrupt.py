@@ -21,7 +21,7 @@ from types import FrameType
 
 INTERRUPTED = 130
 GRACE = 1.5  # seconds that a command has to end by itself
-AGAIN = 0.02  # seconds until an interrupt that came at a bad moment is tried again
+INTERRUPT_AGAIN_AFTER = 0.02  # seconds until an interrupt that came at a bad moment is tried again
 
 
 _last_words = ["interrupted; what was finished is kept"]
@@ -62,7 +62,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, as Python does, but in no function that LLVM has called: try again a little later."""
     while frame is not None:
         if str(frame.f_globals.get("__name__")).startswith("llvmlite."):
-            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+            signal.setitimer(signal.ITIMER_REAL, INTERRUPT_AGAIN_AFTER)
             return
         frame = frame.f_back
     raise KeyboardInterrupt

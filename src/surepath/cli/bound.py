@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from surepath.theory.summary import Summary
 
 COSTLIEST = 10  # arcs listed
-LISTED = 10_000  # arcs that --json lists one by one
+MOST_ARCS_LISTED = 10_000  # arcs that --json lists one by one
 BELOW_ONE = (
     "A number below 1 is a bound on an average that says nothing: one trial of the option is more than it asks. It "
     "appears where the gap or epsilon is large beside sigma, or delta is large."
@@ -117,8 +117,8 @@ def as_data(answer: Summary, problem: str) -> dict[str, Any]:
         if time is None
         else {"value": time.value, "lower": time.lower, "upper": time.upper, "gap": time.gap, "unique": time.unique},
         "costliest_arcs": [arc_data(answer, arc) for arc in costliest(answer, COSTLIEST)],
-        "demand": answer.lower.local if at.mdp.n_arcs <= LISTED else None,
-        "cut": answer.lower.cut if at.mdp.n_arcs <= LISTED else None,
+        "demand": answer.lower.local if at.mdp.n_arcs <= MOST_ARCS_LISTED else None,
+        "cut": answer.lower.cut if at.mdp.n_arcs <= MOST_ARCS_LISTED else None,
     }
 
 
@@ -137,7 +137,7 @@ def print_text(answer: Summary, problem: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from surepath.cli._describe import SMALL
+    from surepath.cli._describe import SMALL_GRAPH
 
     at = answer.case
     noise = f"{at.sigma.max():g}" if at.sigma.min() == at.sigma.max() else f"{at.sigma.min():g} to {at.sigma.max():g}"
@@ -169,7 +169,7 @@ def print_text(answer: Summary, problem: str) -> None:
                 "yes" if data["in_cut"] else "",
             )
         console.print(listing)
-    if at.mdp.n_arcs <= SMALL:
+    if at.mdp.n_arcs <= SMALL_GRAPH:
         console.print("\n".join(drawing(answer)), markup=False, soft_wrap=True)
     if any(0 < x < 1 for x in answer.lower.local.tolist()):
         console.print(BELOW_ONE, markup=False)

@@ -1,4 +1,4 @@
-"""`surepath demo`: the embedded support-ticket workflow solved before your eyes, and what it cost."""
+"""`surepath demo`: the embedded support-ticket workflow solved step by step, and what it cost."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def demo(
     from rich.console import Console
 
     from surepath._checks import seed_number
-    from surepath.cli._demo_costs import DELTA, EPSILON, kept
-    from surepath.cli._demo_study import FILE, PACE, new_study, serve_demo
+    from surepath.cli._demo_costs import DEMO_DELTA, DEMO_EPSILON, kept
+    from surepath.cli._demo_study import DEMO_FILE, STUDY_PACE, new_study, serve_demo
     from surepath.model.families import support_tickets
 
     seed_number(seed)
     instance = support_tickets()
     if serve:
-        file = study or Path(FILE)
-        settings = (EPSILON, DELTA)
-        pause = 0.0 if fast else PACE
+        file = study or Path(DEMO_FILE)
+        settings = (DEMO_EPSILON, DEMO_DELTA)
+        pause = 0.0 if fast else STUDY_PACE
         serve_demo(instance, file, port, seed, pause, settings, partial(_served, instance, file, as_json))
         return
     if draw is not None:
@@ -56,7 +56,7 @@ def demo(
         save(draw_graph(instance.mdp, instance.best_path()), draw)
     console = Console(highlight=False, quiet=as_json)
     console.print(_opening(instance))
-    kept_in = new_study(instance, study, EPSILON, DELTA)
+    kept_in = new_study(instance, study, DEMO_EPSILON, DEMO_DELTA)
     gaps = _solve(kept_in, instance, seed, console, pause=not fast)
     learner = kept_in.learner
     others = kept()

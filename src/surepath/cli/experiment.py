@@ -17,7 +17,7 @@ experiment = typer.Typer(
 )
 app.add_typer(experiment, name="experiment")
 
-MOST_ROWS = 24  # of a table shown whole
+MOST_ROWS_PRINTED = 24  # of a table shown whole
 
 SpecFile = Annotated[Path, typer.Argument(help="The spec, a TOML file.")]
 Folder = Annotated[Path, typer.Argument(help="Folder of an experiment's results.")]
@@ -106,7 +106,7 @@ def table_command(
     if as_json:
         print_json({"rows": comparison.to_dicts()})
         return
-    if every or comparison.height <= MOST_ROWS:
+    if every or comparison.height <= MOST_ROWS_PRINTED:
         typer.echo(table(comparison, form), nl=False)
         return
     typer.echo(overview(comparison, form), nl=False)

@@ -113,10 +113,10 @@ def print_text(found: Pilot, sheet: Path, problem: str, empty: int, about: Probl
     from rich.console import Console
     from rich.table import Table
 
-    from surepath.study.pilot import LEVEL
+    from surepath.study.pilot import PILOT_CONFIDENCE
 
     console = Console(highlight=False)
-    table = Table("step", "scores", "scatter", f"{LEVEL:.0%} interval", box=None, pad_edge=False)
+    table = Table("step", "scores", "scatter", f"{PILOT_CONFIDENCE:.0%} interval", box=None, pad_edge=False)
     for step in found.steps:
         span = f"{step.low:.3g} - {step.high:.3g}" if step.low == step.low else ""
         scatter = f"{step.deviation:.3g}" if step.deviation == step.deviation else "?"
@@ -135,7 +135,7 @@ def print_text(found: Pilot, sheet: Path, problem: str, empty: int, about: Probl
 
 def advice(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]:
     """Return what may follow, as lines of text and commands."""
-    from surepath.study.pilot import SAFETY
+    from surepath.study.pilot import SIGMA_FACTOR
 
     name, file = shlex.quote(problem), shlex.quote(str(sheet))
     asks = [] if about.epsilon is not None else [f"--epsilon {_proposal(found):g}"]
@@ -158,7 +158,7 @@ def advice(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]
     if found.sigma is None:
         return [f"Too little was seen to suggest a sigma: every option needs at least two scores. {known}"]
     return [
-        f"Suggestion: sigma {found.sigma:.3g}, which is {SAFETY:g} times the upper end of the noisiest step's "
+        f"Suggestion: sigma {found.sigma:.3g}, which is {SIGMA_FACTOR:g} times the upper end of the noisiest step's "
         "interval. It is an estimate, not a bound: declaring it is your own decision, and the certificate will say "
         f"that you declared it. {known}",
         f"With this sigma, leave these trials out of the study: a sigma that was chosen from scores does not "

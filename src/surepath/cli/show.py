@@ -23,7 +23,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print the number of steps, states, options and plans, and draw the graph."""
-    from surepath.cli._describe import SMALL, drawing, lines, overview, summary
+    from surepath.cli._describe import SMALL_GRAPH, drawing, lines, overview, summary
     from surepath.errors import NoiseError
 
     missing = None
@@ -39,13 +39,13 @@ def show(
         print_json({**summary(found, missing), "drawing": None if draw is None else str(draw)})
         return
     text = lines(found, missing)
-    if found.mdp.n_arcs <= SMALL:
+    if found.mdp.n_arcs <= SMALL_GRAPH:
         text += ["", *drawing(found.mdp)]
     else:
         best = None if found.instance is None else found.instance.best_path().tolist()
         text += ["", *overview(found.mdp, best)]
         if draw is None:
-            text.append(f"more than {SMALL} options: draw them with --draw graph.svg")
+            text.append(f"more than {SMALL_GRAPH} options: draw them with --draw graph.svg")
     if draw is not None:
         text.append(f"drawn in {shown(draw)}")
     typer.echo("\n".join(text))

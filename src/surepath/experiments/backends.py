@@ -19,7 +19,7 @@ from surepath.experiments.instance_sources import instance_of
 from surepath.learners.cancellation import cancelled_by
 from surepath.simulation.simulate import simulate
 
-NAMES = ("local", "ray")
+BACKENDS = ("local", "ray")
 
 
 class Backend(Protocol):
@@ -34,7 +34,7 @@ class Backend(Protocol):
 
 def backend(name: str, *, workers: int | None = None, address: str | None = None) -> Backend:
     """Build the back end of this name."""
-    if one_of("backend", name, NAMES) == "ray":
+    if one_of("backend", name, BACKENDS) == "ray":
         from surepath.experiments.ray_backend import RayBackend
 
         return RayBackend(workers=workers, address=address)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 999_999_999  # nine digits in the names of files
 Columns = dict[str, Any]  # of finished runs, by name
-FORMAT = 3  # of the stored columns; part of every key, so that rows of two formats are never mixed
+ROWS_FORMAT = 3  # of the stored columns; part of every key, so that rows of two formats are never mixed
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """Hash everything that decides the rows or is written in them, the format and the version included."""
-        parts = [FORMAT, self.experiment, self.id, name_of(self.source), self.learner, self.label, self.delta]
+        parts = [ROWS_FORMAT, self.experiment, self.id, name_of(self.source), self.learner, self.label, self.delta]
         parts += [self.epsilons, self.multiples, self.seed, self.budget, __version__]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -52,7 +52,7 @@ def failure_rates(rows: polars.DataFrame, level: float = 0.95) -> polars.DataFra
     Returns:
         Columns learner, delta, epsilon (in units of Delta_min where the experiment's are), runs, stopped (runs that
         ended by themselves), wrong, rate (wrong over runs), low, high, and chance: the probability of at least so many
-        wrong answers, were each as probable as delta. A small chance speaks against the guarantee.
+        wrong answers, were each as probable as delta. A small chance is evidence against the guarantee.
     """
     pl = need("polars", "data")
     column = "epsilon" if rows["epsilon_per_gap"].null_count() else "epsilon_per_gap"

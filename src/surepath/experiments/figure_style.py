@@ -21,7 +21,7 @@ COLOURS = {
 }
 MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenger": "D"}
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
-GRID = "#dddddd"
+GRID_COLOUR = "#dddddd"
 
 
 def png(figure: Any, dots: int = 120) -> bytes:
@@ -44,7 +44,7 @@ def _bytes(figure: Any, form: str, **options: Any) -> bytes:
 
 def plain_axes(axis: Any) -> None:
     """Draw a light grid behind the data, and no frame at the top and the right."""
-    axis.grid(which="major", color=GRID, linewidth=0.6)
+    axis.grid(which="major", color=GRID_COLOUR, linewidth=0.6)
     axis.set_axisbelow(True)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)

@@ -20,10 +20,10 @@ from surepath.learners.registry import LEARNERS, build, setting_names
 from surepath.model.instance import Instance
 from surepath.model.sources.textfile import read_text
 
-FIELDS = (
+SPEC_FIELDS = (
     "name", "seed", "runs", "budget", "chunk", "deltas", "epsilons", "epsilons_per_gap", "instances", "learners",
 )  # fmt: skip
-MAX_BYTES = 4 * 2**20
+MAX_SPEC_BYTES = 4 * 2**20
 LEARNER_FIELDS = ("name", "label", "share")  # of a learner in a spec, besides its settings
 GRID_FIELDS = ("epsilon", "delta")
 
@@ -92,7 +92,7 @@ class Spec:
         """Read a TOML file; files it names are searched beside it."""
         file = Path(path)
         try:
-            text = read_text(file, MAX_BYTES)
+            text = read_text(file, MAX_SPEC_BYTES)
         except ProblemError as error:
             raise SettingError(str(error)) from None
         values, locate = read_toml(text, file.name)
@@ -131,8 +131,8 @@ class Spec:
 
 def _read(values: dict[str, Any], locate: FieldLocations, folder: Path | None) -> Spec:
     for key in values:
-        if key not in FIELDS:
-            raise SettingError(f"{locate(str(key))} is not a field of a spec{suggest(str(key), FIELDS)}")
+        if key not in SPEC_FIELDS:
+            raise SettingError(f"{locate(str(key))} is not a field of a spec{suggest(str(key), SPEC_FIELDS)}")
     for key in ("runs", "deltas", "instances", "learners"):
         if key not in values:
             raise SettingError(f"{locate()} has no field {key!r}; it must have runs, deltas, instances and learners")

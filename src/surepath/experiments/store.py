@@ -22,9 +22,9 @@ import numpy as np
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import FileError, SettingError
-from surepath.experiments.cells import FORMAT, MOST_RUNS, Cell, Columns, Task
+from surepath.experiments.cells import MOST_RUNS, ROWS_FORMAT, Cell, Columns, Task
 from surepath.experiments.instance_sources import name_of
-from surepath.model.sources.textfile import PARTIAL, make_folder, write_bytes
+from surepath.model.sources.textfile import PARTIAL_ENDING, make_folder, write_bytes
 
 if TYPE_CHECKING:
     import polars
@@ -71,9 +71,9 @@ class Store:
             raise FileError(f"{self.rows} is a link, and rows are not written through one; choose another folder")
         make_folder(self.rows)
         with as_file_error(f"cannot write in {self.rows}"):
-            for left in (*damaged, *self.rows.glob(f"*{PARTIAL}"), *self.rows.glob(f".*{PARTIAL}")):
+            for left in (*damaged, *self.rows.glob(f"*{PARTIAL_ENDING}"), *self.rows.glob(f".*{PARTIAL_ENDING}")):
                 left.unlink(missing_ok=True)  # a hidden one is found by both patterns
-        manifest = {"format": FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
+        manifest = {"format": ROWS_FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
         write_bytes(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
 
     @contextlib.contextmanager
@@ -100,11 +100,11 @@ class Store:
     def manifest(self) -> dict[str, Any]:
         """Read the spec, the version and the cells' names; refuses rows of another format."""
         found = self._manifest()
-        if found["format"] != FORMAT:
-            age = "an older" if found["format"] < FORMAT else "a newer"
+        if found["format"] != ROWS_FORMAT:
+            age = "an older" if found["format"] < ROWS_FORMAT else "a newer"
             raise SettingError(
                 f"{self.folder} holds rows of format {found['format']}, written by {age} surepath; this one reads "
-                f"format {FORMAT}: play the experiment again in another folder"
+                f"format {ROWS_FORMAT}: play the experiment again in another folder"
             )
         return found
 
@@ -157,7 +157,7 @@ class Store:
         with contextlib.suppress(SettingError):
             manifest = self._manifest()
             old = {"version": manifest["version"], "format": manifest["format"], **manifest["spec"]}
-            new = {"version": __version__, "format": FORMAT, **spec.to_dict()}
+            new = {"version": __version__, "format": ROWS_FORMAT, **spec.to_dict()}
             for field in ("version", "format", "name", "seed", "budget"):
                 if old.get(field) != new[field]:
                     return f"its {field} is {old.get(field)}, here it is {new[field]}"
@@ -185,7 +185,7 @@ def _holes(ranges: list[tuple[int, int]], runs: int, chunk: int) -> Iterator[tup
 
 
 def frame_of(task: Task, columns: Columns) -> polars.DataFrame:
-    """Build one row per (run, epsilon), with everything that made it; whoever changes the columns raises `FORMAT`."""
+    """Build one row per (run, epsilon), with all that made it; whoever changes the columns raises `ROWS_FORMAT`."""
     pl = need("polars", "data")
     cell, size = task.cell, len(columns["tau"])
     per_gap = None if cell.multiples is None else np.tile(cell.multiples, task.count)

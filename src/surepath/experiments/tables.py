@@ -13,7 +13,7 @@ from surepath.experiments import html_page
 if TYPE_CHECKING:
     import polars
 
-FORMATS = ("markdown", "latex", "html")
+TABLE_FORMATS = ("markdown", "latex", "html")
 _TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}"}
 
 
@@ -24,7 +24,7 @@ def table(comparison: polars.DataFrame, form: str = "markdown") -> str:
         comparison: The frame of `stats.compare`.
         form: "markdown", "latex" (needs the booktabs package), or "html".
     """
-    one_of("format", form, FORMATS)
+    one_of("format", form, TABLE_FORMATS)
     per_gap = comparison["epsilon_per_gap"].null_count() == 0
     against = "ratio" in comparison.columns
     head = ["instance", "delta", "epsilon / Delta_min" if per_gap else "epsilon", "learner", "runs"]
@@ -39,7 +39,7 @@ def overview(comparison: polars.DataFrame, form: str = "markdown") -> str:
 
     A learner whose runs were cut in some cells is marked with >=.
     """
-    one_of("format", form, FORMATS)
+    one_of("format", form, TABLE_FORMATS)
     against = "ratio" in comparison.columns
     head = ["learner", "cells", "runs", "mean episodes (geometric)", "wrong at most", *(["ratio"] if against else [])]
     body = []

@@ -74,6 +74,9 @@ def no_reality() -> Reality:
     return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0, None)
 
 
+NO_REALITY = no_reality()
+
+
 def reality_of(instance: Instance) -> Reality:
     """Copy an instance's reward laws into kernel arrays; where costs count, the laws of worths."""
     law = instance.law

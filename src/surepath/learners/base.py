@@ -151,7 +151,7 @@ class Learner(Hooks):
         return np.asarray(width)
 
     def passable_now(self) -> BoolArray:
-        """Tell which arcs lie on a path that may still be best, bool [N]."""
+        """Return which arcs lie on a path that may still be best, bool [N]."""
         return self._active()
 
     def _begin(self, rng: np.random.Generator) -> None:
@@ -192,7 +192,7 @@ class Learner(Hooks):
     @property
     @locked
     def excluded(self) -> BoolArray:
-        """Tell which arcs were excluded as infeasible, bool [N]."""
+        """Return which arcs were excluded as infeasible, bool [N]."""
         return self._excluded.copy()
 
     @property
@@ -204,7 +204,7 @@ class Learner(Hooks):
     @property
     @locked
     def active(self) -> BoolArray:
-        """Tell which arcs may still be on a best path, bool [N]."""
+        """Return which arcs may still be on a best path, bool [N]."""
         return self._active()
 
     @locked

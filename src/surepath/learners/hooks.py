@@ -50,7 +50,7 @@ class Hooks(ABC):
 
     @abstractmethod
     def _recommend(self) -> IntArray:
-        """Return the path that the present statistics speak for."""
+        """Return the path to recommend by the present statistics."""
 
     @abstractmethod
     def _gap(self) -> float:

@@ -133,7 +133,7 @@ class StoppingRule(ABC):
 
     @abstractmethod
     def stop(self, view: View) -> bool:
-        """Tell whether to stop; called after every episode and its eliminations."""
+        """Return whether to stop; called after every episode and its eliminations."""
 
 
 def checked_sampling(rule: object, names: Sequence[str]) -> str | SamplingRule:

@@ -82,9 +82,9 @@ class Failures:
             self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), MOST_IN_A_ROW))
 
     def resting(self, path: IntArray, told: int) -> bool:
-        """Tell whether the path uses an arc that rests."""
+        """Return whether the path uses an arc that rests."""
         return bool((self.until[path] > told).any())
 
     def rested(self, told: int) -> BoolArray:
-        """Tell which arcs do not rest, bool [N]."""
+        """Return which arcs do not rest, bool [N]."""
         return self.until <= told

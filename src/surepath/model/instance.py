@@ -94,7 +94,7 @@ class Instance:
         return max(0.0, math.fsum((*self.gains[self._best], *-self.gains[arcs])))
 
     def is_within(self, path: ArrayLike, epsilon: float) -> bool:
-        """Tell whether a path is within epsilon of the best, up to a few last places of the largest mean."""
+        """Return whether a path is within epsilon of the best, up to a few last places of the largest mean."""
         return self.regret_of(path) <= epsilon + self.tolerance_of(path)
 
     def tolerance_of(self, path: ArrayLike) -> float:

@@ -242,7 +242,7 @@ class MDP:
 
         An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of
         the node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present.
-        Ways of unequal length wait on pass-through arcs of known reward 0.
+        Paths of unequal length wait on pass-through arcs of known reward 0.
 
         Args:
             graph: A networkx DiGraph or MultiDiGraph (the extra `graph`).
@@ -420,7 +420,7 @@ class MDP:
 
     @cached_property
     def is_known(self) -> BoolArray:
-        """Tell which arcs have a reward known in advance, bool [N]."""
+        """Return which arcs have a reward known in advance, bool [N]."""
         if self.known is None:
             return cast(BoolArray, frozen(np.zeros(self.n_arcs, dtype=bool)))
         return cast(BoolArray, frozen(~np.isnan(self.known)))

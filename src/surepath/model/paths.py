@@ -87,7 +87,7 @@ def stage_of(mdp: MDP, arc: int) -> int:
 
 
 def on_open_paths(mdp: MDP, open_arcs: BoolArray) -> BoolArray:
-    """Tell which arcs lie on a path of open arcs from the start to the sink, bool [N]."""
+    """Return which arcs lie on a path of open arcs from the start to the sink, bool [N]."""
     return values_through(mdp, np.where(open_arcs, 0.0, -np.inf)) > -np.inf
 
 

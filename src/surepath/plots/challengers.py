@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from surepath._text import shown
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
-from surepath.plots.column_figure import FAINT, INK, OTHER, PLAN, SMALL, WANTED, below, new_axes, new_figure
+from surepath.plots.column_figure import FAINT, INK, OTHER, PLAN, SMALL_TEXT, WANTED, below, new_axes, new_figure
 from surepath.plots.evidence import known
 
 READING = (
@@ -119,7 +119,7 @@ def draw_challengers(data: Challenges) -> Any:
             fontsize=6, color=FAINT, parse_math=False,
         )  # fmt: skip
     if not rows:
-        axis.annotate("no challengers to name", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL, color=OTHER)
+        axis.annotate("no challengers to name", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL_TEXT, color=OTHER)
     axis.set_yticks([])
     axis.spines["left"].set_visible(False)
     axis.set_ylim(rows - 0.5, -0.9)

@@ -13,16 +13,17 @@ from surepath.errors import SettingError
 from surepath.experiments.figure_style import plain_axes, svg
 from surepath.model.sources.textfile import write_bytes
 
-COLUMN = 3.3  # inches
-TEXT, SMALL = 8, 7  # points
+COLUMN_WIDTH = 3.3  # inches
+TEXT, SMALL_TEXT = 8, 7  # points
 PLAN, OTHER, OUT, WANTED, INK, FAINT = "#009E73", "#7d8fa3", "#c5ccd3", "#D55E00", "#1f2933", "#52606d"
-FORMATS = (".png", ".svg", ".pdf")
+PICTURE_ENDINGS = (".png", ".svg", ".pdf")
 DOTS = 200.0
 MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000  # of a PNG
-LONGEST = 24  # letters of a name in a picture
+LONGEST_SHOWN = 24  # letters of a name in a picture
+MOST_PANELS = 6  # of one picture, an instance each
 
 
-def new_figure(height: float, width: float = COLUMN) -> Any:
+def new_figure(height: float, width: float = COLUMN_WIDTH) -> Any:
     """Make an empty figure of matplotlib, or raise an error that names the missing extra; sizes in inches."""
     found = need("matplotlib.figure", "plot").Figure(figsize=(width, height), layout="constrained")
     need("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(found)
@@ -39,13 +40,13 @@ def new_axes(figure: Any, x_label: str = "", y_label: str = "", title: str = "")
 def style_axes(axis: Any, x_label: str = "", y_label: str = "", title: str = "") -> None:
     """Set the common style and the texts of axes, which are not parsed as mathematics."""
     plain_axes(axis)
-    axis.tick_params(labelsize=SMALL, length=2.5)
+    axis.tick_params(labelsize=SMALL_TEXT, length=2.5)
     for put, text in ((axis.set_xlabel, x_label), (axis.set_ylabel, y_label), (axis.set_title, title)):
         if text:
             put(shown(text), fontsize=TEXT, parse_math=False)
 
 
-def short(name: object, longest: int = LONGEST) -> str:
+def short(name: object, longest: int = LONGEST_SHOWN) -> str:
     """Return a name for a picture: escaped, and not too long.
 
     Example:
@@ -61,7 +62,7 @@ def below(figure: Any, handles: Any) -> None:
     names = [handle.get_label() for handle in handles]
     columns = 3 if sum(max(len(name), 6) for name in names[:3]) < 34 else 2
     found = figure.legend(
-        handles, names, loc="outside lower center", ncols=min(columns, len(names)), frameon=False, fontsize=SMALL
+        handles, names, loc="outside lower center", ncols=min(columns, len(names)), frameon=False, fontsize=SMALL_TEXT
     )
     for text in found.get_texts():
         text.set_parse_math(False)
@@ -101,7 +102,7 @@ def new_figure_of_rows(groups: list[str], headed: bool = True) -> tuple[Any, lis
 
 def name_rows(axis: Any, places: list[float], names: list[str], heads: dict[float, str]) -> None:
     """Write the name of each row at its left, and of each group over its rows."""
-    axis.set_yticks([*places, *heads], [*names, *(short(head, 40) for head in heads.values())], fontsize=SMALL)
+    axis.set_yticks([*places, *heads], [*names, *(short(head, 40) for head in heads.values())], fontsize=SMALL_TEXT)
     for label, head in zip(axis.get_yticklabels(), [False] * len(places) + [True] * len(heads)):
         label.set_parse_math(False)
         if head:
@@ -114,8 +115,8 @@ def name_rows(axis: Any, places: list[float], names: list[str], heads: dict[floa
 def picture_file(path: str | Path) -> Path:
     """Check that a file can hold a picture, by its ending."""
     file = Path(path)
-    if file.suffix.lower() not in FORMATS:
-        raise SettingError(f"a picture ends in {', '.join(FORMATS)}, not {file.suffix or 'nothing'!r}: {file}")
+    if file.suffix.lower() not in PICTURE_ENDINGS:
+        raise SettingError(f"a picture ends in {', '.join(PICTURE_ENDINGS)}, not {file.suffix or 'nothing'!r}: {file}")
     return file
 
 

@@ -12,7 +12,7 @@ from surepath.experiments.stats import compare
 from surepath.plots.column_figure import (
     FAINT,
     INK,
-    SMALL,
+    SMALL_TEXT,
     below,
     name_rows,
     new_figure_of_rows,
@@ -29,7 +29,7 @@ READING = (
     "Trials of each learner over those of the baseline on the same instance, with 95 % intervals over paired runs: "
     "left of the line is cheaper. Hollow marks are bounds: runs of one side were cut by the budget."
 )
-MOST_ROWS = 40
+MOST_ROWS_DRAWN = 40
 
 
 def comparison_data(
@@ -81,7 +81,7 @@ def comparison_data(
 
 def draw_comparison(data: polars.DataFrame, column: str = "epsilon") -> Any:
     """Draw a line of marks for each instance and epsilon, one mark a learner; returns a matplotlib figure."""
-    groups = data.select("instance", "epsilon").unique(maintain_order=True).rows()[:MOST_ROWS]
+    groups = data.select("instance", "epsilon").unique(maintain_order=True).rows()[:MOST_ROWS_DRAWN]
     labels = data["learner"].unique(maintain_order=True).to_list()
     base = data["baseline"][0] if data.height else "the baseline"
     single = len({epsilon for _, epsilon in groups}) == 1
@@ -106,9 +106,9 @@ def draw_comparison(data: polars.DataFrame, column: str = "epsilon") -> Any:
     name_rows(axis, places, names, heads)
     axis.grid(visible=False, axis="y")
     if groups and single:
-        axis.set_title(f"{epsilon_words(column)} {groups[0][1]:.3g}", fontsize=SMALL, color=FAINT, loc="left")
+        axis.set_title(f"{epsilon_words(column)} {groups[0][1]:.3g}", fontsize=SMALL_TEXT, color=FAINT, loc="left")
     if not groups:
-        axis.annotate("nothing to compare", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL, color=FAINT)
+        axis.annotate("nothing to compare", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL_TEXT, color=FAINT)
     low, high = axis.get_xlim()
     axis.set_xlim(min(low, 0.8), max(high, 1.25))  # 1 stays in sight
     plain_ticks(axis.xaxis)

@@ -9,7 +9,7 @@ import numpy as np
 from surepath._optional import need
 from surepath.experiments.figure_style import MARKERS, palette, short_name
 from surepath.experiments.stats import compare
-from surepath.plots.column_figure import below, new_figure, plain_ticks, short, style_axes
+from surepath.plots.column_figure import MOST_PANELS, below, new_figure, plain_ticks, short, style_axes
 from surepath.plots.rows import at_one_delta, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ READING = (
     "Mean number of trials until the stop, over epsilon; bands are 95 % intervals of the mean. Hollow marks are lower "
     "bounds: some of their runs were cut by the budget."
 )
-MOST_PANELS = 6
 
 
 def cost_data(

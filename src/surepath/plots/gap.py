@@ -8,8 +8,8 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.plots.column_figure import OTHER, OUT, PLAN, SMALL, WANTED, below, new_axes, new_figure, plain_ticks
-from surepath.study.status.gap_history import POINTS, gap_history
+from surepath.plots.column_figure import OTHER, OUT, PLAN, SMALL_TEXT, WANTED, below, new_axes, new_figure, plain_ticks
+from surepath.study.status.gap_history import MOST_POINTS, gap_history
 from surepath.study.study import Study
 
 READING = (
@@ -26,7 +26,7 @@ class GapCurve(NamedTuple):
     epsilon: FloatArray  # what was asked for at that time
 
 
-def gap_data(study: Study, most: int = POINTS) -> GapCurve:
+def gap_data(study: Study, most: int = MOST_POINTS) -> GapCurve:
     """Return what a study had proven after each number of settled trials, at about `most` of them."""
     if not isinstance(study, Study):
         raise SettingError(
@@ -63,13 +63,13 @@ def draw_gap(data: GapCurve) -> Any:
         axis.axvspan(0, int(nothing[-1]), color=OUT, alpha=0.4, linewidth=0)
         place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
         axis.annotate(
-            "nothing proven yet", (int(nothing[-1]), 0.3), xytext=(3, 0), fontsize=SMALL, color=OTHER, **place
+            "nothing proven yet", (int(nothing[-1]), 0.3), xytext=(3, 0), fontsize=SMALL_TEXT, color=OTHER, **place
         )
     if (data.gap == 0).any():
         first = int(data.trials[data.gap == 0][0])
         axis.axvline(first, color=PLAN, linewidth=1.0, linestyle=":")
         axis.annotate(
-            "proven best of all", (first, 0.5), xycoords=("data", "axes fraction"), fontsize=SMALL, color=PLAN
+            "proven best of all", (first, 0.5), xycoords=("data", "axes fraction"), fontsize=SMALL_TEXT, color=PLAN
         )
     axis.set_xlim(0, max(1.0, 1.02 * float(data.trials[-1])))
     below(figure, handles)

@@ -13,13 +13,13 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.layout import fan, node_places
 from surepath.model.mdp import MDP
-from surepath.plots.column_figure import COLUMN, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
+from surepath.plots.column_figure import COLUMN_WIDTH, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
 
 READING = (
     "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The current plan is "
     "green; pale lines are ruled out; dashed ones have a known score."
 )
-MAX_ARCS = 3_000
+MOST_ARCS_DRAWN = 3_000
 NAMED = 60  # arcs up to which every option has its name
 
 
@@ -71,13 +71,13 @@ def draw_graph(
     active: BoolArray | None = None,
 ) -> Any:
     """Draw the graph; returns a matplotlib figure. The arguments are those of `graph_layout`, at most 3,000 arcs."""
-    if mdp.n_arcs > MAX_ARCS:
-        raise ProblemError(f"a picture of {mdp.n_arcs:,} arcs shows nothing; up to {MAX_ARCS:,} are drawn")
+    if mdp.n_arcs > MOST_ARCS_DRAWN:
+        raise ProblemError(f"a picture of {mdp.n_arcs:,} arcs shows nothing; up to {MOST_ARCS_DRAWN:,} are drawn")
     layout = graph_layout(mdp, best, visits, active)
     tallest = int(np.diff(mdp.stage_node).max())
     widest = float(np.abs(layout.bend).max())
     height = 1.0 + max(0.42 * (tallest - 1), 0.22 * widest, 0.5)
-    figure = new_figure(height, max(COLUMN, 0.7 * mdp.horizon + 0.5))
+    figure = new_figure(height, max(COLUMN_WIDTH, 0.7 * mdp.horizon + 0.5))
     axes = figure.add_subplot()
     _draw_arcs(axes, layout)
     _draw_labels(axes, mdp, layout)

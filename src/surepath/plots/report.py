@@ -26,7 +26,7 @@ from surepath.plots.rows import epsilon_column, epsilon_words
 if TYPE_CHECKING:
     import polars
 
-LEVEL = 0.95
+CONFIDENCE = 0.95
 
 
 class Picture(NamedTuple):
@@ -93,12 +93,12 @@ def report_data(folder: str | Path, baseline: str | None = None) -> Report:
     labels = [one.get("label", one["name"]) for one in manifest["spec"]["learners"]]
     present = rows["learner"].unique().to_list()
     base = next((label for label in labels if label in present), None) if baseline is None else baseline
-    rates = failure_rates(rows, LEVEL)
+    rates = failure_rates(rows, CONFIDENCE)
     stored = rows.select("cell", "run").n_unique()
     wanted = manifest["spec"]["runs"] * len(manifest["cells"])
     return Report(
         manifest=manifest,
-        comparison=compare(rows, base if len(present) > 1 else None, level=LEVEL),
+        comparison=compare(rows, base if len(present) > 1 else None, level=CONFIDENCE),
         rates=rates,
         findings=[*_missing(stored, wanted), *_verdicts(rates)],
         pictures=_pictures(rows, base),
@@ -120,7 +120,7 @@ def _verdicts(rates: polars.DataFrame) -> list[str]:
     for part in judged.partition_by("learner", "delta", maintain_order=True):
         worst = part.sort("rate").row(-1, named=True)
         counts = f"{worst['wrong']:,} wrong of {worst['runs']:,} runs at worst"
-        span = f"{100 * LEVEL:g} % interval {worst['low']:.2%} to {worst['high']:.2%}"
+        span = f"{100 * CONFIDENCE:g} % interval {worst['low']:.2%} to {worst['high']:.2%}"
         fits = "more often than delta allows" if part["refuted"].any() else "within what delta allows"
         found.append(f"{worst['learner']}, delta {worst['delta']:g}: {counts} ({span}), {fits}")
     return found
@@ -144,7 +144,16 @@ def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[Picture]:
 
 def rate_cells(made: Report) -> tuple[list[str], list[list[str]]]:
     """Return the table of wrong answers: its head and its rows, as texts."""
-    head = ["learner", "delta", made.epsilon_name, "runs", "stopped", "wrong", "rate", f"{100 * LEVEL:g} % interval"]
+    head = [
+        "learner",
+        "delta",
+        made.epsilon_name,
+        "runs",
+        "stopped",
+        "wrong",
+        "rate",
+        f"{100 * CONFIDENCE:g} % interval",
+    ]
     head.append("fits delta?")
     body = []
     for row, refuted in zip(made.rates.iter_rows(named=True), too_often(made.rates).to_list()):

@@ -16,11 +16,11 @@ from surepath.simulation.results import Results
 if TYPE_CHECKING:
     import polars
 
-COLUMNS = ("instance", "learner", "delta", "epsilon", "epsilon_per_gap", "run", "tau", "censored", "correct")
+RUN_COLUMNS = ("instance", "learner", "delta", "epsilon", "epsilon_per_gap", "run", "tau", "censored", "correct")
 
 
 def rows_of(source: Any) -> polars.DataFrame:
-    """Return rows with the columns `COLUMNS`, runs in order.
+    """Return rows with the columns `RUN_COLUMNS`, runs in order.
 
     Args:
         source: The folder of an experiment; a polars frame with its rows; or {label: results of `simulate`}, all on
@@ -30,7 +30,7 @@ def rows_of(source: Any) -> polars.DataFrame:
     if isinstance(source, (str, os.PathLike)):
         return read(Path(source))
     if isinstance(source, pl.DataFrame):
-        missing = [name for name in COLUMNS if name not in source.columns]
+        missing = [name for name in RUN_COLUMNS if name not in source.columns]
         if missing:
             raise SettingError(f"rows of runs need the columns {', '.join(missing)}; experiments.results.read has them")
         frame: polars.DataFrame = source
@@ -54,7 +54,7 @@ def _of_results(label: str, results: Results) -> polars.DataFrame:
         pl.lit(label).alias("learner"),
         pl.lit(float(delta)).alias("delta"),
         pl.lit(None, dtype=pl.Float64).alias("epsilon_per_gap"),
-    ).select(COLUMNS)
+    ).select(RUN_COLUMNS)
 
 
 def chosen(

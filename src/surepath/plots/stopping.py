@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from surepath._optional import need
 from surepath.experiments.figure_style import palette, short_name
-from surepath.plots.column_figure import below, new_figure, short, style_axes
+from surepath.plots.column_figure import MOST_PANELS, below, new_figure, short, style_axes
 from surepath.plots.rows import at_one_delta, epsilon_column, epsilon_words, rows_of
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ READING = (
     "Share of the runs that had stopped after so many trials, a line for each learner: further left is cheaper, "
     "steeper is more even. A line that ends below 1 was cut by the budget."
 )
-MOST_PANELS = 6
-DASHES = ("-", "--", "-.", ":")
+DASHES_IN_TURN = ("-", "--", "-.", ":")
 
 
 def stopping_data(
@@ -88,7 +87,7 @@ def draw_stopping(data: polars.DataFrame, column: str = "epsilon") -> Any:
             tau, share = own["tau"].to_list(), own["stopped"].to_list()
             (line,) = axis.step(
                 [tau[0], *tau], [0.0, *share], where="post", color=colours[label],
-                linestyle=DASHES[number % len(DASHES)], linewidth=1.5, label=short(label),
+                linestyle=DASHES_IN_TURN[number % len(DASHES_IN_TURN)], linewidth=1.5, label=short(label),
             )  # fmt: skip
             handles.setdefault(label, line)
         axis.set_ylim(-0.03, 1.05)

@@ -31,7 +31,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "Challenger": {"name": "Challenger", "repeat": 0.1},
     "EPRL": {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"},
 }
-WORST = "Challenger, worst noise"  # as much as a declared range allows
+WORST_NOISE = "Challenger, worst noise"  # as much as a declared range allows
 CURVE_WORLDS = 10  # of the curve over epsilon, at most
 CURVE_POINTS = 8
 
@@ -122,13 +122,13 @@ def estimate(
     learns = drawn.scatter is not None
     players = {name: (spec, drawn) for name, spec in SPECS.items()}
     if learns:
-        players[WORST] = (SPECS["Challenger"], drawn.worst)
+        players[WORST_NOISE] = (SPECS["Challenger"], drawn.worst)
     trials: dict[str, list[int]] = {name: [] for name in players}
     censored: dict[str, list[bool]] = {name: [] for name in players}
 
     def play(name: str, i: int, aim: float, most: int) -> Results:
         spec, where = players[name]
-        given = None if learns and name != WORST else noise
+        given = None if learns and name != WORST_NOISE else noise
         return simulate(
             {**spec, "delta": delta, "sigma": given}, where[i], 1, seed, [aim], workers=1, budget=most, first_run=i
         )
@@ -226,7 +226,7 @@ def _time_limit(halt: threading.Event, seconds: float | None) -> Iterator[None]:
 
 
 def _by_and_by(play: Callable[[int], Results], most: int, budget: int) -> tuple[int, bool]:
-    """Count the trials of a run, and tell whether it was cut by the budget or called off.
+    """Count the trials of a run, and return whether it was cut by the budget or called off.
 
     A run that is called off leaves no record, so where that may happen it starts with a single trial and is played
     again four times as far, and so on: what the last whole one saw is then known.

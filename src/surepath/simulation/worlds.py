@@ -90,7 +90,9 @@ def worlds_of(
     if not 0 <= share <= 1:
         raise SettingError(f"ties is a share of the options, from 0 to 1, not {share:g}")
     if instance is not None and instance.mdp != mdp:
-        raise SettingError("the instance has another graph")
+        same_size = repr(instance.mdp) == repr(mdp)
+        differ = "other arcs, names, noise or costs" if same_size else f"{instance.mdp!r}, not {mdp!r}"
+        raise SettingError(f"the instance has another MDP ({differ}); pass instance.mdp as the MDP to estimate")
     own = instance if spread is None and share == 0 else None
     low, high = (own.means, own.means) if own is not None else _range(mdp, spread)
     within = _scatter(mdp, scatter, sigma is None and instance is None)

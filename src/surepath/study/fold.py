@@ -32,6 +32,7 @@ MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen;
 _ALL = 2**31
 SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
+MOST_REPLAYED = 20_000  # trials that another learner is fed one by one, for a certificate or the gap over the trials
 EXCLUDE, TIGHTEN = "exclude", "tighten"
 
 
@@ -73,7 +74,7 @@ class Fold:
         if self._torn or last < self.change:  # interrupted amid a step, or the log was replaced by an older copy
             self._reset()
         if self.prefix == 0 and not self.window and last > self.change:
-            self._load(log.snapshot(snapshots.FORMAT), log.last_number())
+            self._load(log.snapshot(snapshots.ENCODING_FORMAT), log.last_number())
         if last == self.change:
             return
         begun = time.perf_counter()
@@ -206,7 +207,7 @@ class Fold:
             "digest": self.digest,
             "proof": self.proof,
         }
-        row = SnapshotRow(self.prefix, self.actions, snapshots.FORMAT, snapshots.encode(tree))
+        row = SnapshotRow(self.prefix, self.actions, snapshots.ENCODING_FORMAT, snapshots.encode(tree))
         self.mark_saved(self.prefix)
         return row
 
@@ -214,7 +215,7 @@ class Fold:
         """Save a snapshot now and then, so that opening the study is quick."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
-        kept = log.snapshot_prefix(snapshots.FORMAT)  # another worker may have saved one
+        kept = log.snapshot_prefix(snapshots.ENCODING_FORMAT)  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
         else:

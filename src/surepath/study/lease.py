@@ -18,7 +18,7 @@ from surepath.study.storage.records import QueueRow, TrialRow
 from surepath.study.trial import EXPIRED, RETRIED
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-LONGEST = 10 * 365 * 86400.0
+LONGEST_LEASE = 10 * 365 * 86400.0
 MOST_RETRIES = 2  # an option that kills its worker must not be assigned for ever
 BATCH = 1_000
 
@@ -45,7 +45,7 @@ def seconds(value: Any, what: str = "lease") -> float:
         found = float(match.group(1)) * UNITS[unit]
     else:
         found = real(what, value)
-    if not 0.0 < found <= LONGEST:
+    if not 0.0 < found <= LONGEST_LEASE:
         raise SettingError(f"{what} must be longer than 0 and at most ten years, not {value!r}")
     return found
 

@@ -21,10 +21,10 @@ from surepath.errors import StudyError
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
-SAFETY = 1.5  # times the upper end of the interval for a step's noise
-LEVEL = 0.95
+SIGMA_FACTOR = 1.5  # times the upper end of the interval for a step's noise
+PILOT_CONFIDENCE = 0.95
 ALARM = 0.01  # a warning has at most this probability where there is nothing to warn of
-MOST_PLAYS = 1_000
+MOST_PILOT_PLAYS = 1_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Scatter:
         name: The step, or the option with its state.
         scores: How many scores were seen.
         deviation: Standard deviation around the options' own means; NaN where nothing was seen twice.
-        low, high: Interval that holds the true one with probability LEVEL if scores are Gaussian.
+        low, high: Interval that holds the true one with probability PILOT_CONFIDENCE if scores are Gaussian.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Pilot:
         trials: How many trials it holds.
         steps: Scatter of each step, all its options pooled.
         options: Scatter of each option that was seen at least twice.
-        sigma: The suggestion: SAFETY times the largest upper end over the steps; None where too little was seen.
-        warnings: What speaks against taking it: heavy tails, drift, dependence, very unequal options.
+        sigma: The suggestion: SIGMA_FACTOR times the largest upper end over the steps; None where too little was seen.
+        warnings: Reasons not to take it: heavy tails, drift, dependence, very unequal options.
     """
 
     trials: int
@@ -66,7 +66,7 @@ class Pilot:
 
 def pilot_paths(mdp: MDP, plays: int) -> IntArray:
     """Choose paths that play every option to be learned at least `plays` times, int [n, H]; few, and evenly spread."""
-    count = whole("plays", plays, low=1, high=MOST_PLAYS)
+    count = whole("plays", plays, low=1, high=MOST_PILOT_PLAYS)
     visits = np.zeros(mdp.n_arcs, dtype=np.int64)
     paths: list[IntArray] = []
     while True:
@@ -99,7 +99,7 @@ def read_pilot(mdp: MDP, trials: Sequence[tuple[ArrayLike, ArrayLike]]) -> Pilot
     steps = [_scatter(names[h], rest[stages == h], len(set(arcs_[stages == h].tolist()))) for h in range(mdp.horizon)]
     options = [_scatter(_option(mdp, names, e), rest[arcs_ == e], 1) for e in np.flatnonzero(counts > 1).tolist()]
     highs = [step.high for step in steps if np.isfinite(step.high)]
-    sigma = SAFETY * max(highs) if highs and max(highs) > 0 else None
+    sigma = SIGMA_FACTOR * max(highs) if highs and max(highs) > 0 else None
     scale = np.array([step.deviation for step in steps])[stages]
     usable = (counts[arcs_] > 1) & (scale > 0)
     shrink = np.sqrt(1 - 1 / np.maximum(counts[arcs_], 2))
@@ -121,7 +121,7 @@ def _scatter(name: str, rest: FloatArray, groups: int) -> Scatter:
     if freedom < 1:
         return Scatter(name, len(rest), np.nan, np.nan, np.nan)
     square = float((rest**2).sum())
-    ends = square / chi2.ppf([(1 + LEVEL) / 2, (1 - LEVEL) / 2], freedom)
+    ends = square / chi2.ppf([(1 + PILOT_CONFIDENCE) / 2, (1 - PILOT_CONFIDENCE) / 2], freedom)
     return Scatter(name, len(rest), float(np.sqrt(square / freedom)), *(float(np.sqrt(end)) for end in ends))
 
 

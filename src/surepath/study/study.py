@@ -499,9 +499,9 @@ class Study:
 
     def certificate(self) -> Certificate:
         """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
-        from surepath.study.certificate.make import make
+        from surepath.study.certificate.write import write_certificate
 
-        return make(self)
+        return write_certificate(self)
 
     def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
         """Guess by simulation how many trials are left, and what `more` further ones would prove; two seconds long."""

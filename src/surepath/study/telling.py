@@ -21,7 +21,7 @@ from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED,
 
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
 LONGEST_NOTE = 2_000
-LONGEST_NAME = 500
+LONGEST_KEY = 500
 
 
 def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
@@ -165,8 +165,8 @@ def kept_text(value: object) -> str:
 
 def name_text(what: str, value: object) -> str:
     """Check a short name given by the user (a worker, a request): printable text."""
-    if not isinstance(value, str) or not value or len(value) > LONGEST_NAME or not value.isprintable():
-        raise SettingError(f"{what} must be printable text of 1 to {LONGEST_NAME} characters, not {shortened(value)}")
+    if not isinstance(value, str) or not value or len(value) > LONGEST_KEY or not value.isprintable():
+        raise SettingError(f"{what} must be printable text of 1 to {LONGEST_KEY} characters, not {shortened(value)}")
     return value
 
 

@@ -77,7 +77,7 @@ def log_confidence(delta: float, factor: float) -> float:
 
 
 def is_tree(mdp: MDP) -> bool:
-    """Tell whether every (stage, state) but the first has exactly one arc into it."""
+    """Return whether every (stage, state) but the first has exactly one arc into it."""
     return bool((np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[1 : mdp.n_nodes] == 1).all())
 
 

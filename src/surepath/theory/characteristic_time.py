@@ -108,7 +108,7 @@ def characteristic_time(
 
 
 def _tied(at: Case) -> bool:
-    """Tell whether two optimal paths differ in an arc to learn: one that is not the only optimal arc of its stage."""
+    """Return whether two optimal paths differ in an arc to learn: one that is not the only optimal arc of its stage."""
     best = at.gaps.deterministic_return == 0
     several = np.add.reduceat(best.astype(np.int64), at.mdp.stage_arc[:-1]) > 1
     return bool((best & (at.sigma > 0) & np.repeat(several, np.diff(at.mdp.stage_arc))).any())

@@ -65,7 +65,7 @@ class Gaps:
 
     @cached_property
     def unique(self) -> bool:
-        """Tell whether there is exactly one optimal path."""
+        """Return whether there is exactly one optimal path."""
         return int((self.deterministic_return == 0).sum()) == self.mdp.horizon
 
     @cached_property

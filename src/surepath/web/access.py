@@ -16,7 +16,7 @@ log = logging.getLogger("surepath.web")
 
 READ, WRITE = "read", "write"
 SHORTEST = 16  # characters of a token that others may guess at
-LONGEST = 500
+LONGEST_TOKEN = 500
 WINDOW = 60.0  # seconds over which refused logins are counted
 QUIET = 5.0  # seconds between two log lines about them
 
@@ -71,8 +71,10 @@ def open_access(host: str, read_token: str | None, write_token: str | None) -> A
         SettingError: For a public address without any token, or with one that is easily guessed.
     """
     for what, token in (("read token", read_token), ("write token", write_token)):
-        if token is not None and not (token.isascii() and token.isprintable() and 1 <= len(token.strip()) <= LONGEST):
-            raise SettingError(f"the {what} must be 1 to {LONGEST} printable ASCII characters")
+        if token is not None and not (
+            token.isascii() and token.isprintable() and 1 <= len(token.strip()) <= LONGEST_TOKEN
+        ):
+            raise SettingError(f"the {what} must be 1 to {LONGEST_TOKEN} printable ASCII characters")
     if read_token is not None and read_token == write_token:
         raise SettingError("the read token and the write token must differ")
     given = [token for token in (read_token, write_token) if token is not None]

@@ -7,15 +7,14 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from surepath.study.creation import LONGEST_NAME
-from surepath.study.telling import LONGEST_NAME as LONGEST_KEY
-from surepath.study.telling import LONGEST_NOTE
+from surepath.study.telling import LONGEST_KEY, LONGEST_NOTE
 
-MOST_ASKED = 1_000
+MOST_ASKED_PER_REQUEST = 1_000
 Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY)]  # the study wants it printable too
 Word = Annotated[str, Field(max_length=LONGEST_NAME)]
 Score = Annotated[float, Field(strict=True)]
 Scores = list[Score] | dict[Word, Score]
-Plan = dict[Word, Word | int] | list[int]
+PlanOrArcs = dict[Word, Word | int] | list[int]
 
 
 class Body(BaseModel):
@@ -27,7 +26,7 @@ class Body(BaseModel):
 class Ask(Body):
     """Ask for trials; the same request key again gives the same trials."""
 
-    n: int = Field(default=1, ge=1, le=MOST_ASKED)
+    n: int = Field(default=1, ge=1, le=MOST_ASKED_PER_REQUEST)
     worker: Word = "web"
     request: Key | None = None
     budget: float | None = Field(default=None, gt=0, description="What the study may spend in all.")
@@ -66,7 +65,7 @@ class TellMany(Body):
 class Past(Body):
     """A result from before the study."""
 
-    plan: Plan
+    plan: PlanOrArcs
     rewards: Scores
 
 
@@ -82,14 +81,14 @@ class Import(Body):
 class Enqueue(Body):
     """Queue a plan of your own: {step: option}, or arcs."""
 
-    plan: Plan = Field(examples=[{"retriever": "bm25", "model": "small"}, [0, 2, 8]])
+    plan: PlanOrArcs = Field(examples=[{"retriever": "bm25", "model": "small"}, [0, 2, 8]])
     request: Key | None = None
 
 
 class Exclude(Body):
     """Mark options as infeasible: {step: option}, or arcs."""
 
-    option: Plan = Field(examples=[{"retriever": "bm25"}, [2]])
+    option: PlanOrArcs = Field(examples=[{"retriever": "bm25"}, [2]])
     request: Key | None = None
 
 

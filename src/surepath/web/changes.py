@@ -24,9 +24,9 @@ from surepath.web.plain import rounded
 
 log = logging.getLogger("surepath.web")
 
-PERIOD = 0.4  # seconds between two readings
+READ_EVERY = 0.4  # seconds between two readings
 ALIVE = 15.0  # seconds between two keep-alive comments
-MOST_WAITING = 64  # events a slow listener may be behind before it is cut off, to join again
+MOST_EVENTS_BEHIND = 64  # events a slow listener may be behind before it is cut off, to join again
 
 
 class Watcher:
@@ -82,7 +82,7 @@ class Watcher:
                 found = await run_in_threadpool(self.poll)
                 if found is not None:
                     self.send(event("change", found))
-                await asyncio.sleep(max(PERIOD, 3 * (time.monotonic() - begun)))
+                await asyncio.sleep(max(READ_EVERY, 3 * (time.monotonic() - begun)))
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -99,7 +99,7 @@ class Watcher:
     def send(self, text: str | None) -> None:
         """Send an event to all listeners; None ends their streams."""
         for queue in list(self.listeners):
-            if text is not None and queue.qsize() >= MOST_WAITING:
+            if text is not None and queue.qsize() >= MOST_EVENTS_BEHIND:
                 self.listeners.discard(queue)
                 text_or_end: str | None = None
             else:

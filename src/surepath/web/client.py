@@ -21,7 +21,7 @@ from surepath._types import IntArray
 from surepath.errors import RewardError, SettingError
 from surepath.study.trial import Trial, trial_number
 from surepath.web.remote_view import RemoteView
-from surepath.web.transport import PATIENCE
+from surepath.web.transport import SERVER_PATIENCE
 
 if TYPE_CHECKING:
     from surepath.study.telling import Result
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 MOST_SENT = 500_000  # bytes of past results in one request
 
 
-def connect(url: str, token: str | None = None, study: str | None = None, *, patience: float = PATIENCE) -> RemoteStudy:
+def connect(
+    url: str, token: str | None = None, study: str | None = None, *, patience: float = SERVER_PATIENCE
+) -> RemoteStudy:
     """Connect to a study on a server that `surepath serve` runs.
 
     Args:

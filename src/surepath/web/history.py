@@ -9,7 +9,7 @@ import logging
 import threading
 
 from surepath.study.status import gap_history
-from surepath.study.status.gap_history import POINTS, Past, Point, thin
+from surepath.study.status.gap_history import MOST_POINTS, Past, Point, thin
 from surepath.study.study import Study
 
 log = logging.getLogger("surepath.web")
@@ -51,7 +51,7 @@ class History:
                 self._now.pop()
             if prefix > 0:
                 self._now.append((prefix, gap, epsilon))
-            if len(self._now) > 2 * POINTS:
+            if len(self._now) > 2 * MOST_POINTS:
                 self._now = thin(self._now)
             self._wanted = max(self._wanted, prefix)
             if self.read < self._wanted and (self._reader is None or not self._reader.is_alive()):
@@ -83,8 +83,8 @@ class History:
                     with self._lock:
                         self._past.append(point)
                         self.read = point[0]
-                        if len(self._past) > 4 * POINTS:
-                            self._past = thin(self._past, 2 * POINTS)
+                        if len(self._past) > 4 * MOST_POINTS:
+                            self._past = thin(self._past, 2 * MOST_POINTS)
                 with self._lock:
                     self.read = self._wanted
         except Exception as error:

@@ -11,17 +11,17 @@ from surepath.model.mdp import MDP
 from surepath.plots.intervals import half_width
 from surepath.web.plain import rounded
 
-MOST_ARCS = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
-OPEN, RULED_OUT, EXCLUDED, KNOWN = range(4)
-LONGEST_LABEL = 200
+MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
+OPEN_ARC, RULED_OUT_ARC, EXCLUDED_ARC, KNOWN_ARC = range(4)
+LONGEST_DRAWN_LABEL = 200
 
 
 def arc_values(learner: Any, arcs: IntArray) -> dict[str, Any]:
     """Return what is known of some arcs, column by column."""
     mdp = learner.mdp
-    state = np.where(learner.active, OPEN, RULED_OUT)
-    state = np.where(mdp.is_known & learner.active, KNOWN, state)
-    state = np.where(learner.excluded, EXCLUDED, state)
+    state = np.where(learner.active, OPEN_ARC, RULED_OUT_ARC)
+    state = np.where(mdp.is_known & learner.active, KNOWN_ARC, state)
+    state = np.where(learner.excluded, EXCLUDED_ARC, state)
     width = half_width(learner.visits, learner.sigma, learner.delta)
     return {
         "arc": arcs.tolist(),
@@ -37,12 +37,12 @@ def chosen_arcs(learner: Any, plans: list[list[int]], first: int, last: int) -> 
     """Choose the arcs to draw of stages first..last: all, or of each stage the plans' and those visited most."""
     mdp = learner.mdp
     low, high = int(mdp.stage_arc[first]), int(mdp.stage_arc[last + 1])
-    if high - low <= MOST_ARCS:
+    if high - low <= MOST_ARCS_SENT:
         return np.arange(low, high)
     rank = learner.visits.astype(float) + np.where(learner.active, 0.5, 0.0)
     for plan in plans:
         rank[plan] = np.inf
-    share = MOST_ARCS // (last - first + 1)
+    share = MOST_ARCS_SENT // (last - first + 1)
     kept = []
     for stage in range(first, last + 1):
         begin, end = int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1])
@@ -62,9 +62,9 @@ def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
         "nodes": {
             "node": nodes,
             "stage": stage_of.tolist(),
-            "label": ["end" if node == mdp.n_nodes else mdp.state_label(node)[:LONGEST_LABEL] for node in nodes],
+            "label": ["end" if node == mdp.n_nodes else mdp.state_label(node)[:LONGEST_DRAWN_LABEL] for node in nodes],
         },
         "source": mdp.source[arcs].tolist(),
         "target": mdp.target[arcs].tolist(),
-        "label": [mdp.action_label(int(arc))[:LONGEST_LABEL] for arc in arcs],
+        "label": [mdp.action_label(int(arc))[:LONGEST_DRAWN_LABEL] for arc in arcs],
     }

@@ -77,7 +77,7 @@ def show_graph(
         low, high = min(first, end), end if last is None else min(last, end)
         low = min(low, high)
         path = learner.recommend().tolist()
-        large = int(at.study.mdp.n_arcs) > views.LARGE
+        large = int(at.study.mdp.n_arcs) > views.LARGE_GRAPH
         plans = [path, *(one["path"] for one in rivals.explain(learner, 3)["rivals"])] if large else [path]
         arcs = chosen_arcs(learner, plans, low, high)
         return {

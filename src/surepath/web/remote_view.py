@@ -17,8 +17,8 @@ from surepath.model.plans import Plan
 from surepath.study.creation import Options
 from surepath.study.lease import this_worker
 from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
-from surepath.web.picture import KNOWN, OPEN
-from surepath.web.transport import PATIENCE, Transport
+from surepath.web.picture import KNOWN_ARC, OPEN_ARC
+from surepath.web.transport import SERVER_PATIENCE, Transport
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class RemoteView:
     """The properties of a study on a server, and what can be made of its log."""
 
-    def __init__(self, url: str, token: str, study: str | None = None, *, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, token: str, study: str | None = None, *, patience: float = SERVER_PATIENCE) -> None:
         self._server = Transport(url, token, patience)
         self.url = self._server.url
         self._study = study
@@ -143,7 +143,7 @@ class RemoteView:
         found = self._call("graph")
         whole = len(found["arcs"]["arc"]) == self.mdp.n_arcs  # of a large graph only a part comes, and none is drawn
         visits = np.array(found["arcs"]["visits"]) if whole else None
-        active = np.isin(found["arcs"]["state"], (OPEN, KNOWN)) if whole else None
+        active = np.isin(found["arcs"]["state"], (OPEN_ARC, KNOWN_ARC)) if whole else None
         path = np.array(found["best_path"], dtype=np.int64)
         seen = SimpleNamespace(mdp=self.mdp, recommend=lambda: path, visits=visits, active=active)
         return html_page(self.status(), seen)

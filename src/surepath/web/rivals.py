@@ -8,7 +8,7 @@ from surepath.model.mdp import MDP
 from surepath.plots.challengers import differences
 from surepath.web.plain import plain
 
-LISTED = 4  # differing steps named in a sentence
+MOST_STEPS_NAMED = 4  # differing steps named in a sentence
 
 
 def explain(learner: Any, count: int) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def in_words(mdp: MDP, differs: list[dict[str, Any]], bound: float, estimate: fl
     ]
     moved = [f"{one['option']} at {one['step']} after another step before it" for one in differs if one["same_option"]]
     listed = changes + moved
-    more = len(listed) - LISTED
-    text = ", ".join(listed[:LISTED]) + (f" and {more} more" if more > 0 else "")
+    more = len(listed) - MOST_STEPS_NAMED
+    text = ", ".join(listed[:MOST_STEPS_NAMED]) + (f" and {more} more" if more > 0 else "")
     estimated = "estimated as good" if abs(estimate) < 1e-9 else f"estimated {abs(estimate):.3g} worse"
     return f"{text}: {estimated}, may still be better by up to {bound:.3g}."

@@ -13,7 +13,7 @@ from surepath.study.storage.contract import Storage
 from surepath.web.access import Access, open_access
 
 PORT = 8700
-GRACE = 3  # seconds that requests have to end
+SHUTDOWN_GRACE = 3  # seconds that requests have to end
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -67,7 +67,12 @@ def serve(
 
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE, server_header=False, date_header=False
+        app,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE,
+        server_header=False,
+        date_header=False,
     )
     if started is not None:
         started(address, access, app)

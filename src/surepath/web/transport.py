@@ -16,20 +16,20 @@ from surepath import errors
 from surepath.errors import SettingError, StorageError, StudyError, SurepathError
 from surepath.web.access import is_loopback
 
-PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
+SERVER_PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
 TIMEOUT = 60.0  # seconds for one answer
-LONGEST_PAUSE = 5.0
-AGAIN = (502, 503, 504)
+LONGEST_REQUEST_PAUSE = 5.0
+BUSY_STATUSES = (502, 503, 504)
 T = TypeVar("T")
 
 
 class Transport:
     """Sends requests to one server with one token."""
 
-    def __init__(self, url: str, token: str, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, token: str, patience: float = SERVER_PATIENCE) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SettingError(f'the address of a server is written as "http://127.0.0.1:8700", not {url!r}')
+            raise SettingError(f'the address of a server is one such as "http://127.0.0.1:8700", not {url!r}')
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token, self._patience = token, patience
         handlers: list[Any] = [_NoRedirect]  # a redirect would carry the token elsewhere
@@ -57,14 +57,14 @@ class Transport:
                 with self.opener.open(request, timeout=TIMEOUT) as answer:
                     return read(answer)
             except urllib.error.HTTPError as error:
-                if error.code not in AGAIN or time.monotonic() + pause > end:
+                if error.code not in BUSY_STATUSES or time.monotonic() + pause > end:
                     raise raised(error) from None
             except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
                 if time.monotonic() + pause > end:
                     reason = getattr(error, "reason", error)
                     raise StorageError(f"{self.url} does not answer: {reason}") from error
             time.sleep(pause * (0.5 + random.random()))
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, LONGEST_REQUEST_PAUSE)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

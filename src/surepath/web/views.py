@@ -25,8 +25,8 @@ from surepath.web.plain import plain, rounded
 
 SCANNED = 20_000  # trials that one request with a filter reads
 MOST_LISTED = 200  # running trials in a status
-MOST_FINDINGS = 3  # that a page shows; all are in the status
-LARGE = 2_000  # arcs beyond which the challengers are computed for the drawing
+MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
+LARGE_GRAPH = 2_000  # arcs beyond which the challengers are computed for the drawing
 
 
 def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
     """Return one sentence that states what is proven right now."""
     sure, proven = f"with probability at least {1 - learner.delta:.6g}", "Proven"
     if learner.findings():
-        sure += ", if what was declared of the scores holds; they speak against it"
+        sure += ", if what was declared of the scores holds; they contradict it"
         proven = "In doubt"
     trials = "1 trial" if settled == 1 else f"{settled:,} trials"
     if not isfinite(gap):
@@ -128,9 +128,9 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
     """List what people should know: noise that differs from what was declared, failures, exclusions."""
     learner: Any = fold.view
     messages = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
-    found = messages[:MOST_FINDINGS]
-    if len(messages) > MOST_FINDINGS:
-        found.append(f"and {len(messages) - MOST_FINDINGS:,} more findings")
+    found = messages[:MOST_FINDINGS_SHOWN]
+    if len(messages) > MOST_FINDINGS_SHOWN:
+        found.append(f"and {len(messages) - MOST_FINDINGS_SHOWN:,} more findings")
     failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     for arc in failing[:5].tolist():
         stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1

@@ -6,7 +6,7 @@ import pytest
 
 from surepath.experiments.figures import cases
 from surepath.experiments.figures.common import summary
-from surepath.experiments.figures.panels import STRIP
+from surepath.experiments.figures.panels import AS_STRIP
 
 pl = pytest.importorskip("polars")
 
@@ -25,8 +25,8 @@ def test_cases_show_every_run() -> None:
     assert panel.title == "paper_random s2a2h3, seed 25: epsilon = 0.250"
     assert panel.categories == ["max-coverage", "Challenger"]
     assert [(series.x, series.y, series.kind) for series in panel.series] == [
-        ([0.0, 0.0], [90.0, 80.0], STRIP),
-        ([1.0, 1.0], [5.0, 7.0], STRIP),
+        ([0.0, 0.0], [90.0, 80.0], AS_STRIP),
+        ([1.0, 1.0], [5.0, 7.0], AS_STRIP),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from surepath.experiments.figure_style import png, svg
-from surepath.experiments.figures.panels import POINTS, STRIP, Panel, Series, draw_panels
+from surepath.experiments.figures.panels import AS_POINTS, AS_STRIP, Panel, Series, draw_panels
 
 pytest.importorskip("matplotlib")
 
@@ -13,10 +13,10 @@ pytest.importorskip("matplotlib")
 def test_every_kind_of_series_is_drawn() -> None:
     series = [
         Series("max-coverage", [1.0, 2.0], [3.0, 4.0], low=[2.0, 3.0], high=[4.0, 5.0]),
-        Series("Challenger", [1.0, 2.0], [2.0, 2.0], hollow=[True, False], kind=POINTS),
+        Series("Challenger", [1.0, 2.0], [2.0, 2.0], hollow=[True, False], kind=AS_POINTS),
         Series("lower bound", [1.0, 2.0], [1.0, 1.0], dash="dotted"),
     ]
-    strip = [Series("max-diameter", [0.0, 0.0], [3.0, 5.0], kind=STRIP), Series("one", [1.0], [4.0], kind=STRIP)]
+    strip = [Series("max-diameter", [0.0, 0.0], [3.0, 5.0], kind=AS_STRIP), Series("one", [1.0], [4.0], kind=AS_STRIP)]
     panels = [
         Panel("lines", "x", "y", series, line_at=1.0),
         Panel("falling", "delta", "y", series, x_falls=True),

@@ -8,7 +8,7 @@ import pytest
 
 from surepath.experiments.figures import ratios
 from surepath.experiments.figures.common import Claim, learners, summary
-from surepath.experiments.figures.panels import POINTS
+from surepath.experiments.figures.panels import AS_POINTS
 from surepath.experiments.spec import Spec
 from tests.experiments.figures.frames import rows
 
@@ -27,9 +27,9 @@ MEANS = {
 
 
 def test_the_grid_is_the_authors() -> None:
-    assert len(ratios.GRID) == 28
-    assert ratios.GRID[:2] == (0.05, 0.15)
-    assert ratios.GRID[-4:] == (2.45, 2.5, 5.0, 10.0)
+    assert len(ratios.EPSILON_GRID) == 28
+    assert ratios.EPSILON_GRID[:2] == (0.05, 0.15)
+    assert ratios.EPSILON_GRID[-4:] == (2.45, 2.5, 5.0, 10.0)
 
 
 def test_the_whole_sweep_is_one_spec() -> None:
@@ -37,7 +37,7 @@ def test_the_whole_sweep_is_one_spec() -> None:
         {
             "runs": 10,
             "deltas": [0.1],
-            "epsilons_per_gap": list(ratios.GRID),
+            "epsilons_per_gap": list(ratios.EPSILON_GRID),
             "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": 0.5}],
             "learners": learners("experiment"),
         }
@@ -59,7 +59,7 @@ def test_ratios_leave_the_baseline_out_and_mark_bounds() -> None:
     left, right = ratios.panels({"means": pl.DataFrame(MEANS)})
     assert [series.label for series in left.series] == ["max-coverage", "max-diameter", "Challenger"]
     assert [series.y for series in left.series] == [[0.5], [0.4], [0.1]]
-    assert all(series.hollow == [True] and series.kind == POINTS for series in left.series)
+    assert all(series.hollow == [True] and series.kind == AS_POINTS for series in left.series)
     assert [(series.label, series.y) for series in right.series] == [("max-diameter", [0.8])]
     assert left.line_at == right.line_at == 1.0
 

@@ -23,7 +23,7 @@ pytest.importorskip("matplotlib")
 def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = FIGURES[name]
     for attribute, value in {
-        "GRID": (3.0, 10.0),
+        "EPSILON_GRID": (3.0, 10.0),
         "SEEDS": (25, 3),
         "DELTAS": (0.1, 0.01),
         "TREES": ((2, 3, 4),),

@@ -7,7 +7,7 @@ import pytest
 
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
-from surepath.study.forecast.make import WORK
+from surepath.study.forecast.futures import SIMULATED_WORK
 from tests.study.pipelines import new_study, pipeline, play
 
 
@@ -77,7 +77,7 @@ def test_it_says_when_it_was_cut_short() -> None:
 
 
 def test_the_same_log_gives_the_same_forecast_and_another_log_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(WORK, "compiled", 20_000)
+    monkeypatch.setitem(SIMULATED_WORK, "compiled", 20_000)
     studies = [new_study(epsilon=0.001, problem=pipeline(sigma=0.3)) for _ in range(3)]
     for study, seed in zip(studies, (0, 0, 1)):
         play(study, trials=30, seed=seed)

@@ -15,7 +15,7 @@ study = typer.Typer(
 )
 app.add_typer(study, name="study")
 
-COMMANDS = (
+STUDY_COMMANDS = (
     "create",
     "list_studies",
     "show",
@@ -35,5 +35,5 @@ COMMANDS = (
     "restore",
     "delete",
 )
-for _command in COMMANDS:
+for _command in STUDY_COMMANDS:
     importlib.import_module(f"surepath.cli.study.{_command}")

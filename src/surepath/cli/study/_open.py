@@ -27,7 +27,7 @@ Numbers = Annotated[list[int], typer.Argument(min=1, help="The numbers of the tr
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 
 # Scores may be negative: "-0.5" is no option.
-SCORES = {"ignore_unknown_options": True}
+TAKES_SCORES = {"ignore_unknown_options": True}
 
 
 def load(storage: str, name: str | None) -> Study:

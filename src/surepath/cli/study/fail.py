@@ -8,10 +8,20 @@ import typer
 
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Number, Storage, late_rows, load, scores, trial_row
+from surepath.cli.study._open import (
+    DEFAULT_STORAGE,
+    TAKES_SCORES,
+    Name,
+    Number,
+    Storage,
+    late_rows,
+    load,
+    scores,
+    trial_row,
+)
 
 
-@study.command("fail", context_settings=SCORES)
+@study.command("fail", context_settings=TAKES_SCORES)
 def fail(
     number: Number,
     values: Annotated[

@@ -14,8 +14,6 @@ from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, plan_in_words
 
-MORE = 50  # further trials that the forecast is about
-
 
 @study.command("run")
 def run(
@@ -90,7 +88,7 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
     }
     if now.spent is not None:
         facts |= {"spent": now.spent, "budget_spent": bool(runner.out_of_budget)}
-    forecast = None if now.done else found.forecast(MORE)
+    forecast = None if now.done else found.forecast()
     if as_json:
         facts["forecast"] = None if forecast is None else forecast.to_dict()
         print_json(facts)

@@ -12,7 +12,7 @@ from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, moment, plan_in_words, trial_row
 
-TIMES = ("created", "asked", "told", "lease_until")
+TIME_KEYS = ("created", "asked", "told", "lease_until")
 
 
 @study.command("show")
@@ -71,7 +71,7 @@ def _trial(found: Any, number: int) -> dict[str, Any]:
 
 
 def _words(key: str, value: Any) -> str:
-    if key in TIMES:
+    if key in TIME_KEYS:
         return moment(value)
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):

@@ -13,9 +13,8 @@ from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, plan_in_words
 
-MORE = 50  # further trials that the forecast is about
 MOST_SHOWN = 6  # running trials, each on a line of its own
-MOST_WORKERS = 10
+MOST_WORKERS_LISTED = 10
 
 
 @study.command("status")
@@ -41,7 +40,7 @@ def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, 
         now = found.status()
         if (now.trials, now.states, now.epsilon) != before:
             before = (now.trials, now.states, now.epsilon)
-            guess = found.forecast(MORE) if forecast else None
+            guess = found.forecast() if forecast else None
             if as_json:
                 more = {} if guess is None else {"forecast": guess.to_dict()}
                 print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
@@ -96,7 +95,7 @@ def _running(now: Any) -> list[str]:
     for trial in now.running:
         by_worker.setdefault(trial.worker, []).append(trial.lease_until)
     lines = [f"{len(ends):,} by {shown(worker)}, lease {lease(ends)}" for worker, ends in by_worker.items()]
-    if len(lines) > MOST_WORKERS:
-        more = sum(map(len, list(by_worker.values())[MOST_WORKERS:]))
-        lines[MOST_WORKERS:] = [f"{more:,} by {len(lines) - MOST_WORKERS:,} other workers"]
+    if len(lines) > MOST_WORKERS_LISTED:
+        more = sum(map(len, list(by_worker.values())[MOST_WORKERS_LISTED:]))
+        lines[MOST_WORKERS_LISTED:] = [f"{more:,} by {len(lines) - MOST_WORKERS_LISTED:,} other workers"]
     return lines

@@ -11,7 +11,17 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, SCORES, Name, Storage, late_rows, load, note, scores, trial_row
+from surepath.cli.study._open import (
+    DEFAULT_STORAGE,
+    TAKES_SCORES,
+    Name,
+    Storage,
+    late_rows,
+    load,
+    note,
+    scores,
+    trial_row,
+)
 
 WORDS = {
     "told": "recorded",
@@ -20,7 +30,7 @@ WORDS = {
 }
 
 
-@study.command("tell", context_settings=SCORES)
+@study.command("tell", context_settings=TAKES_SCORES)
 def tell(
     what: Annotated[str, typer.Argument(help="A CSV file from study ask, or the number of a trial.")],
     values: Annotated[

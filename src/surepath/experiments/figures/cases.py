@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from surepath.experiments.figures.common import (
     CHALLENGER,
     DELTA,
-    LEVEL,
     NOISE,
     OF_THE_PAPER,
+    SIGNIFICANCE,
     Claim,
     Found,
     Frames,
@@ -22,7 +22,7 @@ from surepath.experiments.figures.common import (
     play,
     short_name,
 )
-from surepath.experiments.figures.panels import STRIP, Panel, Series
+from surepath.experiments.figures.panels import AS_STRIP, Panel, Series
 from surepath.experiments.results import read
 from surepath.experiments.stats import permutation_test
 
@@ -67,7 +67,7 @@ def panels(frames: Frames) -> list[Panel]:
         series = []
         for position, label in enumerate(labels):
             tau = part.filter(learner=label).sort("run")["tau"].to_list()
-            series.append(Series(label, [float(position)] * len(tau), [float(t) for t in tau], kind=STRIP))
+            series.append(Series(label, [float(position)] * len(tau), [float(t) for t in tau], kind=AS_STRIP))
         title = f"{short_name(part['instance'][0])}: epsilon = {part['epsilon'][0]:.3f}"
         found.append(Panel(title, "", "episodes", series, x_log=False, categories=labels))
     return found
@@ -86,7 +86,7 @@ def claims(rows: polars.DataFrame, means: polars.DataFrame, instances: list[str]
         p = permutation_test(*tau)
         seed = instance.rpartition("/")[2].replace("seed", "seed ")
         winners.append(f"{seed}: {first} ({paper[second] / paper[first]:.2f}x before {second}, p = {p:.2g})")
-        if p < LEVEL:
+        if p < SIGNIFICANCE:
             sure.add(first)
         factors[seed] = paper[first] / part.filter(learner=CHALLENGER)["mean"][0]
     return [

@@ -26,8 +26,8 @@ COVERAGE, DIAMETER, BPI, CHALLENGER = "max-coverage", "max-diameter", "BPI-UCRL"
 OF_THE_PAPER = (COVERAGE, DIAMETER, BPI)
 LABELS = (*OF_THE_PAPER, CHALLENGER)
 DELTA = 0.1
-LEVEL = 0.05
-ENOUGH = 6  # runs: with fewer no exchange of pairs has a probability below LEVEL, so nothing can be settled
+SIGNIFICANCE = 0.05
+ENOUGH_RUNS = 6  # runs: with fewer no exchange of pairs has a probability below SIGNIFICANCE, so nothing can be settled
 
 # theory: Algorithm 1 with its proven widths. text: the experiments as the paper describes them. experiment: what the
 # authors' code ran. Only the first has a guarantee.
@@ -183,7 +183,7 @@ def _errors(claim: str, cells: polars.DataFrame) -> Claim:
 
 def settled(holds: bool, runs: int) -> bool | None:
     """Return a verdict that rests on means of runs, or None where there are too few of them."""
-    return holds if runs >= ENOUGH else None
+    return holds if runs >= ENOUGH_RUNS else None
 
 
 def compared(rows: polars.DataFrame | polars.LazyFrame, first: str, second: str) -> polars.DataFrame:
@@ -219,10 +219,10 @@ def compared(rows: polars.DataFrame | polars.LazyFrame, first: str, second: str)
 def cheaper_everywhere(parts: list[polars.DataFrame]) -> bool | None:
     """Judge whether the first learner of every comparison is cheaper on every instance.
 
-    True needs a factor above 1 and p below LEVEL in each (all of them must be so, hence no correction); False one
+    True needs a factor above 1 and p below SIGNIFICANCE in each (all must be so, hence no correction); False one
     factor below 1 that is sure even among so many tests; anything else is not settled.
     """
     tests = [(row["factor"], row["p"]) for part in parts for row in part.iter_rows(named=True)]
-    if any(factor < 1 and p * len(tests) < LEVEL for factor, p in tests):
+    if any(factor < 1 and p * len(tests) < SIGNIFICANCE for factor, p in tests):
         return False
-    return True if all(factor > 1 and p < LEVEL for factor, p in tests) else None
+    return True if all(factor > 1 and p < SIGNIFICANCE for factor, p in tests) else None

@@ -16,7 +16,7 @@ from surepath.experiments.figure_style import DASHES, MARKERS, colour_of, plain_
 if TYPE_CHECKING:
     import polars
 
-LINE, POINTS, STRIP = "line", "points", "strip"
+AS_LINE, AS_POINTS, AS_STRIP = "line", "points", "strip"
 ABREAST = 4  # panels
 
 
@@ -39,7 +39,7 @@ class Series:
     low: list[float] | None = None
     high: list[float] | None = None
     hollow: list[bool] | None = None
-    kind: str = LINE
+    kind: str = AS_LINE
     dash: str = "solid"
 
 
@@ -69,7 +69,7 @@ class Panel:
 
 def points_over_epsilon(label: str, rows: polars.DataFrame, column: str, hollow: list[bool] | None = None) -> Series:
     """Return a column of a learner's rows as points over epsilon / Delta_min."""
-    return Series(label, rows["epsilon_per_gap"].to_list(), rows[column].to_list(), hollow=hollow, kind=POINTS)
+    return Series(label, rows["epsilon_per_gap"].to_list(), rows[column].to_list(), hollow=hollow, kind=AS_POINTS)
 
 
 def line_with_band(label: str, rows: polars.DataFrame, x: str, y: str) -> Series:
@@ -134,14 +134,14 @@ def _plain_ticks(axis: Any, panel: Panel) -> None:
 
 
 def _series(axis: Any, series: Series, colour: str) -> None:
-    if series.kind == STRIP:
+    if series.kind == AS_STRIP:
         offsets = np.linspace(-0.18, 0.18, len(series.x)) if len(series.x) > 1 else np.zeros(1)
         axis.plot(np.array(series.x) + offsets, series.y, MARKERS.get(series.label, "o"), color=colour, markersize=4,
                   alpha=0.7, label=series.label)  # fmt: skip
         middle, mean = series.x[0], float(np.mean(series.y))
         axis.plot([middle - 0.32, middle + 0.32], [mean, mean], color=colour, linewidth=2)
         return
-    if series.kind == POINTS:
+    if series.kind == AS_POINTS:
         hollow = np.array(series.hollow if series.hollow is not None else [False] * len(series.x))
         x, y, marker = np.array(series.x), np.array(series.y), MARKERS.get(series.label, "o")
         axis.plot(x[~hollow], y[~hollow], marker, color=colour, markersize=4, alpha=0.75, label=series.label)

@@ -12,9 +12,9 @@ from surepath.experiments.figures.common import (
     COVERAGE,
     DELTA,
     DIAMETER,
-    LEVEL,
     NOISE,
     OF_THE_PAPER,
+    SIGNIFICANCE,
     Claim,
     Found,
     Frames,
@@ -42,13 +42,13 @@ READING = (
     "were, as at the smallest epsilons with the preset theory, the true ratio is lower still."
 )
 # The authors' grid: 28 values, in units of Delta_min.
-GRID = tuple(sorted([10.0, 5.0, 2.5, *(round(0.05 + 0.1 * i, 2) for i in range(25))]))
+EPSILON_GRID = tuple(sorted([10.0, 5.0, 2.5, *(round(0.05 + 0.1 * i, 2) for i in range(25))]))
 # The text says "25 values in a grid" between these ends and no more; here they are even in logarithm.
 TEXT_GRID = tuple(round(0.05 * 200 ** (i / 24), 4) for i in range(25))
-LARGE = 2.45  # "large epsilon": from here on
+LARGE_EPSILON = 2.45  # "large epsilon": from here on
 # With the widths of Algorithm 1 BPI-UCRL needs some 100 million episodes at the smallest epsilons; 5 million settle all
 # but the two or three smallest.
-BUDGET = {"theory": 5_000_000, "text": 100_000_000, "experiment": 100_000_000}
+RATIO_BUDGETS = {"theory": 5_000_000, "text": 100_000_000, "experiment": 100_000_000}
 
 
 def make(options: Options) -> Found:
@@ -56,8 +56,8 @@ def make(options: Options) -> Found:
     values = {
         "runs": options.runs or 10,
         "deltas": [DELTA],
-        "epsilons_per_gap": list(TEXT_GRID if options.preset == "text" else GRID),
-        "budget": BUDGET[options.preset],
+        "epsilons_per_gap": list(TEXT_GRID if options.preset == "text" else EPSILON_GRID),
+        "budget": RATIO_BUDGETS[options.preset],
         "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": NOISE[options.preset]}],
         "learners": learners(options.preset),
     }
@@ -111,12 +111,12 @@ def claims(means: polars.DataFrame, rows: polars.DataFrame | polars.LazyFrame) -
     import polars as pl
 
     found, runs = [], int(means["runs"].min())  # type: ignore[arg-type]
-    large = means.filter(pl.col("epsilon_per_gap") > LARGE - 0.001)
+    large = means.filter(pl.col("epsilon_per_gap") > LARGE_EPSILON - 0.001)
     for label, most in ((DIAMETER, 2.0), (COVERAGE, 3.0)):
         low, high = ends(large.filter(learner=label)["ratio_to_bpi"])
         top = ends(means.filter(pl.col("epsilon_per_gap") > 9.99, learner=label)["ratio_to_bpi"])
         words = f"for large epsilon / Delta_min BPI-UCRL is cheaper than {label}, by at most {most:g}x"
-        measured = f"from {LARGE:g} on: ratios {low:.2f} to {high:.2f}; at 10: {top[0]:.2f} to {top[1]:.2f}"
+        measured = f"from {LARGE_EPSILON:g} on: ratios {low:.2f} to {high:.2f}; at 10: {top[0]:.2f} to {top[1]:.2f}"
         found.append(Claim(words, measured, settled(high <= most and top[0] >= 1, runs)))
     for label in (DIAMETER, COVERAGE):
         part = means.filter(pl.col("epsilon_per_gap") < 0.051, learner=label)
@@ -138,13 +138,13 @@ def claims(means: polars.DataFrame, rows: polars.DataFrame | polars.LazyFrame) -
         )
     )
     better = compared(rows, DIAMETER, COVERAGE)
-    sure = better.filter(pl.col("p") < LEVEL)
+    sure = better.filter(pl.col("p") < SIGNIFICANCE)
     wins, losses = int((sure["factor"] > 1).sum()), int((sure["factor"] < 1).sum())
     found.append(
         Claim(
             "max-diameter often beats max-coverage (8 of 10 instances)",
             f"cheaper on {wins} of {better.height} instances, dearer on {losses}, no sure difference on "
-            f"{better.height - wins - losses} (geometric mean over the grid, p < {LEVEL:g})",
+            f"{better.height - wins - losses} (geometric mean over the grid, p < {SIGNIFICANCE:g})",
             None if 2 * wins <= better.height < 2 * (better.height - losses) else 2 * wins > better.height,
         )
     )

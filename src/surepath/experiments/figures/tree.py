@@ -39,8 +39,8 @@ READING = (
 )
 TREES = ((2, 3, 4), (3, 3, 6), (2, 5, 6))
 # Enough for the two sampling rules with either preset; BPI-UCRL is cut at the smallest epsilons.
-BUDGET = 5_000_000
-GRID = (0.1, 0.3, 1.0, 3.0, 10.0)
+TREE_BUDGET = 5_000_000
+EPSILON_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def make(options: Options) -> Found:
@@ -51,8 +51,8 @@ def make(options: Options) -> Found:
     values = {
         "runs": options.runs or 10,
         "deltas": [DELTA],
-        "epsilons_per_gap": list(GRID),
-        "budget": BUDGET,
+        "epsilons_per_gap": list(EPSILON_GRID),
+        "budget": TREE_BUDGET,
         "instances": [
             {"family": "tree", "actions": actions, "horizon": horizon, "seed": seed, "sigma": noise}
             for actions, horizon, seed in TREES

@@ -133,7 +133,7 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
 
 @folded_kernel
 def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
-    """Tell whether entry j clears by single excursions: at epsilon 0, if each is no gain, neither is their sum."""
+    """Return whether entry j clears by single excursions: at epsilon 0, if each is no gain, neither is their sum."""
     return bool(pairs.prior[j] == EXCURSION and epsilon == 0.0)
 
 

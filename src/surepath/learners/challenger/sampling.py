@@ -105,7 +105,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
 
 @folded_kernel
 def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
-    """Tell whose turn the next trial is.
+    """Return whose turn the next trial is.
 
     All are the guard's once a path has so many more visits than planned that the logarithms of its widths cost too
     much.
@@ -150,7 +150,7 @@ def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bo
 
 @folded_kernel
 def marked(mark: FloatArray) -> bool:
-    """Tell whether any arc has a sampling weight."""
+    """Return whether any arc has a sampling weight."""
     heaviest_mark = 0.0
     for e in range(len(mark)):
         heaviest_mark = max(heaviest_mark, mark[e])
@@ -179,7 +179,7 @@ def weigh(pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
 
 
 def prices_differ(mdp: MDP) -> bool:
-    """Tell whether two paths have different prices."""
+    """Return whether two paths have different prices."""
     if mdp.cost is None:
         return False
     dear, cheap = best_path(mdp, mdp.cost), best_path(mdp, -mdp.cost)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.kernels.arrays import Reality, layers_of, no_reality
+from surepath.kernels.arrays import NO_REALITY, Reality, layers_of
 from surepath.kernels.streams import Children, Source, open_source, single_source
 from surepath.kernels.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
 from surepath.learners import tasks
@@ -31,7 +31,7 @@ from surepath.learners.own_rules import (
     refuse_saving,
 )
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.aside import attend
+from surepath.learners.per_arc.between_episodes import attend
 from surepath.learners.per_arc.run import is_lean, play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
@@ -48,8 +48,7 @@ _LEAST = 16  # episodes, however many arcs there are
 # State of the sampling, the schedules and the stopping rule: the places of the tally that a snapshot keeps.
 _SAVED = (at.EPISODES, at.PERIOD, at.NEXT_TIME, at.CHECKED, at.COVER_LEFT, at.COVER_STALE)
 
-# Steps take their rewards from outside: these take the place of a run's world.
-_NO_REALITY = no_reality()
+# Steps take their rewards from outside: nothing is drawn.
 _IDLE = single_source(np.random.default_rng(0))
 
 
@@ -119,13 +118,13 @@ class RuleLearner(Learner):
 
     def _serve(self, task: int, state: State | None = None) -> float:
         state = self._state if state is None else state
-        args = (self.layers, self.rules, state, _NO_REALITY, _IDLE, task, 0, self._epsilons, self._no_record)
+        args = (self.layers, self.rules, state, NO_REALITY, _IDLE, task, 0, self._epsilons, self._no_record)
         return self._player(*args, self._full())
 
     # The contract ----------------------------------------------------------------------------------------------
 
     def _active(self) -> BoolArray:
-        """Tell which arcs may still be on a best path, bool [N]."""
+        """Return which arcs may still be on a best path, bool [N]."""
         return cast(BoolArray, self._state.flag[at.ACTIVE].copy())
 
     def _recommend(self) -> IntArray:
@@ -165,7 +164,7 @@ class RuleLearner(Learner):
         return np.asarray(np.where((span > 0) & (n > 0), span * seen, self.sigma))
 
     def passable_now(self) -> BoolArray:
-        """Tell which arcs lie on a path of some active policy, bool [N]."""
+        """Return which arcs lie on a path of some active policy, bool [N]."""
         return cast(BoolArray, self._state.flag[at.PASSABLE].copy())
 
     def _choose(self) -> IntArray:

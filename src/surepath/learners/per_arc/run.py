@@ -29,7 +29,7 @@ NEEDS_COVER = -2.0
 
 
 def is_lean(rules: Rules, betas: bool) -> bool:
-    """Tell whether rules are those of Algorithm 1, which need a part of `play` only: `full` is then None.
+    """Return whether rules are those of Algorithm 1, which need a part of `play` only: `full` is then None.
 
     They never sprint, eliminate by value or by a rule written in Python, follow a minimum cover, play random paths or
     stop by the optimal value. Left out as well are `betas`, beta laws of rewards, but not where noise is learned: there

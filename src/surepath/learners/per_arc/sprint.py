@@ -34,7 +34,7 @@ from surepath.model.rewards import GAUSSIAN
 
 @folded_kernel
 def may_sprint(rules: Rules, state: State) -> bool:
-    """Tell whether the rules are one of the two, eliminations have fixed times, and a sprint may begin now.
+    """Return whether the rules are one of the two, eliminations have fixed times, and a sprint may begin now.
 
     Widths that learn the noise have no table by visits, which is what makes an episode quick.
     """

@@ -82,7 +82,7 @@ def is_close(graph: Layers, rules: Rules, state: State, epsilon: float, full: in
 
 @folded_kernel
 def is_exact(graph: Layers, rules: Rules, state: State) -> bool:
-    """Tell whether all that is left to tell apart is rounding, with epsilon 0; write over the row PATH.
+    """Return whether all that is left to tell apart is rounding, with epsilon 0; write over the row PATH.
 
     That is so when the active policy of largest upper value has no width (known rewards, sigma 0): no further trial
     can say more of it. Asked only when no passable arc has infinite width.

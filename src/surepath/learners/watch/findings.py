@@ -12,7 +12,7 @@ Kind = Literal["exact", "noise", "dependence", "drift"]
 FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
 EXACT, NOISE, DEPENDENCE, DRIFT = range(len(FINDING_KINDS))
 
-SPEAKS = 1e-3  # a finding is reported below this
+REPORT_P = 1e-3  # a finding with a smaller p-value is reported
 DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found
 SURE = 1e-6  # and reported without reserve below this
 

@@ -15,7 +15,7 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 from surepath.learners.watch.contexts import ANY, Cells, Contexts
 from surepath.learners.watch.evalues import larger_noise, own_shifts, shared_shifts, sums
-from surepath.learners.watch.findings import DEPENDENCE, DRIFT, EXACT, NOISE, SPEAKS
+from surepath.learners.watch.findings import DEPENDENCE, DRIFT, EXACT, NOISE, REPORT_P
 
 EXACT_TO = 2.0**-50  # rewards declared exact may differ by this much of their size
 LARGEST_STAGE = 100  # a stage with more arcs and contexts than this is judged arc by arc only
@@ -34,7 +34,7 @@ class Judged(NamedTuple):
     """One row for each place and kind judged."""
 
     kind: int
-    log_p: FloatArray  # [R] above 0 where nothing speaks against what was declared
+    log_p: FloatArray  # [R] above 0 where nothing contradicts what was declared
     stage: IntArray  # [R] or ANY
     arc: IntArray  # [R] or ANY
     earlier: IntArray  # [R] stage of the earlier choice, or ANY
@@ -45,7 +45,7 @@ class Judged(NamedTuple):
 def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells) -> Iterator[Judged]:
     """Judge every place and kind where there is noise.
 
-    Where a shift speaks, what it accounts for is taken out of the noise, so that one cause is not reported as two.
+    Where a shift is found, what it accounts for is taken out of the noise, so that one cause is not reported as two.
     """
     explained = np.zeros(len(counts.arc))
     for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):
@@ -106,7 +106,7 @@ def _shifts(kind: int, contexts: Contexts, counts: Counts, cells: Cells, explain
     log_p = np.log(8 * arcs) - own_shifts(family, cells.rewards, cells.total, variance)
     seen = sigma * np.sqrt(np.maximum(between - (several - 1) * variance, 0) / count)
     yield Judged(kind, log_p, later, arc, earlier, 0 * seen, seen)
-    speaks = log_p < np.log(SPEAKS)
+    found = log_p < np.log(REPORT_P)
 
     _, head, pair = np.unique(later * base + earlier, return_index=True, return_inverse=True)
     log_p, seen = np.empty(len(head)), np.empty(len(head))
@@ -116,9 +116,9 @@ def _shifts(kind: int, contexts: Contexts, counts: Counts, cells: Cells, explain
         log_e, shift = _table(cells.arc[mine], cells.context[mine], cells.rewards[mine], cells.total[mine], noise)
         log_p[row] = np.log(8 * pairs) - log_e
         seen[row] = shift * np.average(sigma[own], weights=count[own])
-        speaks[own] |= log_p[row] < np.log(SPEAKS)
+        found[own] |= log_p[row] < np.log(REPORT_P)
     yield Judged(kind, log_p, later[head], np.full(len(head), ANY), earlier[head], 0 * seen, seen)
-    np.maximum.at(explained, at[speaks], between[speaks])
+    np.maximum.at(explained, at[found], between[found])
 
 
 def _table(arc: IntArray, context: IntArray, count: FloatArray, total: FloatArray, noise: float) -> tuple[float, float]:

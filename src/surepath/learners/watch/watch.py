@@ -17,7 +17,7 @@ from surepath._text import word
 from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.learners.watch.contexts import ANY, Cells, Contexts
-from surepath.learners.watch.findings import FINDING_KINDS, SPEAKS, Finding, finding
+from surepath.learners.watch.findings import FINDING_KINDS, REPORT_P, Finding, finding
 from surepath.learners.watch.judge import Counts, Judged, differing, judge
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
@@ -108,7 +108,7 @@ class Watch:
         found = [
             (float(log_p), int(stage), int(arc), int(earlier), rows.kind, float(declared), float(seen))
             for rows in self._judged()
-            for log_p, stage, arc, earlier, declared, seen in np.stack(rows[1:], axis=1)[rows.log_p < np.log(SPEAKS)]
+            for log_p, stage, arc, earlier, declared, seen in np.stack(rows[1:], axis=1)[rows.log_p < np.log(REPORT_P)]
         ]
         return [self._finding(*row) for row in sorted(found)[:MOST_FINDINGS]]
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.kernels.arrays import Reality, no_reality
+from surepath.kernels.arrays import NO_REALITY, Reality
 from surepath.kernels.widths import ARC_WIDTHS, MIXTURE
 from surepath.learners import tasks
 from surepath.learners.base import Learner
@@ -41,7 +41,6 @@ _SAVED = {
 
 _LEARNED = {"plan_squares": "squares", "plan_scores": "scores"}
 
-_NO_REALITY = no_reality()
 _IDLE_RNG = np.random.default_rng(0)
 
 
@@ -152,7 +151,7 @@ class WholePlan(Learner):
         return {**_SAVED, **_LEARNED} if self.widths == "bernstein" else _SAVED
 
     def _play(self, task: int, number: int = 0) -> float:
-        return play_plans(self._plans, _NO_REALITY, _IDLE_RNG, task, number, self._epsilons, self._no_record)
+        return play_plans(self._plans, NO_REALITY, _IDLE_RNG, task, number, self._epsilons, self._no_record)
 
     def _active(self) -> BoolArray:
         """Find the arcs on some plan that is still in play, bool [N]."""

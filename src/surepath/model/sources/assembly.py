@@ -1,4 +1,4 @@
-"""From layered steps to CSR arrays: numbering of states, actions, nodes and arcs, and the columns of numbers."""
+"""From layered arcs to CSR arrays: numbering of states, actions, nodes and arcs, and the columns of numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from surepath._types import FloatArray
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.edge_rows import Edge
-from surepath.model.sources.layering import Step
+from surepath.model.sources.layering import LayeredArc
 
 
 class EdgeTable(NamedTuple):
@@ -65,7 +65,7 @@ def _is_plain(name: str) -> bool:
 
 def assemble(
     edges: Sequence[Edge],
-    steps: Sequence[Step],
+    arcs: Sequence[LayeredArc],
     start: str,
     sigma: float | None,
     fallback: float | None,
@@ -76,34 +76,34 @@ def assemble(
     cost_weight: float = 0.0,
 ) -> EdgeTable:
     """Give numbers to nodes and arcs stage by stage, and fill the arrays."""
-    horizon = 1 + max(step.stage for step in steps)
-    state_ids = _Numbering("state", states, ((step.state, step.row < 0) for step in steps))
-    action_ids = _Numbering("action", actions, ((step.action, step.row < 0) for step in steps))
-    table: list[dict[str, list[Step]]] = [{} for _ in range(horizon)]
-    for step in steps:
-        table[step.stage].setdefault(step.state, []).append(step)
+    horizon = 1 + max(arc.stage for arc in arcs)
+    state_ids = _Numbering("state", states, ((arc.state, arc.row < 0) for arc in arcs))
+    action_ids = _Numbering("action", actions, ((arc.action, arc.row < 0) for arc in arcs))
+    table: list[dict[str, list[LayeredArc]]] = [{} for _ in range(horizon)]
+    for arc in arcs:
+        table[arc.stage].setdefault(arc.state, []).append(arc)
 
     first, target, action, node_state, stage_node, row_of_arc = [0], [], [], [], [0], []
     here = [start]
     state_ids.of(start)
     for h in range(horizon):
         ahead: dict[str, None] = {}
-        arcs: list[Step] = []
+        leaving: list[LayeredArc] = []
         for state in here:
-            own = sorted(table[h][state], key=lambda step: action_ids.order(step.action))
+            own = sorted(table[h][state], key=lambda arc: action_ids.order(arc.action))
             node_state.append(state_ids.of(state))
             first.append(first[-1] + len(own))
-            for step in own:
-                action.append(action_ids.of(step.action))
-                row_of_arc.append(step.row)
-                if step.next_state is not None and step.next_state not in ahead:
-                    ahead[step.next_state] = None
-                    state_ids.of(step.next_state)
-            arcs += own
+            for arc in own:
+                action.append(action_ids.of(arc.action))
+                row_of_arc.append(arc.row)
+                if arc.next_state is not None and arc.next_state not in ahead:
+                    ahead[arc.next_state] = None
+                    state_ids.of(arc.next_state)
+            leaving += own
         stage_node.append(len(node_state))
         here = sorted(ahead, key=state_ids.of)
         place = {state: len(node_state) + i for i, state in enumerate(here)}
-        target += [len(node_state) if step.next_state is None else place[step.next_state] for step in arcs]
+        target += [len(node_state) if arc.next_state is None else place[arc.next_state] for arc in leaving]
 
     used = [edges[row] if row >= 0 else None for row in row_of_arc]
     known = _column([0.0 if edge is None else edge.known for edge in used])

@@ -1,7 +1,7 @@
 """The edge-table CSV: a header line, one edge a line, lines that start with # are remarks.
 
 The remark "# direction: minimize" is read. A column may be called cost, time, price or latency in place of mean, in a
-table that says whether it is to be minimised: nobody can tell from the numbers. In a table that has a column mean too,
+table that says whether it is to be minimised: the numbers do not show it. In a table that has a column mean too,
 or the remark "# cost_weight: 0.5", the column cost holds the known costs of options.
 """
 

@@ -1,6 +1,6 @@
 """Unknown transitions: learn the graph from episodes alone, in at most N of them.
 
-In a deterministic problem one visit to an arc tells where it leads (paper, section 2). Every episode is steered, by
+In a deterministic problem one visit to an arc shows where it leads (paper, section 2). Every episode is steered, by
 one backward pass over what is known, to the path with the most untried arcs; it tries at least one, so N episodes
 are enough. Where to go depends on transitions only, never on rewards, so the rewards seen on the way are valid data
 for any learner afterwards.
@@ -74,7 +74,7 @@ class Discovery:
 
     @property
     def done(self) -> bool:
-        """Tell whether every reachable arc has been tried."""
+        """Return whether every reachable arc has been tried."""
         return self._start is not None and self._untried == 0
 
     def start(self, state: Any) -> Any:

@@ -12,7 +12,7 @@ from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.assembly import EdgeTable, assemble
 from surepath.model.sources.edge_rows import CheckedEdges, Edge, EdgeRow, read_rows
-from surepath.model.sources.layering import PASS, Step, layer, waiting_name
+from surepath.model.sources.layering import PASS, LayeredArc, layer, waiting_name
 
 __all__ = ["EdgeRow", "EdgeTable", "from_edges", "read_edges"]
 
@@ -30,7 +30,7 @@ def from_edges(
 
     A row is (stage, state, action, next_state), (state, action, next_state), or a mapping that may also hold `known`
     (a reward known in advance), `sigma`, `low`, `high`, `mean` and `cost`. Without stages the rows must form a DAG;
-    states are laid out by their longest distance from the source, and shorter ways wait on pass-through arcs of known
+    states are laid out by their longest distance from the source, and shorter paths wait on pass-through arcs of known
     reward 0. An empty next state ends the path.
 
     Args:
@@ -99,12 +99,12 @@ def read_edges(
     goal = None if target is None else str(target)
     _refuse_twins(edges)
     if edges[0].stage is None:
-        steps, start = layer(edges, start, goal)
+        arcs, start = layer(edges, start, goal)
     elif goal is not None:
         raise ProblemError(f"target is for tables without stages; with stages every {_path()} ends after the last one")
     else:
-        steps, start = _staged(edges, start, horizon)
-    return assemble(edges, steps, start, sigma, fallback, direction, states, actions, step_names, cost_weight)
+        arcs, start = _staged(edges, start, horizon)
+    return assemble(edges, arcs, start, sigma, fallback, direction, states, actions, step_names, cost_weight)
 
 
 def _path() -> str:
@@ -119,8 +119,8 @@ def _refuse_twins(edges: Sequence[Edge]) -> None:
             raise ProblemError(f"{edge} repeats {twin.place}; an action leads to one place from one state and stage")
 
 
-def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[Step], str]:
-    """Read the steps of a table that has stages; a path that ends early waits until the last stage."""
+def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[LayeredArc], str]:
+    """Read the arcs of a table that has stages; a path that ends early waits until the last stage."""
     stages = {cast(int, edge.stage) for edge in edges}
     last = max(stages)
     horizon = max(last + 1, horizon or 0)
@@ -143,7 +143,7 @@ def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> t
         places.setdefault(edge.state, []).append(cast(int, edge.stage))
     present = {(cast(int, edge.stage), edge.state) for edge in edges}
     end = waiting_name(None, places)
-    steps, first_wait = [], horizon
+    arcs, first_wait = [], horizon
     reached: list[set[str]] = [set() for _ in range(horizon + 1)]
     reached[0].add(source or firsts[0])
     for i in sorted(range(len(edges)), key=lambda i: cast(int, edges[i].stage)):
@@ -159,9 +159,9 @@ def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> t
             raise ProblemError(_dead_end(edge, h, ahead, places))
         else:
             reached[h + 1].add(ahead)
-        steps.append(Step(h, edge.state, edge.action, ahead, i))
-    steps += [Step(h, end, PASS, end if h + 1 < horizon else None, -1) for h in range(first_wait, horizon)]
-    return steps, source or firsts[0]
+        arcs.append(LayeredArc(h, edge.state, edge.action, ahead, i))
+    arcs += [LayeredArc(h, end, PASS, end if h + 1 < horizon else None, -1) for h in range(first_wait, horizon)]
+    return arcs, source or firsts[0]
 
 
 def _dead_end(edge: Edge, stage: int, ahead: str, places: dict[str, list[int]]) -> str:

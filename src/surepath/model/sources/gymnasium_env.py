@@ -3,7 +3,7 @@
 `reset(seed)` fixes the start. After it `np_random`, the generator that Gymnasium gives an environment, is replaced by a
 fresh one at every replay, so that chance drawn from it cannot hide behind the seed. Two things are not seen: chance
 from a generator of the environment's own, which `reset(seed)` seeds again each time, and an observation that leaves
-out what matters later. A (stage, observation) is explored along the first way found to it, and taken to go on alike
+out what matters later. A (stage, observation) is explored along the first path found to it, and taken to go on alike
 along all others.
 """
 
@@ -50,10 +50,10 @@ def from_gymnasium(
     """Discover the reachable (stage, observation) graph of an environment.
 
     Honours `info["action_mask"]` and `env.action_masks()`. After termination or truncation a plan waits on
-    pass-through arcs of known reward 0. Every transition is tried `1 + replays` times along one way to its state, and
-    checked again whenever it lies on the way to another one; a second outcome is an error, and so are two ways to an
+    pass-through arcs of known reward 0. Every transition is tried `1 + replays` times along one path to its state, and
+    checked again whenever it lies on the path to another one; a second outcome is an error, and so are two paths to an
     observation that allow different actions. Not caught: chance that is rare or hidden in a generator other than
-    `np_random`, and two ways to one observation that only go on differently. `play` checks each episode.
+    `np_random`, and two paths to one observation that only go on differently. `play` checks each episode.
 
     Args:
         env: A Gymnasium environment with a Discrete action space.

@@ -20,7 +20,7 @@ END_LABEL = "(end)"
 MAX_PADDING = 1_000_000
 
 
-class Step(NamedTuple):
+class LayeredArc(NamedTuple):
     """One arc of a layered table; `row` is the number of the edge it was made from, -1 for a pass-through."""
 
     stage: int
@@ -30,8 +30,8 @@ class Step(NamedTuple):
     row: int
 
 
-def layer(edges: Sequence[Edge], source: str | None, target: str | None) -> tuple[list[Step], str]:
-    """Return the steps of a layered graph equal to the DAG, and its source.
+def layer(edges: Sequence[Edge], source: str | None, target: str | None) -> tuple[list[LayeredArc], str]:
+    """Return the arcs of a layered graph equal to the DAG, and its source.
 
     Args:
         edges: Rows without stages.
@@ -51,7 +51,7 @@ def layer(edges: Sequence[Edge], source: str | None, target: str | None) -> tupl
             if ahead is not None:
                 depth[ahead] = max(depth.get(ahead, 0), depth[state] + 1)
     horizon = 1 + max(depth[edges[i].state] for i in kept)
-    return _steps(edges, kept, leaving, depth, horizon), start
+    return _layered_arcs(edges, kept, leaving, depth, horizon), start
 
 
 def waiting_name(destination: str | None, taken: Iterable[str]) -> str:
@@ -63,12 +63,12 @@ def waiting_name(destination: str | None, taken: Iterable[str]) -> str:
     return name
 
 
-def _steps(
+def _layered_arcs(
     edges: Sequence[Edge], kept: Sequence[int], leaving: dict[str, list[int]], depth: dict[str, int], horizon: int
-) -> list[Step]:
+) -> list[LayeredArc]:
     _check_padding(edges, kept, leaving, depth, horizon)
     names = set(depth) | {edge.state for edge in edges}
-    steps: list[Step] = []
+    arcs: list[LayeredArc] = []
     waits: dict[tuple[int, str | None], None] = {}
     labels: dict[str | None, str] = {}
     for i in kept:
@@ -82,11 +82,11 @@ def _steps(
             ahead = labels.setdefault(goal, waiting_name(goal, names))
             for at in range(stage + 1, arrival):
                 waits[at, goal] = None
-        steps.append(Step(stage, edge.state, edge.action, ahead, i))
+        arcs.append(LayeredArc(stage, edge.state, edge.action, ahead, i))
     for at, goal in waits:
         arrival = horizon if goal is None else depth[goal]
-        steps.append(Step(at, labels[goal], PASS, goal if at + 1 == arrival else labels[goal], -1))
-    return steps
+        arcs.append(LayeredArc(at, labels[goal], PASS, goal if at + 1 == arrival else labels[goal], -1))
+    return arcs
 
 
 def _check_padding(

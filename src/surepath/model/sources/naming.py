@@ -15,7 +15,7 @@ import numpy as np
 from surepath._numbers import is_whole
 
 LONGEST_LABEL = 80  # characters of a name; longer ones end in a hash
-SMALL = 64  # entries of an array that are written out
+SMALL_ARRAY = 64  # entries of an array that are written out
 _MARKS = frozenset("'\"()[]{}<>\\")
 
 
@@ -35,7 +35,7 @@ def state_name(value: Any) -> str:
 
 
 def _bare(text: str) -> bool:
-    """Tell whether the text cannot be taken for a number, a constant, or anything that is written with brackets."""
+    """Return whether the text cannot be taken for a number, a constant, or anything that is written with brackets."""
     if not text or not text.isprintable() or "..." in text or text in ("True", "False", "None"):
         return False
     if not _MARKS.isdisjoint(text):
@@ -75,7 +75,7 @@ def _array(value: Any) -> str:
     if isinstance(value, np.ma.MaskedArray):
         return f"masked({_array(value.filled())}, {_array(np.ma.getmaskarray(value))})"
     array = np.asarray(value)
-    if array.dtype.hasobject or array.size <= SMALL:
+    if array.dtype.hasobject or array.size <= SMALL_ARRAY:
         shape = "" if array.size else f", shape {array.shape}"
         return f"array({_text(array.tolist())}{shape}, {array.dtype})"
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:32]

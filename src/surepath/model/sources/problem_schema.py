@@ -144,7 +144,7 @@ _KINDS = {
 
 def _in_words(error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_context=True)
-    # A typing mistake in a field's name also makes the right name missing: tell the cause.
+    # A typing mistake in a field's name also makes the right name missing: report the cause.
     first = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     place, kind = _place(first["loc"]), first["type"]
     if kind == "extra_forbidden":

@@ -13,7 +13,7 @@ from surepath.errors import FileError, ProblemError
 
 # A problem of a million edges fits; larger ones are better built from arrays.
 MAX_BYTES = 64 * 2**20
-PARTIAL = ".partial"  # how the name of a file ends that is not yet whole
+PARTIAL_ENDING = ".partial"  # how the name of a file ends that is not yet whole
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
@@ -62,7 +62,7 @@ def write_bytes(path: Path, data: bytes | Iterable[bytes]) -> None:
     """
     try:
         mode = _mode(path)
-        handle, name = tempfile.mkstemp(prefix=".surepath-", suffix=PARTIAL, dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=".surepath-", suffix=PARTIAL_ENDING, dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.writelines([data] if isinstance(data, bytes) else data)

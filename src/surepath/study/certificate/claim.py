@@ -20,14 +20,13 @@ from surepath._types import BoolArray, IntArray
 from surepath.learners.proven import proven_gap
 from surepath.model.paths import on_open_paths
 from surepath.study.certificate.replay import moments, scores_of
-from surepath.study.fold import Fold
+from surepath.study.fold import MOST_REPLAYED, Fold
 from surepath.study.plain_bound.checker import NO_GUARANTEE, Checker, checker_of
 from surepath.study.plain_bound.evidence import Scores, Sums
 from surepath.study.storage.records import ActionRow, TrialRow
 
 SUMS, SCORES, MOMENTS, LOG, REPLAY, NOTHING = "sums", "scores", "moments", "log", "replay", "nothing"
 MOST_NUMBERS = 300_000  # of sums at earlier moments, or of scores
-MOST_REPLAYED = 20_000  # trials
 NEARLY = 1.01  # a gap that the sums alone prove is preferred, if at most this much larger
 
 Rows = Callable[[int], Iterable[TrialRow]]

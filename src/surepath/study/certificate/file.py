@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from surepath._numbers import shortened
 from surepath._text import shown
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.sources.textfile import read_text, write_text
-from surepath.study.certificate.words import FORMAT
+from surepath.study.certificate.words import CERTIFICATE_FORMAT
 
 KIND = "surepath certificate"
 
@@ -86,7 +88,8 @@ def read(path: str | Path) -> dict[str, Any]:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) < len(items):
-            _refuse(file, "a field is duplicated in one object")
+            twice, _ = Counter(key for key, _ in items).most_common(1)[0]
+            _refuse(file, f"the field {shortened(twice)} appears twice in one object")
         return found
 
     def constant(word: str) -> NoReturn:
@@ -112,8 +115,10 @@ def checked_kind(content: Any, name: str) -> dict[str, Any]:
     form = content.get("format")
     if not isinstance(form, int) or isinstance(form, bool) or form < 1:
         _refuse(name, f"its format is {form!r}, which is no version number")
-    if form > FORMAT:
-        raise CertificateError(f"{name} has format {form}; this version of surepath reads up to {FORMAT}: upgrade it")
+    if form > CERTIFICATE_FORMAT:
+        raise CertificateError(
+            f"{name} has format {form}; this version of surepath reads up to {CERTIFICATE_FORMAT}: upgrade it"
+        )
     return content
 
 

@@ -19,8 +19,8 @@ from surepath.study.trial import WORST
 
 # 1 wrote gaps with all their digits, and said nothing of warnings in the statement; 2 said nothing of a sigma that
 # counts beside a range, and nothing of options that are declared to have no noise
-FORMAT = 3
-DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
+CERTIFICATE_FORMAT = 3
+GAP_DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
 
 ADVICE = {
     "exact": "declare the noise of these options and begin a new study",
@@ -41,7 +41,7 @@ def statement(content: Mapping[str, Any]) -> str:
     if content["certified_gap"] is None:
         return f"Nothing is proven yet after {trials} trials."
     gap, sure = float(content["certified_gap"]), number(content["delta"])
-    size = number(gap) if content["format"] == 1 else rounded_up(gap, DIGITS)
+    size = number(gap) if content["format"] == 1 else rounded_up(gap, GAP_DIGITS)
     weight, less = content["problem"].get("cost_weight"), content["problem"].get("direction") == "minimize"
     by = f", by score {'plus' if less else 'minus'} {number(weight)} times the cost" if weight else ""
     plan = ", ".join(f"{step}={option}" for step, option in content["plan"].items())

@@ -18,7 +18,7 @@ from surepath.learners.challenger.run import DONE, act, least_gap
 from surepath.model.instance import Instance
 from surepath.simulation.stepwise import draw_reward
 
-STRETCH = 20_000  # arcs times trials between two readings of the clock
+CLOCK_STRETCH = 20_000  # arcs times trials between two readings of the clock
 
 
 class Run(ABC):
@@ -69,7 +69,7 @@ class Compiled(Run):
         own = self.learner
         assert isinstance(own, Challenger)
         while self.played < trials and not self.done and clock() < end:
-            goal = min(trials, self.played + max(1, STRETCH // own.mdp.n_arcs))
+            goal = min(trials, self.played + max(1, CLOCK_STRETCH // own.mdp.n_arcs))
             answer = act(
                 own.graph, own.pairs, own._seen, own._work, self.reality, self.rng, tasks.RUN,
                 self.start + goal, float(self.start + goal), own.epsilon,

@@ -25,7 +25,7 @@ from surepath._types import FloatArray
 W_STEP = np.log(1.5) / 16  # of the grid of W, logarithmic
 LEAST_Y, MOST_Y, Z_STEP = 2e-7, 0.995, 0.02
 REACH = 46.0
-ROUNDING = 1e-11  # of the points, added on the safe side
+BERNSTEIN_ROUNDING = 1e-11  # of the points, added on the safe side
 _NODES, _SHARES = np.polynomial.legendre.leggauss(40)
 
 
@@ -63,7 +63,7 @@ def integrals(s: FloatArray, w: float) -> tuple[FloatArray, FloatArray, FloatArr
 
 def log_start(c: float) -> float:
     """Return log Z(0, c), or a little more."""
-    return float(integrals(np.zeros(1), c)[0][0]) + ROUNDING
+    return float(integrals(np.zeros(1), c)[0][0]) + BERNSTEIN_ROUNDING
 
 
 @lru_cache(maxsize=4096)
@@ -76,7 +76,7 @@ def points(row: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     s = root * np.sinh(z)
     log_z, y, psi = integrals(s, w)
     value = y * s - log_z
-    value += ROUNDING * (1 + np.abs(value) + w * psi)
+    value += BERNSTEIN_ROUNDING * (1 + np.abs(value) + w * psi)
     rising = np.append(True, y[1:] > np.maximum.accumulate(y)[:-1])
     return y[rising], value[rising], psi[rising]
 

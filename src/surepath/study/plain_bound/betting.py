@@ -24,14 +24,14 @@ SHARES = np.geomspace(1e-3, 0.98, TILTS)
 UNBET = 0.01  # p0
 LOG_MOST = 200 * np.log(10.0)
 CHUNK = 32  # factors multiplied before a logarithm is taken: each is between 0.02 and 6600
-UNIT = 2.0**-52
+FLOAT_SPACING = 2.0**-52
 SAFETY = 1e-11  # of log M, relative and absolute
 
 _EDGE = (1 - np.cos(np.pi * np.arange(CELLS + 1) / CELLS)) / 2
 _EDGE[0], _EDGE[-1] = 0.0, 1.0
 _AT = np.stack([_EDGE[:-1], (_EDGE[:-1] + _EDGE[1:]) / 2, _EDGE[1:]])  # [3, CELLS]
 _TILT = SHARES[:, None] / (1 - _EDGE[:-1])  # [TILTS, CELLS]
-_LOSS = 50 * UNIT * (1 + _TILT)  # what rounding can do to the logarithm of one factor, which is at least 0.02
+_LOSS = 50 * FLOAT_SPACING * (1 + _TILT)  # what rounding can do to the logarithm of one factor, which is at least 0.02
 
 
 class Bets:

@@ -31,7 +31,7 @@ from surepath.study.plain_bound.learned import LEARNED_KINDS, LearnedEntries
 from surepath.study.plain_bound.passes import Ends
 
 UNIT = 2.0**-50  # what rounding may do to one mean or one term of a sum, relative to its size
-BLOCK = 4_000_000  # numbers of one block of rows
+BLOCK_NUMBERS = 4_000_000  # numbers of one block of rows
 
 
 class Rows(NamedTuple):
@@ -73,7 +73,7 @@ class PlainBound:
         for entry in entries.bound["entries"]:
             price = entries.price(entry, path, single)
             slopes = entries.slopes(entry, seen, alive | on)
-            for k in np.array_split(slopes, 1 + len(slopes) * mdp.n_arcs // BLOCK):
+            for k in np.array_split(slopes, 1 + len(slopes) * mdp.n_arcs // BLOCK_NUMBERS):
                 weight = np.full((mdp.n_arcs, len(k)), -np.inf)
                 width = entries.width(entry, OWN, seen, k, path)[mdp.arcs.stage[arcs]]
                 width += entries.width(entry, RIVAL, seen, k, arcs)

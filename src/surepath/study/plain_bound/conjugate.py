@@ -16,7 +16,7 @@ from scipy.special import erfcx, ndtr
 from surepath._types import FloatArray
 
 FAR_LEFT, FAR_RIGHT, POINTS = 2e4, 400.0, 400_000
-ROUNDING = 2e-13  # of the exact points, added on the safe side
+CONJUGATE_ROUNDING = 2e-13  # of the exact points, added on the safe side
 
 
 @lru_cache(maxsize=1)
@@ -34,7 +34,7 @@ def points() -> tuple[FloatArray, FloatArray]:
     far = np.maximum(t, 1.0)
     y = np.where(x < -200.0, 1 / far - 2 / far**3 + 10 / far**5 - 74 / far**7, x + hazard)
     value = x * y - h
-    return y, value + ROUNDING * (1 + np.abs(value) + np.abs(x * y))
+    return y, value + CONJUGATE_ROUNDING * (1 + np.abs(value) + np.abs(x * y))
 
 
 def upper_conjugate(y: FloatArray) -> FloatArray:

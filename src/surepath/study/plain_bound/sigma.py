@@ -21,8 +21,8 @@ from surepath.model.mdp import MDP
 from surepath.study.plain_bound.bound import PlainBound
 from surepath.study.plain_bound.evidence import Sums, sum_of_squares
 
-TILTS = np.geomspace(0.03, 3.0, 8)
-LARGEST = 1e100  # in place of infinity: only what needs no noise can be proven with it
+SIGMA_TILTS = np.geomspace(0.03, 3.0, 8)
+LARGEST_SIGMA = 1e100  # in place of infinity: only what needs no noise can be proven with it
 
 
 class UnknownSigma:
@@ -40,12 +40,12 @@ class UnknownSigma:
         assert seen.scores is not None
         total, count = sum_of_squares(seen.scores, np.where(self.plain.mdp.is_known, 0, seen.visits))
         if self.part == 0.0:
-            return LARGEST
-        margin = count / 2 * np.log1p(2 * TILTS) - np.log(len(TILTS) / self.part)
+            return LARGEST_SIGMA
+        margin = count / 2 * np.log1p(2 * SIGMA_TILTS) - np.log(len(SIGMA_TILTS) / self.part)
         if not (margin > 0).any():
-            return LARGEST
-        bound = (TILTS[margin > 0] * total / margin[margin > 0]).min()
-        return float(min(LARGEST, np.sqrt(bound) * (1 + 1e-13)))
+            return LARGEST_SIGMA
+        bound = (SIGMA_TILTS[margin > 0] * total / margin[margin > 0]).min()
+        return float(min(LARGEST_SIGMA, np.sqrt(bound) * (1 + 1e-13)))
 
     def _at(self, seen: Sums) -> PlainBound:
         """Return the bound with what is known of sigma by then."""

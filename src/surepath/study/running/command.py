@@ -24,12 +24,12 @@ from surepath._text import shown
 from surepath.errors import SettingError, StudyError
 from surepath.model.mdp import MDP
 from surepath.study.running.performed import Performed
-from surepath.study.running.printed import LONGEST, NotScoresError, read_scores
+from surepath.study.running.printed import LONGEST_LINE, NotScoresError, read_scores
 from surepath.study.sheets.rows import plan_steps
 from surepath.study.trial import Trial
 
 TAIL = 2**16  # bytes of output that are read
-PATIENCE = 2.0  # seconds between asking a process to end and ending it
+KILLED_AFTER = 2.0  # seconds between asking a process to end and ending it
 TRIAL = "trial"
 FAIL = "where a trial fails, end with an exit code other than 0"
 
@@ -126,7 +126,7 @@ class Command:
             self._ended, children = True, list(self._children)
         for child in children:
             _signal_group(child, signal.SIGTERM)
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + KILLED_AFTER
         while any(child.poll() is None for child in children) and time.monotonic() < end:
             time.sleep(0.02)
         for child in children:  # also what a child that has ended left running
@@ -141,7 +141,7 @@ class Command:
 
 def _last(text: str) -> str:
     """Return the last line that is not empty."""
-    return next((shown(line.strip()[:LONGEST]) for line in reversed(text.splitlines()) if line.strip()), "")
+    return next((shown(line.strip()[:LONGEST_LINE]) for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:

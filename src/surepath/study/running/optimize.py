@@ -17,8 +17,6 @@ from surepath.study.trial import WORST, Trial
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
-MORE = 50  # further trials that the forecast is about when a budget is spent
-
 
 def optimize(
     study: Study,
@@ -52,7 +50,7 @@ def optimize(
     if (line.shown or log.isEnabledFor(INFO)) and (doubt := study.status().doubt) is not None:
         line.say(doubt)
     if (n_trials is not None or runner.out_of_budget) and (line.shown or log.isEnabledFor(INFO)) and not study.done:
-        line.say(f"the budget is spent; {study.forecast(MORE)}")
+        line.say(f"the budget is spent; {study.forecast()}")
 
 
 def yields(function: Callable[..., Any]) -> bool:

@@ -9,7 +9,7 @@ from surepath._text import shown
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 
-LONGEST = 200  # characters of a line that a message repeats
+LONGEST_LINE = 200  # characters of a line that a message repeats
 
 
 class NotScoresError(ValueError):
@@ -44,9 +44,9 @@ def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
         if len(found) >= mdp.horizon:
             break
     if not found:
-        raise NotScoresError(f"its last line is {shown(lines[-1][:LONGEST])!r}, not {mdp.horizon} numbers")
+        raise NotScoresError(f"its last line is {shown(lines[-1][:LONGEST_LINE])!r}, not {mdp.horizon} numbers")
     if len(found) > mdp.horizon:
-        raise NotScoresError(f"it printed {len(found)} numbers, not {mdp.horizon}: {shown(lines[-1][:LONGEST])!r}")
+        raise NotScoresError(f"it printed {len(found)} numbers, not {mdp.horizon}: {shown(lines[-1][:LONGEST_LINE])!r}")
     return found
 
 
@@ -61,10 +61,10 @@ def _json(mdp: MDP, line: str) -> list[float] | dict[str, Any]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        raise NotScoresError(f"its last line is no JSON: {shown(line[:LONGEST])!r}") from None
+        raise NotScoresError(f"its last line is no JSON: {shown(line[:LONGEST_LINE])!r}") from None
     items: list[tuple[Any, Any]] = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
     if len(items) > mdp.horizon:
-        raise NotScoresError(f"it printed {len(items)} scores, not {mdp.horizon}: {shown(line[:LONGEST])!r}")
+        raise NotScoresError(f"it printed {len(items)} scores, not {mdp.horizon}: {shown(line[:LONGEST_LINE])!r}")
     by_step: dict[int, tuple[Any, Any]] = {}
     for key, score in items:
         try:

@@ -24,7 +24,7 @@ from surepath.study.trial import WAITING
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
-FORMAT, VERSION = "surepath-study-log", 1
+LOG_FORMAT, LOG_VERSION = "surepath-study-log", 1
 ENDINGS = {".jsonl": "json lines", ".ndjson": "json lines", ".csv": "csv"}
 
 
@@ -54,7 +54,7 @@ def ending(path: Path) -> str:
 def json_lines(study: Study, log: Reading) -> Iterator[str]:
     """Write a log as JSON lines."""
     record: dict[str, Any] = {key: getattr(study.record, key) for key in StudyRecord.__dataclass_fields__}
-    yield _line({"format": FORMAT, "format_version": VERSION, **record})
+    yield _line({"format": LOG_FORMAT, "format_version": LOG_VERSION, **record})
     for row in all_trials(log):
         entry = row._asdict()
         del entry["request"], entry["change"]

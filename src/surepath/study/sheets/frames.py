@@ -12,9 +12,9 @@ from surepath.study.sheets.rows import plan_columns, table
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
-TIMES = ("asked", "told")
-WHOLE = ("number", "of")
-TEXTS = ("state", "source", "worker", "note")
+TIME_COLUMNS = ("asked", "told")
+WHOLE_NUMBER_COLUMNS = ("number", "of")
+TEXT_COLUMNS = ("state", "source", "worker", "note")
 
 
 def trials_frame(study: Study) -> Any:
@@ -40,10 +40,10 @@ def polars_frame(study: Study) -> Any:
     """Return the trials as a polars frame."""
     pl = need("polars", "data")
     data = table(study)
-    kinds = {**dict.fromkeys(WHOLE, pl.Int64), **dict.fromkeys(TIMES, pl.Datetime("us", "UTC"))}
-    texts = {*TEXTS, *plan_columns(study.mdp)}
+    kinds = {**dict.fromkeys(WHOLE_NUMBER_COLUMNS, pl.Int64), **dict.fromkeys(TIME_COLUMNS, pl.Datetime("us", "UTC"))}
+    texts = {*TEXT_COLUMNS, *plan_columns(study.mdp)}
     schema = {name: kinds.get(name, pl.String if name in texts else pl.Float64) for name in data}
-    for name in TIMES:
+    for name in TIME_COLUMNS:
         data[name] = [_moment(value) for value in data[name]]
     return pl.DataFrame(data, schema=schema)
 
@@ -52,11 +52,11 @@ def pandas_frame(study: Study) -> Any:
     """Return the trials as a pandas frame."""
     pd = need("pandas", "data")
     data: dict[str, Any] = dict(table(study))
-    texts = {*TEXTS, *plan_columns(study.mdp)}
+    texts = {*TEXT_COLUMNS, *plan_columns(study.mdp)}
     for name, values in data.items():
-        if name in TIMES:
+        if name in TIME_COLUMNS:
             data[name] = pd.to_datetime(pd.Series([_moment(value) for value in values]), utc=True)
-        elif name in WHOLE:
+        elif name in WHOLE_NUMBER_COLUMNS:
             data[name] = pd.array(values, dtype="Int64")
         elif name not in texts:
             data[name] = pd.Series(values, dtype="float64")

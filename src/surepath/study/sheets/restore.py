@@ -16,13 +16,13 @@ from surepath.model.mdp import MDP
 from surepath.model.sources.files import parse_json_problem
 from surepath.study.creation import Options, check_name
 from surepath.study.fold import EXCLUDE, TIGHTEN
-from surepath.study.sheets.export import FORMAT, VERSION
+from surepath.study.sheets.export import LOG_FORMAT, LOG_VERSION
 from surepath.study.storage.contract import PAGE, Storage, Writing
 from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.study.storage.retry import retrying
 from surepath.study.trial import SCORED, SOURCES, STATES, WAITING
 
-KINDS: dict[str, Any] = {
+FIELD_TYPES: dict[str, Any] = {
     "number": int,
     "of": int | None,
     "worker": str,
@@ -31,7 +31,7 @@ KINDS: dict[str, Any] = {
     "lease": int | float,
     "told": int | float | None,
 }
-TEXTS = ("name", "problem", "problem_hash", "settings", "options", "version")
+RECORD_TEXTS = ("name", "problem", "problem_hash", "settings", "options", "version")
 
 
 def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyRecord:
@@ -103,13 +103,15 @@ def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow],
 
 
 def _record(head: dict[str, Any], name: str) -> StudyRecord:
-    if head.get("format") != FORMAT:
+    if head.get("format") != LOG_FORMAT:
         raise StudyError(f"{name} is not an exported study; surepath study export log.jsonl writes one")
-    if head.get("format_version") != VERSION:
-        raise StudyError(f"{name} has format version {head.get('format_version')!r}; this surepath reads {VERSION}")
-    if not all(isinstance(head.get(key), str) for key in TEXTS) or not isinstance(head.get("created"), (int, float)):
+    if head.get("format_version") != LOG_VERSION:
+        raise StudyError(f"{name} has format version {head.get('format_version')!r}; this surepath reads {LOG_VERSION}")
+    if not all(isinstance(head.get(key), str) for key in RECORD_TEXTS) or not isinstance(
+        head.get("created"), (int, float)
+    ):
         raise StudyError(f"{name}, line 1 is damaged: a field of the study is missing")
-    record = StudyRecord(**{key: head[key] for key in TEXTS}, created=float(head["created"]))
+    record = StudyRecord(**{key: head[key] for key in RECORD_TEXTS}, created=float(head["created"]))
     if parse_json_problem(record.problem, name).mdp.content_hash != record.problem_hash:
         raise StudyError(f"{name}: the problem is not what its hash says: the file was changed")
     try:
@@ -132,7 +134,7 @@ def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
     path = tuple(mdp.check_path(entry["path"]).tolist())
     rewards = tuple(float(x) for x in entry["rewards"])
     row = TrialRow(**{**entry, "path": path, "rewards": rewards})
-    if not all(isinstance(getattr(row, key), kinds) for key, kinds in KINDS.items()):
+    if not all(isinstance(getattr(row, key), kinds) for key, kinds in FIELD_TYPES.items()):
         raise ValueError("a field has the wrong type")
     if row.number != expected:
         raise ValueError(f"trial {row.number} is where trial {expected} belongs")

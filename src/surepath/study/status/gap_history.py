@@ -19,17 +19,17 @@ from surepath.errors import RewardError
 from surepath.learners.proven import range_gap
 from surepath.learners.registry import build
 from surepath.study.fold import EXCLUDE, worst_reward
+from surepath.study.fold import MOST_REPLAYED as MOST_REPLAYED
 from surepath.study.storage.contract import PAGE
 from surepath.study.storage.records import ActionRow, TrialRow
 from surepath.study.study import Study
 from surepath.study.trial import EXPIRED, FAILED, PARTIAL, WORST
 
-POINTS = 400
-MOST_REPLAYED = 20_000
+MOST_POINTS = 400
 Point = tuple[int, float, float]  # settled trials, proven gap (inf: nothing proven), epsilon at that time
 
 
-def thin(points: list[Point], most: int = POINTS) -> list[Point]:
+def thin(points: list[Point], most: int = MOST_POINTS) -> list[Point]:
     """Keep about `most` points: half of them evenly spread over the trials, half over their logarithm, and the last.
 
     Example:
@@ -44,7 +44,7 @@ def thin(points: list[Point], most: int = POINTS) -> list[Point]:
     return [points[i] for i in kept]
 
 
-def grid(last: int, most: int = POINTS) -> list[int]:
+def grid(last: int, most: int = MOST_POINTS) -> list[int]:
     """Return numbers of trials up to the last: all of them, or evenly and logarithmically spread ones."""
     if last <= most:
         return list(range(1, last + 1))
@@ -156,7 +156,7 @@ def _by_sums(learner: Any) -> bool:
     return bool(learner.name == "Challenger" and learner.noise == "sigma" and not learner._unknown)
 
 
-def gap_history(study: Study, most: int = POINTS) -> list[Point]:
+def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
     """Return what was proven after each number of settled trials, thinned to about `most` points, and now.
 
     Example:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("surepath.study")
 
-EVERY = 0.2  # seconds
+REDRAWN_EVERY = 0.2  # seconds
 MOST_PLAN = 48  # characters of the current plan
 
 
@@ -63,7 +63,7 @@ class Progress:
         if not self.shown or time.monotonic() < self._next or not self._lock.acquire(blocking=False):
             return
         try:
-            self._next = time.monotonic() + EVERY
+            self._next = time.monotonic() + REDRAWN_EVERY
             sys.stderr.write(f"\r{self.text(running)}\x1b[K")
             sys.stderr.flush()
             self._used = True

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = 1
+ENCODING_FORMAT = 1
 _TREE = "tree"
 
 

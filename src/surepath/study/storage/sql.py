@@ -126,7 +126,7 @@ class SqlStorage(Storage):
     def names(self) -> list[str]:
         self._prepare(create=False)
         with self._connection(write=False) as connection:
-            return [str(name) for name in connection.execute(sql.NAMES).scalars()]
+            return [str(name) for name in connection.execute(sql.STUDY_NAMES).scalars()]
 
     def delete(self, name: str) -> None:
         with self.writing(name) as transaction:
@@ -139,14 +139,14 @@ class SqlStorage(Storage):
     def reading(self, name: str) -> Iterator[Reading]:
         self._prepare(create=False)
         with self._connection(write=False) as connection:
-            study = self._study(connection, name, sql.STUDY if self.is_sqlite else sql.TIMED_STUDY)
+            study = self._study(connection, name, sql.ONE_STUDY if self.is_sqlite else sql.TIMED_STUDY)
             yield SqlReading(connection, study, self._now(study))
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Writing]:
         self._prepare(create=False)
         with self._connection(write=True) as connection:
-            study = self._study(connection, name, sql.STUDY if self.is_sqlite else sql.LOCKED_STUDY)
+            study = self._study(connection, name, sql.ONE_STUDY if self.is_sqlite else sql.LOCKED_STUDY)
             log = SqlWriting(connection, study, self._now(study))
             yield log
             log.finish()
@@ -154,7 +154,7 @@ class SqlStorage(Storage):
     def _study(self, connection: Connection, name: str, statement: Any) -> Any:
         row = connection.execute(statement, {"the_name": name}).first()
         if row is None:
-            raise unknown_study(name, [str(one) for one in connection.execute(sql.NAMES).scalars()])
+            raise unknown_study(name, [str(one) for one in connection.execute(sql.STUDY_NAMES).scalars()])
         return row
 
     def _now(self, study: Any) -> float:

@@ -47,7 +47,7 @@ class SqlReading(Reading):
     def trial(self, number: int) -> TrialRow | None:
         if not 0 < number <= self._trials:
             return None
-        found = _rows(self.run(sql.TRIAL, the_number=number))
+        found = _rows(self.run(sql.ONE_TRIAL, the_number=number))
         return found[0] if found else None
 
     def trials(self, first: int, limit: int) -> list[TrialRow]:
@@ -67,7 +67,7 @@ class SqlReading(Reading):
     def expired(self, now: float, limit: int) -> list[TrialRow]:
         if not self._written() and (self._first_lease is None or self._first_lease >= now):
             return []
-        return _rows(self.run(sql.EXPIRED, the_time=now, the_limit=limit))
+        return _rows(self.run(sql.EXPIRED_TRIALS, the_time=now, the_limit=limit))
 
     def actions_after(self, number: int) -> list[ActionRow]:
         if number >= self._actions:

@@ -24,17 +24,17 @@ _FIRST_LEASE = (
 )
 # One statement begins every transaction. On PostgreSQL it may wait for the lock; the counters are then those of the
 # moment it was granted, clock and first lease may be those of the moment before.
-STUDY = (
+ONE_STUDY = (
     select(studies.c.id, studies.c.created, *(heads.c[name] for name in COUNTERS), _FIRST_LEASE.label("first_lease"))
     .join(heads, heads.c.study == studies.c.id)
     .where(studies.c.name == bindparam("the_name"))
 )
-TIMED_STUDY = STUDY.add_columns(text("extract(epoch FROM clock_timestamp()) AS now"))
+TIMED_STUDY = ONE_STUDY.add_columns(text("extract(epoch FROM clock_timestamp()) AS now"))
 LOCKED_STUDY = TIMED_STUDY.with_for_update(of=heads)
-NAMES = select(studies.c.name).order_by(studies.c.name)
+STUDY_NAMES = select(studies.c.name).order_by(studies.c.name)
 COUNT = update(heads).where(heads.c.study == _STUDY).values({name: bindparam(f"new_{name}") for name in COUNTERS})
 
-TRIAL = _TRIAL.where(trials.c.number == _NUMBER)
+ONE_TRIAL = _TRIAL.where(trials.c.number == _NUMBER)
 TRIALS = _TRIAL.where(trials.c.number >= _NUMBER).order_by(trials.c.number).limit(_LIMIT)
 CHANGED = (
     _TRIAL.where(trials.c.change > bindparam("the_change"), trials.c.change <= bindparam("the_last"))
@@ -43,7 +43,9 @@ CHANGED = (
 )
 TRIALS_OF = _TRIAL.where(trials.c.of == _NUMBER).order_by(trials.c.number)
 TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == bindparam("the_request")).order_by(trials.c.number)
-EXPIRED = _TRIAL.where(_IS_RUNNING, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
+EXPIRED_TRIALS = (
+    _TRIAL.where(_IS_RUNNING, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
+)
 ADD_TRIAL = insert(trials)
 UPDATE_TRIAL = (
     update(trials)

@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-STUDY = "surepath_studies.id"
+STUDY_KEY = "surepath_studies.id"
 
 # Long texts come last: SQLite need not read through them to get at the rest.
 studies = Table(
@@ -38,7 +38,7 @@ studies = Table(
 heads = Table(
     "surepath_heads",
     metadata,
-    Column("study", Integer, ForeignKey(STUDY), primary_key=True),
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
     Column("changes", BigInteger, nullable=False),
     Column("trials", BigInteger, nullable=False),
     Column("actions", BigInteger, nullable=False),
@@ -48,7 +48,7 @@ heads = Table(
 trials = Table(
     "surepath_trials",
     metadata,
-    Column("study", Integer, ForeignKey(STUDY), primary_key=True),
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("state", Text, nullable=False),
     Column("path", Text, nullable=False),
@@ -74,7 +74,7 @@ Index("surepath_trials_request", trials.c.study, trials.c.request, sqlite_where=
 actions = Table(
     "surepath_actions",
     metadata,
-    Column("study", Integer, ForeignKey(STUDY), primary_key=True),
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("after", BigInteger, nullable=False),
     Column("kind", Text, nullable=False),
@@ -86,7 +86,7 @@ actions = Table(
 queue = Table(
     "surepath_queue",
     metadata,
-    Column("study", Integer, ForeignKey(STUDY), primary_key=True),
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("path", Text, nullable=False),
     Column("source", Text, nullable=False),
@@ -97,14 +97,14 @@ queue = Table(
 requests = Table(
     "surepath_requests",
     metadata,
-    Column("study", Integer, ForeignKey(STUDY), primary_key=True),
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
     Column("request", Text, primary_key=True),
 )
 
 snapshots = Table(
     "surepath_snapshots",
     metadata,
-    Column("study", Integer, ForeignKey(STUDY), primary_key=True),
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
     Column("format", Integer, primary_key=True, autoincrement=False),
     Column("prefix", BigInteger, primary_key=True, autoincrement=False),
     Column("actions", BigInteger, nullable=False),

@@ -17,7 +17,7 @@ from surepath.model.sources.files import parse_json_problem
 from surepath.study.plain_bound.evidence import Scores, Sums
 from surepath.study.storage.records import ActionRow
 
-FIELDS = {
+CERTIFICATE_FIELDS = {
     *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
     *("warnings", "trials", "actions", "log", "proof", "evidence", "settings", "problem", "problem_hash", "study"),
     *("version", "created", "sha256"),
@@ -42,8 +42,8 @@ class Facts:
 
 def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Facts:
     """Read a certificate into arrays, or raise an error that says what is missing."""
-    if set(content) != FIELDS:
-        odd = ", ".join(sorted(map(str, set(content) ^ FIELDS)))
+    if set(content) != CERTIFICATE_FIELDS:
+        odd = ", ".join(sorted(map(str, set(content) ^ CERTIFICATE_FIELDS)))
         raise CertificateError(f"its fields are not those of a certificate: check {odd}")
     mdp = parse_json_problem(json.dumps(content["problem"]), "its problem").mdp
     actions = [

@@ -23,7 +23,7 @@ from surepath.study.storage.contract import Storage
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.records import ActionRow, TrialRow
 
-LARGEST = 4 * 1024**3
+MOST_LOG_BYTES = 4 * 1024**3
 
 
 @dataclass
@@ -64,7 +64,7 @@ def read_log_file(path: str | Path, mdp: MDP) -> Log:
     """Read an exported log."""
     file = Path(path)
     try:
-        text = read_text(file, LARGEST)
+        text = read_text(file, MOST_LOG_BYTES)
     except ProblemError as error:
         raise CertificateError(str(error)) from None
     try:

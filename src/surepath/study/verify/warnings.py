@@ -20,7 +20,7 @@ CLOSE = 1e-6  # relative: another machine may round the last digits otherwise
 
 @words_of_users()
 def check_warnings(content: Mapping[str, Any], facts: Facts, logged: Log, wrong: list[str]) -> list[str]:
-    """Compute the warnings again from the trials, and return the messages of all that speaks against the certificate.
+    """Compute the warnings again from the trials, and return the messages of all that contradicts the certificate.
 
     It is about the trials up to a moment, but it was written at that moment or later: its warnings must be those of one
     such moment. What later trials of the log say counts too.

@@ -119,7 +119,7 @@ def new_course(learned: Learned | None) -> Course | None:
 
 @optional_kernel
 def is_learned(learned: Learned | None, e: int | np.uint64) -> bool:
-    """Tell whether the noise of arc e is learned. Where `learned` is None, no code for learned noise is compiled."""
+    """Return whether the noise of arc e is learned. Where `learned` is None, no code for learned noise is compiled."""
     if learned is None:
         return False
     return bool(learned.learns[e])

@@ -24,7 +24,7 @@ _value_passes = value_gap.share_passes
 
 @inner_kernel
 def ends_period(state: State) -> bool:
-    """Tell whether the path about to be taken in brings the last active arc to k visits."""
+    """Return whether the path about to be taken in brings the last active arc to k visits."""
     low = state.tally[at.LOW]
     for h in range(state.tally[at.PLAYED]):
         e = state.path[at.PATH, h]
@@ -36,7 +36,7 @@ def ends_period(state: State) -> bool:
 
 @hot_kernel
 def is_due(rules: Rules, state: State) -> bool:
-    """Tell whether eliminations follow this episode, which is counted but not taken in yet."""
+    """Return whether eliminations follow this episode, which is counted but not taken in yet."""
     tally = state.tally
     t = tally[at.EPISODES]
     if rules.schedule == EVERY_EPISODE:

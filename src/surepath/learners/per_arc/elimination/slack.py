@@ -37,13 +37,13 @@ def note(state: State, h: int, e: np.uint64, top: float, lower: float) -> None:
 
 @folded_kernel
 def is_idle(real: FloatArray, slack: float) -> bool:
-    """Tell whether judging by the rule with this slack would remove nothing."""
+    """Return whether judging by the rule with this slack would remove nothing."""
     return bool(real[at.USED] + real[at.GUARD] < slack)
 
 
 @inner_kernel
 def is_clear(stage: FloatArray, real: FloatArray) -> bool:
-    """Tell whether judging by the value rule would remove nothing.
+    """Return whether judging by the value rule would remove nothing.
 
     When all stages together use the slack up it is computed stage by stage; VALUE_SLACK is then what is left for all
     stages to come to.
@@ -71,7 +71,7 @@ def measure(state: State) -> bool:
 
 @folded_kernel
 def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
-    """Tell whether to measure in episode t: for `rest` episodes not, where it has lasted less than `least` episodes."""
+    """Return whether to measure in episode t: not for `rest` episodes where it has lasted fewer than `least`."""
     if t < tally[at.EAGER]:
         return False
     lasted = t - tally[at.MEASURED]

@@ -1,4 +1,4 @@
-"""How a forecast is made: a copy of the learner goes on in each of several worlds, as far as work and time allow.
+"""Simulated futures of a study: a copy of the learner goes on in each of several worlds, as far as work and time allow.
 
 How far the worlds are played is counted in trials, not in seconds: the same log gives the same forecast, however busy
 the machine is. The clock, of this thread's own work, is there for large graphs.
@@ -22,8 +22,8 @@ from surepath.study.forecast.worlds import draw_world
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
-SECONDS = 10.0  # of work; far more than WORK takes on all but large graphs
-WORK = {"step by step": 60_000, "learned": 400_000, "compiled": 2_000_000}  # simulated trials times arcs
+SECONDS = 10.0  # of work; far more than SIMULATED_WORK takes on all but large graphs
+SIMULATED_WORK = {"step by step": 60_000, "learned": 400_000, "compiled": 2_000_000}  # simulated trials times arcs
 MOST_BYTES = 200_000_000  # of copies of the evidence
 GROUP = 8  # worlds that are played to their end side by side
 
@@ -87,4 +87,4 @@ def _trial_budget(learner: Learner) -> int:
     kind = "step by step"
     if type(learner) is Challenger:
         kind = "compiled" if learner.pairs.learned is None else "learned"
-    return max(1_000, WORK[kind] // learner.mdp.n_arcs)
+    return max(1_000, SIMULATED_WORK[kind] // learner.mdp.n_arcs)

@@ -10,7 +10,7 @@ from surepath._text import words_of_users
 from surepath._version import __version__
 from surepath.study.certificate.claim import best_claim
 from surepath.study.certificate.file import KIND, Certificate, content_hash
-from surepath.study.certificate.words import ADVICE, FORMAT, assumptions, statement
+from surepath.study.certificate.words import ADVICE, CERTIFICATE_FORMAT, assumptions, statement
 from surepath.study.sheets.rows import all_trials
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import ActionRow
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 
-def make(study: Study) -> Certificate:
+def write_certificate(study: Study) -> Certificate:
     """Write down what a study has proven by now."""
 
     def read_log(log: Reading) -> tuple[list[ActionRow], Any]:
@@ -43,7 +43,7 @@ def make(study: Study) -> Certificate:
     }
     content: dict[str, Any] = {
         "kind": KIND,
-        "format": FORMAT,
+        "format": CERTIFICATE_FORMAT,
         "statement": "",
         "certified_gap": claim.gap,
         "plan": {str(step): str(option) for step, option in mdp.plan(claim.path).items()},

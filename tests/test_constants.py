@@ -1,4 +1,4 @@
-"""Constants that kernels and learners see: a capital means one thing; places in arrays are read as `at.EPISODES`."""
+"""Constants at the top of modules: a capital means one thing; places in arrays are read as `at.EPISODES`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ SOURCE = Path(surepath.__file__).resolve().parent
 TABLES = sorted(SOURCE.glob("learners/*/state.py"))
 # What a place means for every learner: its number is another one in each table.
 PLACES = {"EPISODES", "N_ACTIVE", "N_TALLY", "PLAYED", "SETTLED", "SQUARES"}
+# What every picture and figure says of itself, and the parameters of the experiments behind the figures.
+OF_FIGURES = {"READING", "TITLE", "SEEDS", "DELTAS", "EPSILON_GRID"}
+# What kernels and learners see.
 FILES = [
     *sorted(SOURCE.glob("_*.py")),
     *(
@@ -22,6 +25,17 @@ FILES = [
         for file in (SOURCE / part).rglob("*.py")
     ),
 ]
+# What everything else sees, without what lies in a learner's folder and the kernels: `study/plain_bound/` checks their
+# bounds anew, must not import from them and writes the same numbers down once more. Tasks are read as `tasks.PLAN`;
+# migrations stay as they were when they were released.
+OUTER_FILES = [
+    file
+    for file in SOURCE.rglob("*.py")
+    if not {"kernels", "migrations"} & set(file.relative_to(SOURCE).parts)
+    and file.parent.parent.name != "learners"
+    and file.parent.parent.parent.name != "learners"
+    and file.name != "tasks.py"
+]
 
 
 def capitals(text: str) -> dict[str, str]:
@@ -29,7 +43,10 @@ def capitals(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {alias.asname or alias.name: "" if alias.asname else node.module for alias in node.names}
+            found |= {
+                alias.asname or alias.name: "" if alias.asname not in (None, alias.name) else node.module
+                for alias in node.names
+            }
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             found |= {x.id: "" for target in targets for x in ast.walk(target) if isinstance(x, ast.Name)}
@@ -40,15 +57,15 @@ def module_of(file: Path) -> str:
     return ".".join(("surepath", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
 
 
-def defined_twice(files: dict[str, str], tables: set[str]) -> dict[str, list[str]]:
-    """Return the capitals that several files, given as name: text, define; tables share what every learner has."""
+def defined_twice(files: dict[str, str], tables: set[str], shared: set[str] = PLACES) -> dict[str, list[str]]:
+    """Return the capitals that several files, given as name: text, define; tables may share some."""
     homes: dict[str, list[str]] = defaultdict(list)
     for file, text in files.items():
         for name, module in capitals(text).items():
             if not module:
                 homes[name].append(file)
     return {
-        name: where for name, where in homes.items() if len(where) > 1 and not (name in PLACES and set(where) <= tables)
+        name: where for name, where in homes.items() if len(where) > 1 and not (name in shared and set(where) <= tables)
     }
 
 
@@ -58,9 +75,25 @@ def test_a_capital_means_one_thing() -> None:
     assert defined_twice(texts, {module_of(file) for file in TABLES}) == {}
 
 
+def test_a_capital_means_one_thing_outside_the_learners() -> None:
+    texts = {module_of(file): file.read_text(encoding="utf-8") for file in OUTER_FILES}
+    assert {name.split(".")[1] for name in texts if name != "surepath"} >= {
+        "cli",
+        "experiments",
+        "plots",
+        "study",
+        "web",
+    }
+    figures = {name for name in texts if name.startswith(("surepath.plots.", "surepath.experiments.figures."))}
+    assert defined_twice(texts, figures, OF_FIGURES) == {}
+
+
 def test_a_capital_of_two_meanings_is_seen() -> None:
     files = {"a": "STEPS, ENDS = 3, 4\n_OWN = 1", "b": "STEPS: int = 4\n_OWN = 2", "c": "from a import ENDS as STEPS"}
     assert defined_twice(files, set()) == {"STEPS": ["a", "b", "c"]}
+    files = {"a": "TITLE = 1", "b": "TITLE = 2", "c": "from a import TITLE as TITLE"}
+    assert defined_twice(files, {"a", "b"}, OF_FIGURES) == {}
+    assert defined_twice(files, {"a"}, OF_FIGURES) == {"TITLE": ["a", "b"]}
     tables = {"a": "EPISODES = 0", "b": "EPISODES = 1"}
     assert defined_twice(tables, {"a", "b"}) == {}
     assert defined_twice(tables, {"a"}) == {"EPISODES": ["a", "b"]}
