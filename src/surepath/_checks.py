@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from surepath._numbers import NotNumbersError, is_real, is_whole, read_numbers, shortened
+from surepath._text import many, word
 from surepath._types import FloatArray
 from surepath.errors import SettingError, SurepathError
 
@@ -82,10 +83,11 @@ def seed_number(value: Any, *, error: type[SurepathError] = SettingError) -> int
 
 
 def check_epsilon(value: Any) -> float:
-    """Check that epsilon is at least 0, which asks for the exact best plan."""
+    """Check that epsilon is at least 0, which asks for the exact best path."""
     number = real("epsilon", value)
     if number < 0:
-        raise SettingError(f"epsilon must be 0 or more, not {number:g}; 0 asks for the exact best plan")
+        best = f"the exact best {word('path', 'plan')}"
+        raise SettingError(f"epsilon must be 0 or more, not {number:g}; 0 asks for {best}")
     return number
 
 
@@ -143,11 +145,15 @@ def sigma_law(value: float) -> str:
     return f"sigma must be 0 or at least {SMALLEST_SIGMA:g}, since its square would be lost to rounding"
 
 
-WAYS_TO_DECLARE = (
-    "Three ways to declare it: a sigma (the standard deviation of one reward, or a bound on it); a range (reward_range="
-    "(0, 1) of the MDP, low and high in a file; half of it is then used as sigma); or a pilot: play each option a few "
-    "times, see how far its rewards scatter, and declare that as sigma"
-)
+def ways_to_declare() -> str:
+    """Say in which ways the noise can be declared."""
+    reward = word("reward", "score")
+    where = word("reward_range=(0, 1) of the MDP, low and high in a file", "low and high")
+    return (
+        f"Three ways to declare it: a sigma (the standard deviation of one {reward}, or a bound on it); a range "
+        f"({where}; half of it is then used as sigma); or a pilot: {word('play each arc', 'try each option')} a few "
+        f"times, see how far its {reward}s scatter, and declare that as sigma"
+    )
 
 
 def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None = None) -> str:
@@ -161,10 +167,10 @@ def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None 
     lacking = ""
     if arcs:
         more = (len(arcs) if count is None else count) - 1
-        others = "" if not more else f" and {more:,} other arc{'s' if more > 1 else ''}"
+        others = "" if not more else f" and {many(more, word('other arc', 'other option'))}"
         lacking = f" ({arcs[0]}{others} {'have' if more else 'has'} no sigma and no range)"
-    why = f"the noise of the rewards is not declared{lacking}, and without it nothing can be proven"
-    return f"{who}: {why}. {WAYS_TO_DECLARE}"
+    why = f"the noise of the {word('rewards', 'scores')} is not declared{lacking}, and without it nothing can be proven"
+    return f"{who}: {why}. {ways_to_declare()}"
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -31,8 +31,8 @@ def test_commands_refuse_without_noise(tmp_path: Path, command: str, means: bool
     answer = subprocess.run(line, capture_output=True, text=True, check=False, env=None)
     assert answer.returncode == 2
     text = words(answer.stderr)
-    assert "the problem file p.json: the noise of the rewards is not declared" in text
-    for way in ("a sigma (", "a range (", "or a pilot: play each option a few times", "give --sigma"):
+    assert "the problem file p.json: the noise of the scores is not declared" in text
+    for way in ("a sigma (", "a range (", "or a pilot: try each option a few times", "give --sigma"):
         assert way in text
     assert "Traceback" not in answer.stderr
 
@@ -73,7 +73,7 @@ def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
     assert "best   0.5 by the means in the file" in answer.stdout
     facts = json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)
     assert facts["sigma"] is None
-    assert "the problem file p.json: the noise of the rewards is not declared" in facts["noise_missing"]
+    assert "the problem file p.json: the noise of the scores is not declared" in facts["noise_missing"]
     file.write_text(problem(low=0, high=4))
     facts = json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)
     assert (facts["sigma"], facts["noise_missing"], facts["noise_learned"]) == ([2.0, 2.0], None, True)

@@ -1,15 +1,21 @@
-"""One word for one thing: help pages speak of trials, plans, steps, options and scores."""
+"""One word for one thing: help pages and what is printed speak of trials, plans, steps, options and scores."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from surepath import Study
+from surepath._text import words_of_users
 from surepath.cli.main import app
+from surepath.errors import RewardError, SettingError
+from surepath.model.sources.files import problem_schema
+from tests.cli.studies import call, created, problem
 
 
 def leaves(command: Any, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -20,7 +26,7 @@ def leaves(command: Any, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 
 COMMANDS = leaves(get_command(app))
-THEIRS = re.compile(r"\b(episode|stage|arc|reward)s?\b", re.IGNORECASE)
+THEIRS = re.compile(r"\b(episode|stage|arc|reward|incumbent)s?\b", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -38,3 +44,82 @@ def test_what_is_printed_uses_the_words_of_users(command: str) -> None:
     assert THEIRS.findall(answer.output) == []
     assert "returns" not in answer.output.replace("return gaps", "")
     assert "step 0" in answer.output
+
+
+@pytest.mark.parametrize("learner", ["challenger", "eprl", "design"])
+def test_status_and_explanation_use_the_words_of_users(here: Path, learner: str) -> None:
+    created("--learner", learner, "--epsilon", "0.01")
+    said = call("status", "--explain")
+    assert "after 0 trials: " in said
+    assert "of 6 options ruled out" in said
+    assert "6 options have no score yet" in said
+    study = Study.load("sqlite:///study.db")
+    for scores in ([0.5, 0.4], [0.1, 0.9], [0.9, 0.1]) * 8:
+        study.tell(study.ask(), scores)
+    call("exclude", "model=small")
+    told = call("status", "--explain")
+    assert "2 options were excluded" in told
+    assert "the proof is over the plans that are left" in told
+    assert "in doubt" in told  # what the watch found is in their words too
+    assert THEIRS.findall(said + told) == []
+
+
+def test_a_tie_is_explained_in_the_words_of_users(here: Path) -> None:
+    created("--epsilon", "0")
+    study = Study.load("sqlite:///study.db")
+    for _ in range(12):
+        study.tell(study.ask(), [0.5, 0.5])
+    said = call("status", "--explain")
+    assert "only if the best plan is unique. If the first challenger ties with the current plan" in said
+    assert "after 12 trials: " in said
+    assert THEIRS.findall(said) == []
+
+
+def test_an_estimate_uses_the_words_of_users(here: Path) -> None:
+    answer = CliRunner().invoke(app, ["estimate", "problem.json", "--worlds", "1"])
+    assert answer.exit_code == 0, answer.output
+    assert "trials" in answer.output
+    assert THEIRS.findall(answer.output) == []
+
+
+def test_noise_that_is_not_declared_is_said_in_the_words_of_users(here: Path) -> None:
+    problem(here, sigma=None)
+    answer = CliRunner().invoke(app, ["estimate", "problem.json"])
+    assert answer.exit_code == 2
+    said = " ".join(answer.output.replace("│", " ").split())
+    assert (
+        "the noise of the scores is not declared (option '256' of step 'chunk' (state 'start') and 5 other op" in said
+    )
+    assert "try each option a few times, see how far its scores scatter" in said
+    assert THEIRS.findall(said) == []
+
+
+def test_errors_of_learners_use_the_words_of_users(here: Path) -> None:
+    created()
+    call("exclude", "chunk=256")
+    message = call("exclude", "chunk=512", error=SettingError)
+    assert message == "excluding option '512' of step 'chunk' (state 'start') would leave no plan at all"
+    learner = Study.load("sqlite:///study.db").learner
+    with words_of_users(), pytest.raises(RewardError) as error:
+        learner.tell(learner.ask(), [1e30, 0.0])
+    assert "scores of size 1e+30 at step 'chunk' make the total scores of plans uncertain by" in str(error.value)
+    assert "subtract the same amount from all scores of a step" in str(error.value)
+    with pytest.raises(RewardError) as error:
+        learner.tell(learner.ask(), [1e30, 0.0])
+    assert "rewards of size 1e+30 at stage 0 ('chunk') make the returns of paths uncertain by" in str(error.value)
+
+
+def test_the_schema_uses_the_words_of_users() -> None:
+    def descriptions(part: Any) -> list[str]:
+        if isinstance(part, list):
+            return [text for one in part for text in descriptions(one)]
+        if not isinstance(part, dict):
+            return []
+        own = [part["description"]] if isinstance(part.get("description"), str) else []
+        return own + [text for one in part.values() for text in descriptions(one)]
+
+    said = descriptions(problem_schema())
+    assert len(said) > 30
+    plain = re.sub("`[a-z_]+`", "", " ".join(said))  # keys of the file keep their names
+    assert THEIRS.findall(plain) == []
+    assert re.findall(r"\b(path|action)s?\b", plain) == []

@@ -147,7 +147,7 @@ def test_what_an_infeasible_plan_ruled_out_comes_back(cls: Any, options: dict[st
     assert learner.recommend().tolist() == [1]
     if options.get("preset") != "experiment":  # whose stop at a single action proves nothing
         assert learner.certified_gap() <= 0.05
-    with pytest.raises(SettingError, match="would leave no plan at all"):
+    with pytest.raises(SettingError, match="would leave no path at all"):
         learner.exclude([1, 2])
 
 

@@ -21,7 +21,7 @@ from tests.model.sources.problem_texts import EDGE, problem
 MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
 WAYS_TO_DECLARE = (
     "Three ways to declare it: a sigma (the standard deviation of one reward, or a bound on it); a range (reward_range="
-    "(0, 1) of the MDP, low and high in a file; half of it is then used as sigma); or a pilot: play each option a few "
+    "(0, 1) of the MDP, low and high in a file; half of it is then used as sigma); or a pilot: play each arc a few "
     "times, see how far its rewards scatter, and declare that as sigma"
 )
 

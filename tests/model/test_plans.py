@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath.errors import PathError, ProblemError
+from surepath._text import words_of_users
+from surepath.errors import PathError, ProblemError, SettingError
 from surepath.model.mdp import MDP
+from surepath.model.plans import option_arcs
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 
@@ -66,20 +68,34 @@ def test_steps_and_options_go_by_name_or_number() -> None:
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        ({"chunk": "512"}, "the plan lacks stage 1 ('answer'); it needs an option for every step"),
+        ({"chunk": "512"}, "the plan lacks step 'answer'; it needs an option for every step"),
         ({"chunk": "512", "anser": "fast"}, "no step is called 'anser' (did you mean \"answer\"?)"),
         ({"chunk": "512", 7: "fast"}, 'no step is called 7 (valid: "chunk", "answer")'),
         ({"chunk": "512", "answer": "carefull"}, "no option 'carefull' in state 'large' (did you mean \"careful\"?)"),
-        ({"chunk": "256", "answer": "careful"}, "stage 1 ('answer') has no option 'careful' in state 'small' (valid: "),
-        ({"chunk": "512", "answer": 9}, "stage 1 ('answer') has no option 9 in state 'large'"),
+        ({"chunk": "256", "answer": "careful"}, "step 'answer' has no option 'careful' in state 'small' (valid: "),
+        ({"chunk": "512", "answer": 9}, "step 'answer' has no option 9 in state 'large'"),
         ({"chunk": "512", "answer": True}, "a plan names each option by text or by a whole number, not True"),
-        ({"chunk": "512", 0: "512", 1: "fast"}, "the plan names stage 0 ('chunk') twice"),
+        ({"chunk": "512", 0: "512", 1: "fast"}, "the plan names step 'chunk' twice"),
         ([0, 1], "a plan is a mapping {step: option}, not [0, 1]"),
     ],
 )
 def test_what_is_no_plan_is_refused_in_words(plan: Any, message: str) -> None:
     with pytest.raises(PathError, match=re.escape(message)):
         labelled().path(plan)
+
+
+@pytest.mark.parametrize(("option", "what"), [({}, "an empty mapping"), ("512", "'512'"), ([], "[]"), ([[0]], "[[0]]")])
+def test_what_names_no_option_is_refused_in_the_words_of_who_asks(option: Any, what: str) -> None:
+    of_api = f"give an arc number, several of them, or {{stage: action}}, not {what}"
+    with pytest.raises(SettingError, match=f"^{re.escape(of_api)}$"):
+        option_arcs(labelled(), option)
+    with (
+        words_of_users(),
+        pytest.raises(SettingError, match=f"^name options as {{step: option}}, not {re.escape(what)}$"),
+    ):
+        option_arcs(labelled(), option)
+    with pytest.raises(SettingError, match=re.escape("step 'answer' has no option 'fats' (did you mean \"fast\"?)")):
+        option_arcs(labelled(), {"answer": "fats"})
 
 
 def test_a_number_that_may_be_a_name_is_not_guessed() -> None:
@@ -95,7 +111,7 @@ def test_a_number_that_may_be_a_name_is_not_guessed() -> None:
     ("steps", "message"),
     [
         ("ab", "the names of steps must be a list of texts, not 'ab'"),
-        (("a",), "there are 2 steps but 1 names of steps; give one per stage"),
+        (("a",), "there are 2 steps but 1 names of steps; give one per step"),
         (("a", "a"), "two steps are both called 'a'; names of steps differ"),
         (("a", ""), "the name of a step must be text and not empty, not ''"),
         (("a", 1), "the name of a step must be text and not empty, not 1"),

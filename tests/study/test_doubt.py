@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath._numbers import rounded_up
+from surepath._text import speak_to_users
 from surepath.cli.study.status import text
 from surepath.study.certificate.file import content_hash
 from surepath.study.certificate.words import assumptions, statement
@@ -72,6 +73,24 @@ def test_warnings_that_were_taken_out_are_found_out_with_the_log(tmp_path: Path)
     assert verify(mended(content), storage=study.storage).answer == "no"
 
 
+def test_a_certificate_says_the_same_whoever_writes_or_verifies_it() -> None:
+    """Commands and Python have words of their own; a document has those of users."""
+    study = new_study(problem=pipeline(sigma=0.03), epsilon=0.1)
+    play(study)
+    study.import_trials([(study.best_plan, [0.4, 0.2, 0.3]), (study.best_plan, [0.4, 0.7, 0.3])] * 20)
+    written = study.certificate()
+    assert "step" in written["warnings"][0]["where"]
+    before = speak_to_users(True)
+    try:
+        assert study.certificate()["warnings"] == written["warnings"]
+        verdict = verify(written, storage=study.storage)
+    finally:
+        speak_to_users(before)
+    assert verdict.answer == verify(written, storage=study.storage).answer == "in doubt"
+    assert study.status().findings == tuple(found["message"] for found in written["warnings"])
+    assert "stage" in study.learner.findings()[0].where  # the API keeps its own
+
+
 def test_trials_told_after_the_certificate_was_written_can_put_it_in_doubt() -> None:
     study = new_study(problem=pipeline(sigma=0.1), epsilon=0.3)
     play(study)
@@ -90,7 +109,7 @@ def test_noisy_scores_declared_exact_prove_nothing_without_doubt(caplog: pytest.
     status = study.status()
     assert study.done
     assert status.answer == status.as_dict()["answer"] == "in doubt"
-    assert "in doubt: the arithmetic holds, but the scores contradict what was declared: rewards declared exact" in (
+    assert "in doubt: the arithmetic holds, but the scores contradict what was declared: scores declared exact" in (
         caplog.text
     )
     assert "in doubt" in text(status)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import check_delta, check_epsilon, check_sigma, whole
+from surepath._text import many, word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError, StoppedError
 from surepath.kernels.arrays import Graph, graph_of
@@ -182,7 +183,7 @@ class Learner(Hooks):
     def means(self) -> FloatArray:
         """Return the mean of each arc in the user's direction, float [N]: NaN where unvisited, or the known reward.
 
-        Where costs count it is the mean worth: of score minus weighted cost, or plus where less is better.
+        Where costs count it is the mean worth: of reward minus weighted cost, or plus where less is better.
         """
         mean = np.where(self._visits > 0, self._origin + self._sums / np.maximum(self._visits, 1), np.nan)
         mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
@@ -197,7 +198,7 @@ class Learner(Hooks):
     @property
     @locked
     def failures(self) -> IntArray:
-        """Return how many trials broke off at each arc, int [N]."""
+        """Return how many episodes broke off at each arc, int [N]."""
         return self._failures.total.copy()
 
     @property
@@ -235,12 +236,13 @@ class Learner(Hooks):
         """Return the path to play next, int [H] of arcs; with n, that many paths for parallel workers, int [n, H].
 
         Asking again before telling gives the same path. Paths given with n count as under way until they are told or
-        cancelled, so that workers spread. An option that failed several times in a row is left alone for a while.
+        cancelled, so that workers spread. An arc that failed several times in a row is left alone for a while.
         """
         count = None if n is None else whole("n", n, low=1, high=MOST_ASKED)
         if self.stopped:
             raise StoppedError(
-                f"{self.name} stopped after {self.episodes} episodes; recommend() has its answer, tighten() goes on"
+                f"{self.name} stopped after {many(self.episodes, word('episode', 'trial'))}; "
+                f"recommend() has its answer, tighten() goes on"
             )
         if count is None:
             return self._around_failures(self._choose()).copy()
@@ -294,10 +296,10 @@ class Learner(Hooks):
         Also after the stop: results still in flight can only improve the answer.
 
         Args:
-            path: The H arcs that were played, or a plan {step: option}.
-            rewards: The H rewards seen, in the user's direction; fewer when the trial failed after that many steps; or
-                {step: reward}. Values at known arcs are ignored.
-            failed_at: The stage at which the trial failed, where a reward is given in place of that of the failed step.
+            path: The H arcs that were played, or the same path by names, as `MDP.plan` gives it.
+            rewards: The H rewards seen, in the user's direction; fewer when the episode failed after that many stages;
+                or a mapping from the names or numbers of stages. Values at known arcs are ignored.
+            failed_at: The stage at which the episode failed, where a reward is given in place of that of the stage.
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
         seen = read_rewards(self.mdp, arcs, rewards)
@@ -315,11 +317,11 @@ class Learner(Hooks):
 
     @locked
     def fail(self, path: ArrayLike | Mapping[Any, Any]) -> None:
-        """Take in a trial of which nothing was seen, not even where it failed.
+        """Take in an episode of which nothing was seen, not even where it failed.
 
-        It counts as a failure of the arc of the path that has been seen least, since an option that never works has no
+        It counts as a failure of the arc of the path that has been seen least, since an arc that never works has no
         visits; among equals, of the one that was blamed least.
-        A trial that failed after some steps is told with `tell` and the rewards before the failure.
+        An episode that failed after some stages is told with `tell` and the rewards before the failure.
         """
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
         suspect = int(arcs[np.lexsort((self._failures.total[arcs], self._visits[arcs]))[0]])
@@ -352,25 +354,26 @@ class Learner(Hooks):
 
     @locked
     def exclude(self, option: int | Mapping[Any, Any] | ArrayLike) -> None:
-        """Mark options as infeasible: their arcs leave the graph, and the guarantee is over the plans that are left.
+        """Mark arcs as infeasible: they leave the graph, and the guarantee is over the paths that are left.
 
-        Which options are infeasible must be a fact of the world, not a verdict on their scores: then the best plan
+        Which arcs are infeasible must be a fact of the world, not a verdict on their rewards: then the best path
         that is left is fixed in advance, and the guarantee holds for it. `exclusions` keeps the record.
 
         Args:
-            option: An arc, several arcs, or {step: option, ...}: each of these options, in every state of its step.
+            option: An arc, several arcs, or a mapping from stages to actions, by name or number: the arcs of each of
+                these actions, in every state of its stage.
         """
         arcs = option_arcs(self.mdp, option)
         excluded = self._excluded.copy()
         excluded[arcs] = True
         if not on_open_paths(self.mdp, ~excluded).any():
             what = option if isinstance(option, Mapping) else self.mdp.describe_arc(int(arcs[0]))
-            raise SettingError(f"excluding {what} would leave no plan at all")
+            raise SettingError(f"excluding {what} would leave no {word('path', 'plan')} at all")
         if np.array_equal(excluded, self._excluded):
             return
         self._excluded[:] = excluded
         self.exclusions.append({"arcs": arcs.tolist(), "episodes": self.episodes})
-        self._go_on()  # what was proven was proven against a best plan that may be infeasible: judge anew
+        self._go_on()  # what was proven was proven against a best path that may be infeasible: judge anew
         self._excluded_changed()
         self._note_stop()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._text import word
 from surepath._types import FloatArray
 from surepath.errors import RewardError, SurepathError
 from surepath.model.mdp import MDP
@@ -16,7 +17,7 @@ ROUNDING = 2.0**-50
 class Sizes:
     """How large the rewards of each stage are, which says how coarsely double precision holds them.
 
-    Each reward is off by a few units of its size, and a difference of two plans by H times that. What else rounding
+    Each reward is off by a few units of its size, and a difference of two paths by H times that. What else rounding
     does to sums is allowed for where something is decided.
 
     Attributes:
@@ -41,7 +42,7 @@ class Sizes:
 
 
 def rounding_of(low: FloatArray, high: FloatArray) -> float:
-    """Bound what rounding of the rewards themselves can do to the difference of two plans in these ranges."""
+    """Bound what rounding of the rewards themselves can do to the difference of two paths in these ranges."""
     seen = high >= low
     if not seen.any():
         return 0.0
@@ -56,8 +57,9 @@ def check_decidable(
     if epsilon > 0 and rounding > epsilon:
         sizes = np.where(high >= low, np.maximum(np.abs(low), np.abs(high)), 0.0)
         h = int(np.argmax(sizes))
+        rewards, returns = word("rewards", "scores"), word("returns of paths", "total scores of plans")
         raise error(
-            f"rewards of size {sizes[h]:g} at {step_in_words(mdp, h)} make the values of plans uncertain by "
+            f"{rewards} of size {sizes[h]:g} at {step_in_words(mdp, h)} make the {returns} uncertain by "
             f"{rounding:.1g} in double precision, too coarse for epsilon {epsilon:g}; subtract the same amount from "
-            f"all rewards of a step, or ask for a larger epsilon"
+            f"all {rewards} of a {word('stage', 'step')}, or ask for a larger epsilon"
         )

@@ -41,7 +41,7 @@ class Arcs(NamedTuple):
 
 
 class MDP:
-    """A deterministic finite-horizon MDP without its rewards: which step leads where.
+    """A deterministic finite-horizon MDP without its rewards: which arc leads where.
 
     Build one with `from_steps`, `from_arrays`, `from_edges`, `from_networkx`, `from_gymnasium` or `load`. An MDP never
     changes and is compared and hashed by content.
@@ -63,7 +63,7 @@ class MDP:
         sizes: Numbers of states and actions of the table it was built from, those out of reach included, or None.
         step_labels: Names of the stages, one per stage, or None when they are plain numbers.
         cost: Known cost of playing each arc, money or time, float [N], or None where nothing costs anything.
-        cost_weight: What one unit of cost takes from a plan's worth; 0 where worth is the score alone.
+        cost_weight: What one unit of cost takes from a path's worth; 0 where worth is the reward alone.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
@@ -218,10 +218,10 @@ class MDP:
             rows: Tuples (state, action, next_state) or (stage, state, action, next_state), mappings that may also hold
                 known, sigma, low, high, mean and cost, a frame with such columns, or the path of a CSV file.
             source: The first state; by default the only one it can be.
-            target: Without stages: the state where plans end; by default every state without rows.
+            target: Without stages: the state where paths end; by default every state without rows.
             sigma: Sub-Gaussian factor of the rows that give none of their own.
             direction: "maximize" (the default) or "minimize"; a CSV may say it in a line "# direction: minimize".
-            cost_weight: What one unit of `cost` takes from a plan's worth; 0, the default, keeps costs out of it.
+            cost_weight: What one unit of `cost` takes from a path's worth; 0, the default, keeps costs out of it.
         """
         from surepath.model.sources.edges import from_edges
 
@@ -238,7 +238,7 @@ class MDP:
         direction: str = "maximize",
         attributes: dict[str, str] | None = None,
     ) -> MDP:
-        """Build an MDP from a networkx graph without cycles: its plans are the paths from source to target.
+        """Build an MDP from a networkx graph without cycles: its paths lead from source to target.
 
         An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of
         the node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present.
@@ -246,8 +246,8 @@ class MDP:
 
         Args:
             graph: A networkx DiGraph or MultiDiGraph (the extra `graph`).
-            source: The node where plans start.
-            target: The node where plans end; only what lies between the two is kept.
+            source: The node where paths start.
+            target: The node where paths end; only what lies between the two is kept.
             sigma: Sub-Gaussian factor of the edges that give none of their own.
             direction: "maximize" or "minimize".
             attributes: Other names for edge attributes, such as {"known": "toll"}.
@@ -387,7 +387,7 @@ class MDP:
 
     @cached_property
     def charge(self) -> FloatArray | None:
-        """Return what its cost takes from the gain of each arc, float [N]; None where worth is the score alone."""
+        """Return what its cost takes from the gain of each arc, float [N]; None where worth is the reward alone."""
         if self.cost is None or self.cost_weight == 0:
             return None
         return cast(FloatArray, frozen(self.cost_weight * self.cost))
@@ -415,7 +415,7 @@ class MDP:
         return cast(FloatArray, frozen(gain))
 
     def price(self, path: Iterable[int]) -> float:
-        """Add up the costs of some arcs: what a trial of this path spends; 0 where nothing costs anything."""
+        """Add up the costs of some arcs: what an episode of this path spends; 0 where nothing costs anything."""
         return 0.0 if self.cost is None else math.fsum(self.cost[list(path)])
 
     @cached_property

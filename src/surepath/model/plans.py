@@ -1,4 +1,7 @@
-"""Paths and options by name: a plan is {step: option}, a path the same as arc numbers."""
+"""Paths and options by name: a plan is {step: option}, a path the same as arc numbers.
+
+Who writes a plan uses the words of users, so messages about plans do too, in the API as well.
+"""
 
 from __future__ import annotations
 
@@ -63,11 +66,11 @@ def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
     for key, option in plan.items():
         stage = step_number(mdp, key, PathError)
         if stage in taken:
-            raise PathError(f"the plan names {step_in_words(mdp, stage)} twice")
+            raise PathError(f"the plan names {_step(mdp, stage)} twice")
         taken[stage] = option
     for stage in range(mdp.horizon):
         if stage not in taken:
-            raise PathError(f"the plan lacks {step_in_words(mdp, stage)}; it needs an option for every step")
+            raise PathError(f"the plan lacks {_step(mdp, stage)}; it needs an option for every step")
     path, node = np.zeros(mdp.horizon, dtype=np.int64), 0
     for stage in range(mdp.horizon):
         path[stage] = _arc(mdp, stage, node, taken[stage])
@@ -89,12 +92,16 @@ def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
 def step_in_words(mdp: MDP, stage: int) -> str:
     """Name a stage in messages: "stage 2", "stage 2 ('answer')" where steps have names; to users "step 'answer'"."""
     if word("stage", "step") == "step":
-        return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
+        return _step(mdp, stage)
     return f"stage {stage}" if mdp.step_labels is None else f"stage {stage} ({mdp.step_labels[stage]!r})"
 
 
+def _step(mdp: MDP, stage: int) -> str:
+    return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
+
+
 def check_step_labels(labels: Any, horizon: int, error: type[SurepathError]) -> tuple[str, ...] | None:
-    """Check the names of the steps: one per stage, text, none empty, none twice."""
+    """Check the names of the steps: one each, text, none empty, none twice."""
     if labels is None:
         return None
     if isinstance(labels, str) or not isinstance(labels, (list, tuple)):
@@ -103,7 +110,7 @@ def check_step_labels(labels: Any, horizon: int, error: type[SurepathError]) -> 
         if not isinstance(label, str) or not label:
             raise error(f"the name of a step must be text and not empty, not {label!r}")
     if len(labels) != horizon:
-        raise error(f"there are {horizon} steps but {len(labels)} names of steps; give one per stage")
+        raise error(f"there are {horizon} steps but {len(labels)} names of steps; give one per step")
     twice = next((label for i, label in enumerate(labels) if label in labels[:i]), None)
     if twice is not None:
         raise error(f"two steps are both called {twice!r}; names of steps differ")
@@ -127,8 +134,7 @@ def _arc(mdp: MDP, stage: int, node: int, option: Any) -> int:
         return low + int(hits[0])
     have = [mdp.action_label(arc) for arc in range(low, min(high, low + SHOWN))]
     raise PathError(
-        f"{step_in_words(mdp, stage)} has no option {option!r} in state {mdp.state_label(node)!r}"
-        f"{suggest(str(option), have)}"
+        f"{_step(mdp, stage)} has no option {option!r} in state {mdp.state_label(node)!r}{suggest(str(option), have)}"
     )
 
 
@@ -152,7 +158,7 @@ def _chosen(
 
 
 def option_arcs(mdp: MDP, option: Any) -> IntArray:
-    """Find the arcs of an option, or raise an error that says what was expected.
+    """Find the arcs that an option names, or raise an error that says what was expected.
 
     Args:
         mdp: The graph.
@@ -165,14 +171,18 @@ def option_arcs(mdp: MDP, option: Any) -> IntArray:
     """
     if isinstance(option, Mapping):
         if not option:
-            raise SettingError("an option is an arc number, several of them, or {step: option}, not an empty mapping")
+            raise SettingError(f"{_expected()}, not an empty mapping")
         return np.concatenate([_named_arcs(mdp, step, name) for step, name in option.items()])
     arcs = np.atleast_1d(np.asarray(option))
     if arcs.ndim != 1 or not arcs.size or arcs.dtype.kind not in "iu":
-        raise SettingError(f"an option is an arc number, several of them, or {{step: option}}, not {option!r}")
+        raise SettingError(f"{_expected()}, not {option!r}")
     if arcs.min() < 0 or arcs.max() >= mdp.n_arcs:
         raise SettingError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {arcs.tolist()}")
     return arcs.astype(np.int64)
+
+
+def _expected() -> str:
+    return word("give an arc number, several of them, or {stage: action}", "name options as {step: option}")
 
 
 def _named_arcs(mdp: MDP, step: Any, name: Any) -> IntArray:
@@ -181,5 +191,5 @@ def _named_arcs(mdp: MDP, step: Any, name: Any) -> IntArray:
     found = [arc for arc in arcs if mdp.action_label(arc) == str(name)]
     if not found:
         have = list(dict.fromkeys(mdp.action_label(arc) for arc in arcs[:1000]))
-        raise SettingError(f"{step_in_words(mdp, stage)} has no option {name!r}{suggest(str(name), have)}")
+        raise SettingError(f"{_step(mdp, stage)} has no option {name!r}{suggest(str(name), have)}")
     return np.array(found, dtype=np.int64)

@@ -13,7 +13,7 @@ def test_the_explanation_names_challengers_and_what_is_missing() -> None:
     learner = Challenger(instance.mdp, 0.1, 0.1, 0.2)
     early = learner.explain()
     assert early.rivals == []
-    assert f"{instance.mdp.n_arcs} arcs have no score yet" in early.remark
+    assert f"{instance.mdp.n_arcs} arcs have no reward yet" in early.remark
     play(learner, instance, np.random.default_rng(0), 40)
     now = learner.explain(challengers=2)
     assert now.incumbent == learner.recommend().tolist()
@@ -35,4 +35,4 @@ def test_the_explanation_says_that_a_tie_cannot_be_settled_at_epsilon_zero() -> 
     learner = Challenger(instance.mdp, 0.0, 0.1, 0.1)
     play(learner, instance, np.random.default_rng(0), 50)
     assert not learner.stopped
-    assert "epsilon is 0: this stops only if the best plan is unique" in str(learner.explain())
+    assert "epsilon is 0: this stops only if the best path is unique" in str(learner.explain())

@@ -179,15 +179,16 @@ def test_the_words() -> None:
     assert finding("noise", stage, "", 0.1, 0.312, 3e-8).message == (
         "the noise looks larger than declared (0.31 against 0.1 at stage 2, p < 1e-6): the certificate does not hold"
     )
-    assert finding("noise", "over all steps", "", 0.1, 0.13, 3e-5).message == (
-        "the noise looks larger than declared (0.13 against 0.1 over all steps, p < 1e-3): the certificate may not hold"
+    assert finding("noise", "over all stages", "", 0.1, 0.13, 3e-5).message == (
+        "the noise looks larger than declared (0.13 against 0.1 over all stages, p < 1e-3): the certificate may not "
+        "hold"
     )
     assert finding("dependence", option, "what was chosen at stage 0", 0.0, 0.21, 1e-13).message == (
-        "the score on 'fast' in state 'b' at stage 2 shifts with what was chosen at stage 0 (typically by 0.21, "
+        "the reward on 'fast' in state 'b' at stage 2 shifts with what was chosen at stage 0 (typically by 0.21, "
         "p < 1e-12): the certificate does not hold"
     )
     assert finding("drift", stage, "", 0.0, 0.2, 1e-7).message == (
-        "the score at stage 2 drifts over time (typically by 0.2, p < 1e-6): the certificate does not hold"
+        "the reward at stage 2 drifts over time (typically by 0.2, p < 1e-6): the certificate does not hold"
     )
     assert [odds(p) for p in (0.2, 1e-4, 1e-6, 1e-11, 0.0)] == [
         "p = 0.2",
@@ -200,7 +201,7 @@ def test_the_words() -> None:
 
 @pytest.mark.parametrize(
     ("stage", "earlier", "words"),
-    [(3, 1, "shifts with what was chosen at stage 1"), (2, 1, "shifts with the step before it")],
+    [(3, 1, "shifts with what was chosen at stage 1"), (2, 1, "shifts with the stage before it")],
 )
 def test_a_dependence_is_found_where_it_is(stage: int, earlier: int, words: str) -> None:
     rng, watch = np.random.default_rng(1), Watch(CHAIN, np.full(12, 0.1))
@@ -228,7 +229,7 @@ def test_the_path_into_a_state_is_a_context_of_its_own() -> None:
         watch.observe(path, rng.standard_normal(3) + np.array([0, 0, 3.0 * (path[0] == 1)]))
     assert (mdp.action[mdp.stage_arc[1] :] == 0).all()
     told = [found.message for found in watch.findings() if found.where == "at stage 2"]
-    assert "shifts with the step before it" in " ".join(told)
+    assert "shifts with the stage before it" in " ".join(told)
 
 
 # What it saves ---------------------------------------------------------------------------------------------------

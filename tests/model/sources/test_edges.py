@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath import MDP
+from surepath._text import words_of_users
 from surepath.errors import ProblemError
 from surepath.model.sources.edges import read_edges
 from tests.naive.paths import all_paths
@@ -180,7 +181,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([ROW, ROW], {}, "row 2 (stage 0, state 'a', action 'x') repeats row 1; an action leads to one place"),
     ([(1, "a", "x", "b")], {}, "stages are numbered from 0; the lowest here is 1"),
     ([(0, "a", "x", "b"), (2, "b", "x", "c")], {}, "no row has stage 1, but there is a stage 2; stages leave no gaps"),
-    ([(0, "a", "x", None), (0, "b", "x", None)], {}, "stage 0 has 2 states ('a', 'b'); a plan starts in one"),
+    ([(0, "a", "x", None), (0, "b", "x", None)], {}, "stage 0 has 2 states ('a', 'b'); a path starts in one"),
     ([(0, "alpha", "x", None)], {"source": "alpa"}, "no row of stage 0 leaves the source 'alpa' (did you mean"),
     ([(0, "a", "x", None)], {"target": "b"}, "target is for tables without stages"),
     (
@@ -256,3 +257,24 @@ def test_a_number_and_its_text_are_not_one_state() -> None:
             [{"state": "0", "action": "x", "next_state": "1"}, {"state": 1, "action": "x", "next_state": "2"}]
         )
     assert MDP.from_edges([(0, 0, "x", np.int64(1)), (1, 1, "x", None)]).n_arcs == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "of_api", "of_users"),
+    [
+        ([(0, "a", "x", None)], {"target": "b"}, "every path ends after the last one", "every plan ends after"),
+        ([(0, "a", "x", None), (0, "b", "x", None)], {}, "a path starts in one", "a plan starts in one"),
+        ([(0, "a", "x", "b"), (1, "c", "x", None)], {}, "empty where a path ends", "empty where a plan ends"),
+        (
+            [(0, "a", "x", "b"), (0, "a", "y", "c"), (1, "b", "x", "c"), (2, "c", "x", None)],
+            {},
+            "and arcs join consecutive stages",
+            "and edges join consecutive stages",
+        ),
+    ],
+)
+def test_refusals_use_the_words_of_who_asks(rows: Any, options: dict[str, Any], of_api: str, of_users: str) -> None:
+    with pytest.raises(ProblemError, match=of_api):
+        MDP.from_edges(rows, **options)
+    with words_of_users(), pytest.raises(ProblemError, match=of_users):
+        MDP.from_edges(rows, **options)

@@ -154,11 +154,15 @@ def test_bad_steps_are_refused_in_words(steps: Any, options: dict[str, Any], mes
 def test_a_dependency_that_blows_up_is_told_before_it_is_built() -> None:
     steps = {f"s{i}": ["a", "b"] for i in range(40)}
     with pytest.raises(
-        ProblemError, match=re.escape("arcs, 1,099,511,627,776 of them at step 's39', which has to remem")
+        ProblemError,
+        match=re.escape("options, counted in every state, 1,099,511,627,776 of them at step 's39', which has to remem"),
     ):
         MDP.from_steps(steps, {"s39": list(steps)[:39]})
     fewer = {f"s{i}": ["a", "b"] for i in range(17)}
-    message = "these steps make 262,142 arcs, 131,072 of them at step 's16', which has to remember: s0, s1"
+    message = (
+        "these steps make 262,142 options, counted in every state, 131,072 of them at step 's16', "
+        "which has to remember: s0, s1"
+    )
     with pytest.warns(UserWarning, match=message) as seen:
         mdp = MDP.from_steps(fewer, {"s16": list(fewer)[:16]}, sigma=1)
     assert seen[0].filename == __file__

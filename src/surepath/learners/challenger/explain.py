@@ -9,6 +9,7 @@ import numpy as np
 
 from surepath._checks import whole
 from surepath._numbers import rounded_up
+from surepath._text import many, word
 from surepath._types import IntArray
 from surepath.learners.challenger.pair_bound import pair_bound
 from surepath.learners.challenger.state import RIVAL
@@ -36,7 +37,11 @@ class Rival:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What Challenger knows now; `str()` gives it in words."""
+    """What Challenger knows now; `str()` gives it in words.
+
+    Attributes:
+        remark: What else to know, in the words that were chosen when it was made.
+    """
 
     episodes: int
     stopped: bool
@@ -55,8 +60,9 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [
-            f"after {self.episodes} episodes: " + " > ".join(self.plan),
-            f"{_proven(self.certified_gap)} (wanted: {self.epsilon:g}); {self.ruled_out} of {self.arcs} arcs ruled out",
+            f"after {many(self.episodes, word('episode', 'trial'))}: " + " > ".join(self.plan),
+            f"{_proven(self.certified_gap)} (wanted: {self.epsilon:g}); "
+            f"{self.ruled_out:,} of {_arcs(self.arcs)} ruled out",
         ]
         for rival in self.rivals:
             lines.append(f"  may be better by up to {rival.bound:.4g}: " + " > ".join(rival.plan))
@@ -131,21 +137,28 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
 
 
 def _in_words(mdp: MDP, arc: int) -> str:
-    """Return an arc as people name it: option, step, and the state in which it is chosen."""
+    """Return an arc as people name it: action, stage, and the state in which it is chosen."""
     step, state = step_in_words(mdp, stage_of(mdp, arc)), mdp.state_label(int(mdp.source[arc]))
     return f"{mdp.action_label(arc)} at {step} (state {state})"
 
 
+def _arcs(count: int) -> str:
+    return many(count, word("arc", "option"))
+
+
 def _remarks(learner: Challenger, gap: float) -> list[str]:
-    """Return what people should know beside the plan: what is untried, ties, failures, what was excluded."""
+    """Return what people should know beside the path: what is untried, ties, failures, what was excluded."""
     mdp, remarks = learner.mdp, []
     if not np.isfinite(gap):
         missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
-        remarks.append(f"{missing} arcs have no score yet; nothing can be proven before they have one or are excluded")
+        remarks.append(
+            f"{_arcs(missing)} {'has' if missing == 1 else 'have'} no {word('reward', 'score')} yet; nothing can be "
+            f"proven before {'it has one or is' if missing == 1 else 'they have one or are'} excluded"
+        )
     elif not learner.stopped and learner.epsilon == 0:
         remarks.append(
-            "epsilon is 0: this stops only if the best plan is unique. If the first challenger ties with the incumbent "
-            "it never will; an epsilon above 0 lets it stop"
+            f"epsilon is 0: this stops only if the best {word('path', 'plan')} is unique. If the first challenger ties "
+            f"with the {word('incumbent', 'current plan')} it never will; an epsilon above 0 lets it stop"
         )
     failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     remarks += [
@@ -155,6 +168,9 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
     ]
     out = int(learner.excluded.sum())
     if out:
-        remarks.append(f"{out} arcs were excluded as infeasible; the proof is over the plans that are left")
+        remarks.append(
+            f"{_arcs(out)} {'was' if out == 1 else 'were'} excluded as infeasible; "
+            f"the proof is over the {word('paths', 'plans')} that are left"
+        )
     said = headline(learner.findings())
     return remarks if said is None else [said, *remarks]

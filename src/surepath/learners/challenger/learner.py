@@ -1,8 +1,8 @@
-"""Challenger: bounds the difference between two plans directly and plays what separates them.
+"""Challenger: bounds the difference between two paths directly and plays what separates them.
 
 The theorem and its proof are in the docs ("Challenger: the theorem"). In one sentence: with probability at least
 1 - delta, at all times at once, V(best) - V(p) <= max over q of min over the grid of G(q | p) for every path p, so the
-learner may stop whenever the check of its incumbent passes, whatever was played. Assumptions: trials are independent
+learner may stop whenever the check of its incumbent passes, whatever was played. Assumptions: episodes are independent
 repeats, each reward is conditionally sigma-sub-Gaussian, and whether a reward is told never depends on itself.
 """
 
@@ -43,7 +43,7 @@ _IDLE_RNG = np.random.default_rng(0)
 
 
 class Challenger(Learner):
-    """The learner to use: the fewest trials for the guarantee.
+    """The learner to use: the fewest episodes for the guarantee.
 
     Args:
         mdp: The layered graph to search.
@@ -52,21 +52,21 @@ class Challenger(Learner):
         sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
             "unknown": the noise is Gaussian with one standard deviation on all arcs, which the rewards bound. Only for
             Gaussian noise: other laws can hide their variance, and nothing is then proven.
-        widths: "one-sided" (the default), "two-sided" (simpler, more trials), or "per-arc" (a confidence interval
+        widths: "one-sided" (the default), "two-sided" (simpler, more episodes), or "per-arc" (a confidence interval
             for each arc and the difference of paths, as CLUCB stops; for comparison).
-        prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two plans differ),
-            "uniform" (pays log of the number of plans), or "both" at a cost of log 2.
-        sampling: "guarded" (the default: what separates plans; from half of the trials planned for ties on, in
-            every second trial what evens visits out), "thrifty" (the default where plans have different prices: the
-            same, by what a trial tells per unit of its price), "separating" (without the guard), "max-diameter"
+        prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two paths differ),
+            "uniform" (pays log of the number of paths), or "both" at a cost of log 2.
+        sampling: "guarded" (the default: what separates paths; from half of the episodes planned for ties on, in
+            every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
+            same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"
             (EPRL's), "coverage", or a `SamplingRule` of your own; any keeps the guarantee.
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
         patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
-            follow an outdated plan, and on long horizons that can cost many times the trials.
+            follow outdated choices, and on long horizons that can cost many times the episodes.
         bound: Every number that the bound is made of (see `recipe.py`), as `settings()` gives it; by default it is
             chosen for the problem, epsilon and delta.
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
-            a declared range: betting takes the fewest trials, Bernstein is the cheap form for large graphs and
+            a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
 
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.

@@ -54,12 +54,13 @@ def play_list(
 class Design(Learner):
     """Play a fixed list of paths, then recommend the one of largest empirical sum.
 
-    Nothing adapts to what is seen, so it needs no anytime bound and no union over times: where all plans are about
-    equal it is hard to beat, and where gaps are clear it wastes most of its trials. The answer is within epsilon of the
-    best with probability at least 1 - delta. Only plays of the list count, each as often as planned; other trials are
-    kept in `visits` and not used. A play that fails is made again, and what its first steps showed counts: each arc is
-    judged by the first of its rewards, as many as planned. (To leave out the rewards of failed trials would be a choice
-    by their size where trials fail because of them.) It cannot be tightened: that would be a second analysis.
+    Nothing adapts to what is seen, so it needs no anytime bound and no union over times: where all paths are about
+    equal it is hard to beat, and where gaps are clear it wastes most of its episodes. The answer is within epsilon of
+    the best with probability at least 1 - delta. Only plays of the list count, each as often as planned; other episodes
+    are kept in `visits` and not used. A play that fails is made again, and what its first stages showed counts: each
+    arc is judged by the first of its rewards, as many as planned. (To leave out the rewards of failed episodes would be
+    a choice by their size where episodes fail because of them.) It cannot be tightened: that would be a second
+    analysis.
 
     Args:
         mdp: The layered graph to search.
@@ -111,7 +112,7 @@ class Design(Learner):
         return int(left[np.searchsorted(left, self._cursor) % len(left)])
 
     def _around_failures(self, path: IntArray) -> IntArray:
-        """Find another path of the list, where one is left that does not use an option that keeps failing."""
+        """Find another path of the list, where one is left that does not use an arc that keeps failing."""
         if not self._failures.resting(path, self.episodes):
             return path
         due = self._due.copy()

@@ -1,4 +1,4 @@
-"""What a reward is compared by: the step before it, choices further back, and the time of its trial."""
+"""What a reward is compared by: the arc before it, choices further back, and the time of its episode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 from surepath.model.mdp import MDP
 
-LOOK_BACK = 4  # how many of the latest choices a score is compared by, besides the first of all
+LOOK_BACK = 4  # how many of the latest choices a reward is compared by, besides the first of all
 ANY = -1  # in place of a stage or an arc: none in particular
 
 
@@ -25,7 +25,7 @@ class Cells(NamedTuple):
 class Contexts:
     """The contexts of a problem and their numbers.
 
-    Below 0: a stretch of time, each twice as long as the one before, so that the latest holds half of all trials.
+    Below 0: a stretch of time, each twice as long as the one before, so that the latest holds half of all episodes.
     Below N: the arc taken just before, which tells how a state was reached. From N: an action taken further back.
 
     Attributes:
@@ -48,9 +48,9 @@ class Contexts:
         return np.where(later - earlier == 1, arc, further), later
 
     @staticmethod
-    def epoch(trial: int) -> int:
-        """Return the context of the trial's time, for trials 1, 2, ..."""
-        return -trial.bit_length()
+    def epoch(episode: int) -> int:
+        """Return the context of the episode's time, for episodes 1, 2, ..."""
+        return -episode.bit_length()
 
     def earlier_stage(self, context: IntArray) -> IntArray:
         """Return the stage where a context was chosen, ANY for a stretch of time."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from surepath._text import word
+
 Kind = Literal["exact", "noise", "dependence", "drift"]
 FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
 EXACT, NOISE, DEPENDENCE, DRIFT = range(len(FINDING_KINDS))
@@ -20,9 +22,9 @@ class Finding:
     """Something declared that the rewards contradict.
 
     Attributes:
-        kind: "exact": a reward declared exact differs. "noise": larger than declared. "dependence": the score of a step
-            shifts with an earlier choice. "drift": it shifts with time.
-        where: The place in words: one option, one stage or all of them.
+        kind: "exact": a reward declared exact differs. "noise": larger than declared. "dependence": the reward of a
+            stage shifts with an earlier choice. "drift": it shifts with time.
+        where: The place in words: one arc, one stage or all of them.
         declared: What was declared: the noise; 0 for a shift.
         seen: The noise, or the size of the shift, estimated from the rewards.
         p_value: Probability, if all that was declared holds, that anything this striking is ever said: about any place,
@@ -39,15 +41,16 @@ class Finding:
 
 
 def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, p_value: float) -> Finding:
-    """Return a finding with its sentence; `earlier` names the choice that a step's score depends on."""
+    """Return a finding with its sentence; `earlier` names the choice that a stage's reward depends on."""
+    reward = word("reward", "score")
     if kind == "exact":
-        text = f"rewards declared exact differ by about {seen:.2g} {where}"
+        text = f"{reward}s declared exact differ by about {seen:.2g} {where}"
     elif kind == "noise":
         text = f"the noise looks larger than declared ({seen:.2g} against {declared:.2g} {where}, {odds(p_value)})"
     elif kind == "dependence":
-        text = f"the score {where} shifts with {earlier} (typically by {seen:.2g}, {odds(p_value)})"
+        text = f"the {reward} {where} shifts with {earlier} (typically by {seen:.2g}, {odds(p_value)})"
     else:
-        text = f"the score {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
+        text = f"the {reward} {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
     certain = "does" if p_value < SURE else "may"
     return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold")
 
@@ -55,10 +58,11 @@ def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, 
 def doubt(messages: Sequence[str]) -> str | None:
     """Say that a proof is in doubt, given the messages of what was found, the strongest first; None without any.
 
+    Studies say it, in the words of users whoever asks.
+
     Example:
-        >>> doubt([finding("exact", "at step a", "", 0.0, 0.1, 0.0).message])  # doctest: +NORMALIZE_WHITESPACE
-        'in doubt: the arithmetic holds, but the scores contradict what was declared: rewards declared exact differ by
-        about 0.1 at step a'
+        >>> doubt(["the score at step a drifts: the certificate does not hold"])
+        'in doubt: the arithmetic holds, but the scores contradict what was declared: the score at step a drifts'
     """
     if not messages:
         return None

@@ -1,6 +1,6 @@
-"""Watch: counts the rewards of every trial as they come, and says what they contradict.
+"""Watch: counts the rewards of every episode as they come, and says what they contradict.
 
-Work is O(H) a trial; memory is a few numbers for each arc, and one cell for each (arc, context) seen, at most
+Work is O(H) an episode; memory is a few numbers for each arc, and one cell for each (arc, context) seen, at most
 MOST_CELLS of each kind: contexts first met after that are left out, which costs power, never validity. Judging happens
 when somebody asks.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from surepath._text import word
 from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.learners.watch.contexts import ANY, Cells, Contexts
@@ -32,7 +33,7 @@ CELL_COLUMNS = ("key", "count", "total")
 class Watch:
     """Watch the rewards for what contradicts the declared noise, additivity and steadiness.
 
-    It never changes a decision. The probability that it ever says anything, over a whole study and however often it is
+    It never changes a decision. The probability that it ever says anything, over all episodes and however often it is
     asked, is at most 1e-3 while each reward is sigma-sub-Gaussian around its arc's mean given all that was told before.
     Rewards of known arcs are left out.
 
@@ -43,10 +44,10 @@ class Watch:
     Example:
         >>> mdp = MDP.from_arrays([[[0, 0]]])
         >>> watch, rng = Watch(mdp, np.array([0.1, 0.1])), np.random.default_rng(0)
-        >>> for trial in range(60):
-        ...     watch.observe(np.array([trial % 2]), 0.3 * rng.standard_normal(1))
+        >>> for episode in range(60):
+        ...     watch.observe(np.array([episode % 2]), 0.3 * rng.standard_normal(1))
         >>> print(watch.findings()[0].message.partition(":")[0])
-        the noise looks larger than declared (0.27 against 0.1 over all steps, p < 1e-12)
+        the noise looks larger than declared (0.27 against 0.1 over all stages, p < 1e-12)
     """
 
     def __init__(self, mdp: MDP, sigma: FloatArray) -> None:
@@ -75,7 +76,7 @@ class Watch:
         return copied
 
     def observe(self, path: IntArray, gains: FloatArray) -> None:
-        """Take in one trial: its path [H] and its rewards [k], fewer than H where the trial failed."""
+        """Take in one episode: its path [H] and its rewards [k], fewer than H where the episode failed."""
         self.trials += 1
         arcs = path[: len(gains)]
         n = self._visits[arcs] + 1
@@ -138,13 +139,13 @@ class Watch:
     def _finding(
         self, log_p: float, stage: int, arc: int, earlier: int, kind: int, declared: float, seen: float
     ) -> Finding:
-        where = "over all steps" if stage == ANY else f"at {step_in_words(self.mdp, stage)}"
+        where = f"over all {word('stages', 'steps')}" if stage == ANY else f"at {step_in_words(self.mdp, stage)}"
         if arc != ANY:
             state = self.mdp.state_label(int(self.mdp.source[arc]))
             where = f"on {self.mdp.action_label(arc)!r} in state {state!r} at {step_in_words(self.mdp, stage)}"
-        before = (
-            "the step before it" if earlier == stage - 1 else f"what was chosen at {step_in_words(self.mdp, earlier)}"
-        )
+        before = f"the {word('stage', 'step')} before it"
+        if earlier != stage - 1:
+            before = f"what was chosen at {step_in_words(self.mdp, earlier)}"
         p_value = 0.0 if log_p == -np.inf else max(float(np.exp(log_p)), 5e-324)
         return finding(FINDING_KINDS[kind], where, before, declared, seen, p_value)
 

@@ -45,9 +45,9 @@ _IDLE_RNG = np.random.default_rng(0)
 
 
 class WholePlan(Learner):
-    """Play every plan in rounds and drop those that are clearly behind; on small graphs this can win.
+    """Play every path in rounds and drop those that are clearly behind; on small graphs this can win.
 
-    Nothing is shared between plans, so its cost grows with their number, and it lists them all. Its guarantee is the
+    Nothing is shared between paths, so its cost grows with their number, and it lists them all. Its guarantee is the
     usual one: within epsilon of the best with probability at least 1 - delta (not with `empirical` widths).
 
     Args:
@@ -56,8 +56,8 @@ class WholePlan(Learner):
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor of each arc's reward, one number or one per arc.
         widths: "paper", "mixture" or "bernstein" (the default where a range and no sigma is declared), with a union
-            over plans; or "empirical" (no guarantee).
-        max_plans: Graphs with more plans are refused.
+            over paths; or "empirical" (no guarantee).
+        max_plans: Graphs with more paths are refused.
         prior: The constant c of the mixture width.
 
     Example:

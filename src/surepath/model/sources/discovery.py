@@ -31,7 +31,7 @@ class Episode(NamedTuple):
 
 
 class Discovery:
-    """Find out which step leads where, one episode at a time.
+    """Find out which action leads where, one episode at a time.
 
     Args:
         horizon: Number of stages H.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from surepath._checks import one_sigma, suggest
+from surepath._text import word
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.assembly import EdgeTable, assemble
@@ -30,16 +31,16 @@ def from_edges(
     A row is (stage, state, action, next_state), (state, action, next_state), or a mapping that may also hold `known`
     (a reward known in advance), `sigma`, `low`, `high`, `mean` and `cost`. Without stages the rows must form a DAG;
     states are laid out by their longest distance from the source, and shorter paths wait on pass-through arcs of known
-    reward 0. An empty next state ends the plan.
+    reward 0. An empty next state ends the path.
 
     Args:
         rows: The rows, a frame whose columns are named like the fields above, or the path of a CSV file with a header
             line. Empty cells (None, NaN) are fields that are not given.
         source: The first state; by default the only one it can be.
-        target: Without stages: the state where plans end; by default every state without rows.
+        target: Without stages: the state where paths end; by default every state without rows.
         sigma: Sub-Gaussian factor of the rows that give none of their own; half the range by default.
         direction: "maximize" (the default) or "minimize"; a CSV may say it in a line "# direction: minimize".
-        cost_weight: What one unit of `cost` takes from a plan's worth; by default 0, or what a CSV says in a line
+        cost_weight: What one unit of `cost` takes from a path's worth; by default 0, or what a CSV says in a line
             "# cost_weight: 0.5".
 
     Example:
@@ -89,7 +90,7 @@ def read_edges(
         states, actions: Names in the order they are to be numbered; by default in the order they are met, and
             plain whole numbers are their own numbers.
         step_names: Names of the stages, one each.
-        horizon: With stages: how many there are, when all plans may end before the last one.
+        horizon: With stages: how many there are, when all paths may end before the last one.
         place: Names row i in messages; "row 1" is the first by default.
     """
     edges = rows if isinstance(rows, CheckedEdges) else read_rows(rows, place or (lambda i: f"row {i + 1}"))
@@ -100,10 +101,14 @@ def read_edges(
     if edges[0].stage is None:
         arcs, start = layer(edges, start, goal)
     elif goal is not None:
-        raise ProblemError("target is for tables without stages; with stages every plan ends after the last one")
+        raise ProblemError(f"target is for tables without stages; with stages every {_path()} ends after the last one")
     else:
         arcs, start = _staged(edges, start, horizon)
     return assemble(edges, arcs, start, sigma, fallback, direction, states, actions, step_names, cost_weight)
+
+
+def _path() -> str:
+    return word("path", "plan")
 
 
 def _refuse_twins(edges: Sequence[Edge]) -> None:
@@ -115,7 +120,7 @@ def _refuse_twins(edges: Sequence[Edge]) -> None:
 
 
 def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[LayeredArc], str]:
-    """Read the arcs of a table that has stages; a plan that ends early waits until the last stage."""
+    """Read the arcs of a table that has stages; a path that ends early waits until the last stage."""
     stages = {cast(int, edge.stage) for edge in edges}
     last = max(stages)
     horizon = max(last + 1, horizon or 0)
@@ -127,7 +132,9 @@ def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> t
     firsts = list(dict.fromkeys(edge.state for edge in edges if edge.stage == 0))
     if source is None and len(firsts) > 1:
         shown = ", ".join(repr(s) for s in firsts[:5]) + (", ..." if len(firsts) > 5 else "")
-        raise ProblemError(f"stage 0 has {len(firsts)} states ({shown}); a plan starts in one: name it with source")
+        raise ProblemError(
+            f"stage 0 has {len(firsts)} states ({shown}); a {_path()} starts in one: name it with source"
+        )
     if source is not None and source not in firsts:
         raise ProblemError(f"no row of stage 0 leaves the source {source!r}{suggest(source, firsts)}")
 
@@ -163,9 +170,9 @@ def _dead_end(edge: Edge, stage: int, ahead: str, places: dict[str, list[int]]) 
         shown = ", ".join(map(str, other[:5]))
         return (
             f"{edge} leads to state {ahead!r} at stage {stage + 1}, where it has no action; it has some at stage "
-            f"{shown}, and arcs join consecutive stages"
+            f"{shown}, and {word('arcs', 'edges')} join consecutive stages"
         )
     return (
         f"{edge} leads to state {ahead!r}, which has no action at stage {stage + 1}; "
-        f"add its rows, or leave next_state empty where a plan ends"
+        f"add its rows, or leave next_state empty where a {_path()} ends"
     )

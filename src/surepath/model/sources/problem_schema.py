@@ -20,27 +20,27 @@ Remark = str | list[str]
 
 
 class EdgeModel(BaseModel):
-    """One choice: in `state` (at `stage`) the action `action` leads to `next_state`."""
+    """One option: in `state` (at step `stage`) the option `action` leads to `next_state`."""
 
     model_config = ConfigDict(extra="forbid", strict=True, title="Edge")
 
     stage: Annotated[int, Field(ge=0, le=10**9)] | None = Field(
-        None, description="Step 0, 1, 2, ...; give every edge one, or none and let the edges form a DAG."
+        None, description="Its step, 0, 1, 2, ...; give every edge one, or none and let the edges form a DAG."
     )
-    state: Label = Field(description="Where the choice is made.")
-    action: Label = Field(description="The choice; once per state and stage.")
+    state: Label = Field(description="Where the option is chosen.")
+    action: Label = Field(description="The name of the option; once per state and step.")
     next_state: Label | None = Field(None, description="Where it leads; absent where the plan ends.")
-    known: Number | None = Field(None, description="The reward, where it is known in advance.")
+    known: Number | None = Field(None, description="The score, where it is known in advance.")
     sigma: Number | None = Field(None, description="Sub-Gaussian factor of the noise, 0 or more.")
-    low: Number | None = Field(None, description="Lowest reward possible.")
-    high: Number | None = Field(None, description="Highest reward possible.")
-    mean: Number | None = Field(None, description="True mean reward, for simulation only; a learner never sees it.")
-    cost: Number | None = Field(None, description="Known cost of this choice, money or time, 0 or more.")
+    low: Number | None = Field(None, description="Lowest score possible.")
+    high: Number | None = Field(None, description="Highest score possible.")
+    mean: Number | None = Field(None, description="True mean score, for simulation only; a learner never sees it.")
+    cost: Number | None = Field(None, description="Known cost of this option, money or time, 0 or more.")
     about: Remark | None = Field(None, description="A remark for people.")
 
 
 class ProblemModel(BaseModel):
-    """A staged decision whose steps are scored with noise."""
+    """A decision in steps that are scored with noise."""
 
     model_config = ConfigDict(extra="forbid", strict=True, title="surepath problem")
 
@@ -48,26 +48,28 @@ class ProblemModel(BaseModel):
     version: Literal[1] = Field(description="Version of this format.")
     name: str | None = Field(None, description="A short name.")
     about: Remark | None = Field(None, description="Remarks for people; one text or several lines.")
-    direction: Literal["maximize", "minimize"] = Field("maximize", description="Whether rewards or costs are given.")
+    direction: Literal["maximize", "minimize"] = Field(
+        "maximize", description="Whether large scores are good, or small ones."
+    )
     source: Label | None = Field(None, description="The first state; by default the only one it can be.")
-    target: Label | None = Field(None, description="Without stages: where plans end.")
+    target: Label | None = Field(None, description="For edges without `stage`: the state where plans end.")
     sigma: Number | None = Field(None, description="Sub-Gaussian factor of the edges that give none of their own.")
-    low: Number | None = Field(None, description="Lowest reward of the edges that give no range of their own.")
-    high: Number | None = Field(None, description="Highest reward of the edges that give no range of their own.")
+    low: Number | None = Field(None, description="Lowest score of the edges that give no range of their own.")
+    high: Number | None = Field(None, description="Highest score of the edges that give no range of their own.")
     cost_weight: Number | None = Field(
         None, description="What one unit of cost takes from a plan's worth; 0, the default, keeps costs out of it."
     )
     epsilon: Number | None = Field(None, description="How far from the best the answer may be.")
     delta: Number | None = Field(None, description="Allowed probability of a wrong answer.")
     law: Literal["gaussian", "bernoulli", "beta", "uniform"] | None = Field(
-        None, description="How rewards are drawn in simulation; by default beta inside ranges, else Gaussian."
+        None, description="How scores are drawn in simulation; by default beta inside ranges, else Gaussian."
     )
     concentration: Number | None = Field(None, description="a + b of the beta law; 4 by default.")
     states: list[Name] | None = Field(None, description="Names of states, in the order they are numbered.")
-    actions: list[Name] | None = Field(None, description="Names of actions, in the order they are numbered.")
-    step_names: list[Name] | None = Field(None, description="Names of the stages, one each, in their order.")
+    actions: list[Name] | None = Field(None, description="Names of options, in the order they are numbered.")
+    step_names: list[Name] | None = Field(None, description="Names of the steps, one each, in their order.")
     edges: Annotated[list[EdgeModel], Field(min_length=1)] | None = Field(
-        None, description="The choices, one entry each; or give steps."
+        None, description="The options, one entry for each in each state; or give steps."
     )
     steps: dict[Name, Annotated[list[Label], Field(min_length=1)]] | None = Field(
         None, description="In place of edges: the options of each step, in the order the steps are taken."

@@ -219,12 +219,16 @@ def _refuse_blow_up(rows: list[Step], sizes: list[int]) -> None:
         return
     kept = ", ".join(rows[j].name for j in rows[worst].remembers) or "no earlier choice"
     message = (
-        f"these steps make {total:,} arcs, {arcs[worst]:,} of them at step {rows[worst].name!r}, "
-        f"which has to remember: {kept}"
+        f"these steps make {total:,} options, counted in every state, {arcs[worst]:,} of them at step "
+        f"{rows[worst].name!r}, which has to remember: {kept}"
     )
     if total > MOST_BUILT:
         raise ProblemError(f"{message}; at most {MOST_BUILT:,} are built. Let fewer steps depend on distant choices")
-    warnings.warn(f"{message}. Every arc is learned by trials; is every dependency needed?", UserWarning, stacklevel=4)
+    warnings.warn(
+        f"{message}. Every option is learned by trials, in every state; is every dependency needed?",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def _states(rows: list[Step]) -> tuple[tuple[str, ...], dict[tuple[int, ...], int]]:

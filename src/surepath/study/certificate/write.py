@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from surepath._text import words_of_users
 from surepath._version import __version__
 from surepath.study.certificate.claim import best_claim
 from surepath.study.certificate.file import KIND, Certificate, content_hash
@@ -30,7 +31,8 @@ def write_certificate(study: Study) -> Certificate:
     study.sync()
     with study._lock:
         actions, claim = study._read(read_log)
-        findings = study._fold.learner.findings()
+        with words_of_users():
+            findings = study._fold.learner.findings()
         epsilon = float(study._fold.learner.epsilon)
         done = bool(study._fold.learner.stopped)
     mdp, record, tally = study.mdp, study.record, claim.tally

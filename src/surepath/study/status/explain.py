@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._numbers import rounded_up
-from surepath._text import shown
+from surepath._text import shown, words_of_users
 from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.study.certificate.words import ADVICE
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 
+@words_of_users()
 def explain(study: Study) -> str:
     """Describe in words what a study knows now."""
     with study._lock:

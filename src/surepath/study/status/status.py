@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from surepath._text import words_of_users
 from surepath.learners.proven import proven_gap
 from surepath.learners.watch.findings import DOUBT, doubt
 from surepath.model.costs import in_words
@@ -107,6 +108,8 @@ def read_status(study: Study) -> Status:
         )
         learner = fold.view  # reading must not change what the log decides
         gap, epsilon = proven_gap(learner), float(learner.epsilon)
+        with words_of_users():
+            findings = tuple(str(finding.message) for finding in learner.findings())
         left = 0 if learner.stopped else rough_trials_left(study.evidence_trials, gap, epsilon)
         return Status(
             name=study.name,
@@ -122,7 +125,7 @@ def read_status(study: Study) -> Status:
             rough_trials_left=left,
             running=running,
             workers=tuple(sorted({trial.worker for trial in running})),
-            findings=tuple(str(finding.message) for finding in learner.findings()),
+            findings=findings,
             now=now,
             last_failure=study._read(last_failure) if states[FAILED] + states[PARTIAL] else "",
             spent=fold.spent,

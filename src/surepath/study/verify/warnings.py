@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from surepath._text import words_of_users
 from surepath.learners.registry import build
 from surepath.learners.watch import Finding
 from surepath.study.certificate.replay import PlainLog, walk
@@ -17,6 +18,7 @@ from surepath.study.verify.log import Log
 CLOSE = 1e-6  # relative: another machine may round the last digits otherwise
 
 
+@words_of_users()
 def check_warnings(content: Mapping[str, Any], facts: Facts, logged: Log, wrong: list[str]) -> list[str]:
     """Compute the warnings again from the trials, and return the messages of all that contradicts the certificate.
 
