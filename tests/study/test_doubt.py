@@ -88,7 +88,16 @@ def test_a_certificate_says_the_same_whoever_writes_or_verifies_it() -> None:
         speak_to_users(before)
     assert verdict.answer == verify(written, storage=study.storage).answer == "in doubt"
     assert study.status().findings == tuple(found["message"] for found in written["warnings"])
-    assert "stage" in study.learner.findings()[0].where  # the API keeps its own
+    own = study.learner.findings()  # the API keeps its own, and certificates that have them still hold
+    assert "stage" in own[0].where
+    found = zip(written["warnings"], own)
+    older = [
+        {**one, "where": other.where, "message": other.message} for one, other in found if "stages" not in other.where
+    ]
+    older = [written["warnings"][0], *older]
+    assert verify(mended({**written.to_dict(), "warnings": older}), storage=study.storage).answer == "in doubt"
+    older[1]["where"] = "at stage 7"
+    assert verify(mended({**written.to_dict(), "warnings": older}), storage=study.storage).answer == "no"
 
 
 def test_trials_told_after_the_certificate_was_written_can_put_it_in_doubt() -> None:

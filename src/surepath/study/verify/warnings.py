@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -16,6 +17,7 @@ from surepath.study.verify.facts import Facts, whole
 from surepath.study.verify.log import Log
 
 CLOSE = 1e-6  # relative: another machine may round the last digits otherwise
+STAGE = re.compile(r"stage (\d+)(?: \(([^)]*)\))?")  # as certificates of the first days say, in place of "step"
 
 
 @words_of_users()
@@ -55,5 +57,10 @@ def _same(stated: Sequence[Mapping[str, Any]], found: Sequence[Finding]) -> bool
 
 def _agree(stated: Any, value: Any) -> bool:
     if isinstance(value, str):
-        return bool(stated == value)
+        return isinstance(stated, str) and _in_words_of_users(stated) == _in_words_of_users(value)
     return isinstance(stated, (int, float)) and math.isclose(stated, value, rel_tol=CLOSE, abs_tol=1e-300)
+
+
+def _in_words_of_users(text: str) -> str:
+    """Replace the words of the API by those of users: certificates written from Python once had them."""
+    return STAGE.sub(lambda found: f"step {found[2] or found[1]}", text).replace("rewards declared", "scores declared")
