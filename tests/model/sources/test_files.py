@@ -210,12 +210,19 @@ def test_an_edge_of_a_json_file_is_read_once(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_the_schema_cannot_say_is_still_checked() -> None:
     for fields, message in (
-        ({"stage": 10**9}, "edges[0]: stage must be a whole number 0, 1, 2, ...; got 1000000000"),
         ({"mean": 1e160}, "edges[0]: mean must lie within 1e+150 of 0, not 1e+160"),
         ({"low": 1.0}, "edges[0] (state 'a', action 'x'): low and high go together; give both or neither"),
     ):
         with pytest.raises(ProblemError, match=re.escape(message)):
             parse_json_problem(problem(edges=[{"state": "a", "action": "x", **fields}]))
+
+
+def test_stages_end_where_those_of_tables_do() -> None:
+    row = {"state": "a", "action": "x", "stage": edge_rows.STAGES}
+    with pytest.raises(ProblemError, match=r"edges\[0\].stage Input should be less than 1000000000"):
+        parse_json_problem(problem(edges=[row]))
+    with pytest.raises(ProblemError, match="stage must be a whole number 0, 1, 2, ...; got 1000000000"):
+        MDP.from_edges([row])
 
 
 def test_the_published_schema_is_the_one_in_use() -> None:

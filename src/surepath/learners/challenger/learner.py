@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import one_of, real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.kernels.arrays import Reality, no_reality
+from surepath.kernels.arrays import NO_REALITY, Reality
 from surepath.learners import tasks
 from surepath.learners.base import Learner, locked
 from surepath.learners.cancellation import raise_if_cancelled
@@ -162,7 +162,9 @@ class Challenger(Learner):
         return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
 
     def _act(self, task: int, limit: int = 0) -> float:
-        return act(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG, task, limit, 0.0, self.epsilon)
+        return act(
+            self.graph, self.pairs, self._seen, self._work, NO_REALITY, _IDLE_RNG, task, limit, 0.0, self.epsilon
+        )
 
     @locked
     def explain(self, challengers: int = 3) -> Explanation:
@@ -254,7 +256,7 @@ class Challenger(Learner):
         """Return the least bound proven for the incumbent so far."""
         self._settle()
         planned = self._work.path.copy()
-        gap = max(0.0, least_gap(self.graph, self.pairs, self._seen, self._work, _NOWHERE, _IDLE_RNG))
+        gap = max(0.0, least_gap(self.graph, self.pairs, self._seen, self._work, NO_REALITY, _IDLE_RNG))
         self._work.path[:] = planned
         key = self._work.incumbent.tobytes()
         gap = min(gap, self._proven.pop(key, np.inf))
@@ -323,6 +325,3 @@ class Challenger(Learner):
             record.eliminated[i] = eliminated
             record.gap[i] = max(0.0, min(gap, epsilon) if done else gap)
         return record
-
-
-_NOWHERE = no_reality()

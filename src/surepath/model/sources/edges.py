@@ -81,7 +81,7 @@ def read_edges(
     place: Callable[[int], str] | None = None,
     cost_weight: float = 0.0,
 ) -> EdgeTable:
-    """Build an MDP from rows and say which arc each row became.
+    """Build an MDP from rows, and collect the means that they give.
 
     Args:
         rows: See `from_edges`; or edges that were checked already.

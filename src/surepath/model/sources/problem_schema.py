@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from surepath._checks import suggest
 from surepath._numbers import shortened
 from surepath.errors import ProblemError
+from surepath.model.sources.edge_rows import STAGES
 
 PROBLEM_FORMAT = "surepath-problem"
 PROBLEM_VERSION = 1
@@ -24,7 +25,7 @@ class EdgeModel(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, title="Edge")
 
-    stage: Annotated[int, Field(ge=0, le=10**9)] | None = Field(
+    stage: Annotated[int, Field(ge=0, lt=STAGES)] | None = Field(
         None, description="Its step, 0, 1, 2, ...; give every edge one, or none and let the edges form a DAG."
     )
     state: Label = Field(description="Where the option is chosen.")
