@@ -77,7 +77,7 @@ def design_episodes(mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike = 1
         708
     """
     if check_epsilon(epsilon) == 0:
-        raise SettingError("a design needs an epsilon above 0: with epsilon 0 no fixed number of trials is enough")
+        raise SettingError("a design needs an epsilon above 0: with epsilon 0 no fixed number of episodes is enough")
     noise = check_sigma(sigma, mdp.n_arcs)
     noise[mdp.is_known] = 0.0
     return schedule(mdp, noise, epsilon, check_delta(delta), np.zeros(mdp.n_arcs, dtype=np.bool_)).episodes

@@ -96,7 +96,7 @@ def _change(lines: list[str], at: int, **changes: Any) -> list[str]:
         (lambda lines: _change(lines, 0, problem=json.loads(lines[0])["problem"].replace("0.1", "0.2")), "hash says"),
         (lambda lines: lines[:3] + lines[4:], "line 4 is damaged: trial 4 is where trial 3 belongs"),
         (lambda lines: _change(lines, 2, state="dreaming"), "line 3 is damaged: unknown state 'dreaming'"),
-        (lambda lines: _change(lines, 2, rewards=[]), "line 3 is damaged: a complete trial with 0 rewards"),
+        (lambda lines: _change(lines, 2, rewards=[]), "line 3 is damaged: a complete trial with 0 scores"),
         (lambda lines: _change(lines, 2, rewards=["x"]), "line 3 is damaged"),
         (lambda lines: _change(lines, 2, path=[0, 99]), "line 3 is damaged"),
         (lambda lines: _change(lines, 2, asked="noon"), "line 3 is damaged: a field has the wrong type"),

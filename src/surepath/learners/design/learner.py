@@ -85,7 +85,9 @@ class Design(Learner):
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         if self.epsilon == 0:
-            raise SettingError("a design needs an epsilon above 0: with epsilon 0 no fixed number of trials is enough")
+            raise SettingError(
+                "a design needs an epsilon above 0: with epsilon 0 no fixed number of episodes is enough"
+            )
         self.schedule: Schedule = schedule(mdp, self.sigma, self.epsilon, self.delta, self._excluded)
         self._start()
 

@@ -30,11 +30,11 @@ def optimize(
 ) -> None:
     """Run trials of a study by calling a function; see Study.optimize."""
     if not callable(function):
-        raise SettingError(f"optimize needs a function from a plan to its rewards, not {function!r}")
+        raise SettingError(f"optimize needs a function from a plan to its scores, not {function!r}")
     if study.options.on_failure == WORST and study.mdp.horizon > 1 and not yields(function):
         raise SettingError(
             'with on_failure="worst" the study must know which step of a trial failed: write the function as a '
-            "generator that yields each reward as soon as its step is done"
+            "generator that yields each score as soon as its step is done"
         )
     runner = Runner(
         study,

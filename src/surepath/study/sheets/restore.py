@@ -141,9 +141,9 @@ def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
     if row.state not in STATES or row.state == WAITING or row.source not in SOURCES:
         raise ValueError(f"unknown state {row.state!r} or source {row.source!r}")
     if bool(rewards) != (row.state in SCORED):
-        raise ValueError(f"a {row.state} trial with {len(rewards)} rewards")
+        raise ValueError(f"a {row.state} trial with {len(rewards)} scores")
     if tuple(read_rewards(mdp, mdp.check_path(path), rewards).tolist()) != rewards:
-        raise ValueError("rewards of known options differ from the problem's")
+        raise ValueError("scores of known options differ from the problem's")
     return row
 
 

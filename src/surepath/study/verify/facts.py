@@ -74,7 +74,7 @@ def sums_of(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
     visits = np.array([whole(n) for n in parts["visits"]], dtype=np.int64)
     origin, sums = (np.array([real(x) for x in parts[name]]) for name in ("origin", "sums"))
     if not len(visits) == len(origin) == len(sums) == mdp.n_arcs:
-        raise CertificateError(f"visits, origin and sums must have one number for each of the {mdp.n_arcs} arcs")
+        raise CertificateError(f"visits, origin and sums must have one number for each of the {mdp.n_arcs} options")
     return Sums(visits, origin, sums, scores)
 
 
@@ -107,5 +107,5 @@ def scores_of(evidence: Mapping[str, Any], mdp: MDP) -> Scores | None:
     if "scores" not in evidence:
         return None
     if len(evidence["scores"]) != mdp.n_arcs:
-        raise CertificateError(f"there must be a list of scores for each of the {mdp.n_arcs} arcs")
+        raise CertificateError(f"there must be a list of scores for each of the {mdp.n_arcs} options")
     return Scores(mdp.n_arcs, [[real(score) for score in some] for some in evidence["scores"]])
