@@ -128,7 +128,7 @@ def test_nothing_is_asked_after_the_stop() -> None:
     learner = EPRL(MDP.from_arrays([[[0]]]), 0.0, 0.1, 1.0)
     learner.tell([0], [1.0])
     assert learner.stopped
-    with pytest.raises(StoppedError, match=r"EPRL stopped after 1 episodes; recommend\(\) has its answer"):
+    with pytest.raises(StoppedError, match=r"EPRL stopped after 1 episode; recommend\(\) has its answer"):
         learner.ask()
 
 
