@@ -103,6 +103,8 @@ def check_delta(value: Any) -> float:
 
 def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathError] = SettingError) -> FloatArray:
     """Return one finite number for all arcs, or one per arc, as a fresh float64 array [N]."""
+    if is_real(value):
+        return np.full(n_arcs, real(what, value, error=error))
     try:
         array = read_numbers(value)
     except NotNumbersError as cause:
@@ -123,6 +125,8 @@ def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathErr
 
 def check_sigma(value: ArrayLike, n_arcs: int) -> FloatArray:
     """Return sub-Gaussian factors, one per arc, float [N]: each 0, or at least `SMALLEST_SIGMA`."""
+    if is_real(value):
+        return np.full(n_arcs, one_sigma(value))
     sigma = per_arc("sigma", value, n_arcs)
     bad = np.flatnonzero((sigma < SMALLEST_SIGMA) & (sigma != 0))
     if bad.size:
