@@ -16,7 +16,7 @@ from surepath._text import words_of_users
 from surepath.cli.main import app
 from surepath.errors import ProblemError, RewardError, SettingError
 from surepath.model.sources.files import problem_schema
-from tests.cli.studies import call, created, problem
+from tests.cli.studies import call, created, facts, problem
 from tests.model.sources.problem_texts import HEAD, HEADER
 from tests.model.sources.test_edges import BAD
 from tests.model.sources.test_file_refusals import BAD_CSV, BAD_JSON
@@ -176,6 +176,30 @@ def test_a_bad_setting_is_refused_in_the_words_of_users(here: Path, words: list[
     assert isinstance(error, (ProblemError, SettingError))
     assert message in str(error)
     assert theirs_in(str(error)) == []
+
+
+def keys(data: Any) -> set[str]:
+    """Every key of JSON data."""
+    if isinstance(data, list):
+        return {key for part in data for key in keys(part)}
+    return set() if not isinstance(data, dict) else set(data) | {key for part in data.values() for key in keys(part)}
+
+
+def api_keys(data: Any) -> set[str]:
+    return {
+        key
+        for key in keys(data)
+        if {"stage", "arc", "reward", "episode"} & set(re.findall("[a-z]+?(?=s?(?:_|$))", key))
+    }
+
+
+def test_keys_of_json_are_the_words_of_users_but_for_the_graph(here: Path) -> None:
+    graph = json.loads(CliRunner().invoke(app, ["show", "problem.json", "--json"]).output)
+    assert api_keys(graph) == {"stages", "stage", "arcs", "known_arcs", "per_stage"}
+    made = facts("create", "problem.json")
+    asked, told = facts("ask"), facts("tell", "1", "0.5", "0.5")
+    assert api_keys([made, asked, told, facts("show", "1"), facts("show"), facts("status")]) == set()
+    assert {"trials", "plan", "scores", "best_plan"} <= keys([made, asked, told, facts("show", "1"), facts("status")])
 
 
 def test_the_schema_uses_the_words_of_users() -> None:
