@@ -35,5 +35,5 @@ def range_gap(mdp: MDP, path: IntArray) -> float:
     low, high = (np.where(mdp.is_known, mdp.known_gain, end) for end in mdp.gain_range)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         return float("inf")
-    high[path] = low[path]  # what two plans share cannot set them apart
+    high[path] = low[path]  # what two paths share cannot set them apart
     return float(high[best_path(mdp, high)].sum() - low[path].sum())

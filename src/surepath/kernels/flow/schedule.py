@@ -1,4 +1,4 @@
-"""How often to play which path, fixed before the first trial.
+"""How often to play which path, fixed before the first episode.
 
 Let n_e be the visits of arc e when everything has been played, and M the largest sum of sigma_e^2 / n_e along a path
 (known arcs count nothing). For a path p worse than the best path p* by more than epsilon, the empirical difference is
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from surepath._text import word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Graph
@@ -65,7 +66,8 @@ def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, closed: 
     while (found := _of(mdp, sigma, shares, delta, high, closed, paths)).gap > epsilon:
         if found.episodes > MOST_PLAYS:
             raise SettingError(
-                f"a design for epsilon {epsilon:g} takes more than {MOST_PLAYS:,} trials; ask for a larger epsilon"
+                f"a design for epsilon {epsilon:g} takes more than {MOST_PLAYS:,} {word('episodes', 'trials')}; "
+                f"ask for a larger epsilon"
             )
         high *= 2.0
     low = high / 2.0

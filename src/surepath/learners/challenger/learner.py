@@ -277,7 +277,7 @@ class Challenger(Learner):
 
     def _excluded_changed(self) -> None:
         self._seen.alive[:] = self._seen.open[:] = on_open_paths(self.mdp, ~self._excluded)
-        self._proven = {}  # proven against a best plan that may be infeasible
+        self._proven = {}  # proven against a best path that may be infeasible
         self._check_anew()
 
     def _evidence(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Changes of a learner between its episodes: a state is loaded, options are excluded, plays are under way.
+"""Changes of a learner between its episodes: a state is loaded, arcs are excluded, plays are under way.
 
 A kernel of its own, compiled only when one of these happens, so that `play` stays as small as a run needs it.
 """

@@ -136,7 +136,7 @@ class RuleLearner(Learner):
         """Bound, with a proof valid at all times at once, how far `recommend()` is from the best.
 
         The largest upper value over active policies minus the lower value of the recommended path; 0 once the
-        learner has stopped because a single plan is left. Infinite while that cannot be said yet. With the
+        learner has stopped because a single path is left. Infinite while that cannot be said yet. With the
         `empirical` widths it is a figure without a proof.
         """
         return self._serve(tasks.ADVISE)

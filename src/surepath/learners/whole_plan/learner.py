@@ -97,7 +97,7 @@ class WholePlan(Learner):
         self._arcs = _list_plans(mdp)
         self._after = np.array(paths_from(mdp), dtype=np.int64)
         self._plans = self._new_plans()
-        self._waiting: dict[int, list[list[float]]] = {}  # by plan and step: told, and not yet part of a return
+        self._waiting: dict[int, list[list[float]]] = {}  # by plan and stage: told, and not yet part of a return
         self._epsilons = np.array([self.epsilon])
         self._no_record = RunRecord.empty(1, mdp.horizon)
         self._connect()
@@ -181,11 +181,11 @@ class WholePlan(Learner):
         return cast(IntArray, self._arcs[active[np.argmin(plays[active])]])
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        """Take in a play; a return is made of the i-th reward told for each step of the plan.
+        """Take in a play; a return is made of the i-th reward told for each stage of the plan.
 
-        A trial may break off because of what its first steps scored. Returns of the trials that went well would then be
-        a biased choice; the i-th reward of each step is not chosen by anything, so what a failed trial has shown waits
-        for the steps that it lacks.
+        An episode may break off because of what its first rewards were. Returns of the episodes that went well would
+        then be a biased choice; the i-th reward of each stage is not chosen by anything, so what a failed episode has shown
+        waits for the stages that it lacks.
         """
         rank, played = self._rank(path), path[: len(gains)]
         self.episodes += 1
