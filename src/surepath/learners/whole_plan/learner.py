@@ -184,8 +184,8 @@ class WholePlan(Learner):
         """Take in a play; a return is made of the i-th reward told for each stage of the plan.
 
         An episode may break off because of what its first rewards were. Returns of the episodes that went well would
-        then be a biased choice; the i-th reward of each stage is not chosen by anything, so what a failed episode has shown
-        waits for the stages that it lacks.
+        then be a biased choice; the i-th reward of each stage is not chosen by anything, so what a failed episode has
+        shown waits for the stages that it lacks.
         """
         rank, played = self._rank(path), path[: len(gains)]
         self.episodes += 1
