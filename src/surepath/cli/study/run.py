@@ -12,7 +12,7 @@ from surepath._text import many, shown
 from surepath.cli._interrupt import INTERRUPTED, allow, last_act, last_words
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, plan_in_words
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, shown_plan
 
 
 @study.command("run")
@@ -99,7 +99,7 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
     lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}\n" if runner.failed else "; "
     so_far = "" if now.done else " so far"
     paid += ", as the study was done already" if now.done and not runner.recorded else ""
-    typer.echo(f"{many(runner.recorded, 'trial')} run now{paid}{lost}best plan{so_far}: {plan_in_words(now.best_plan)}")
+    typer.echo(f"{many(runner.recorded, 'trial')} run now{paid}{lost}best plan{so_far}: {shown_plan(now.best_plan)}")
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
     else:
