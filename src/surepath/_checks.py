@@ -55,6 +55,14 @@ def real(what: str, value: Any, *, error: type[SurepathError] = SettingError) ->
     return number
 
 
+def positive(what: str, value: Any, *, error: type[SurepathError] = SettingError) -> float:
+    """Return a finite real number above 0."""
+    number = real(what, value, error=error)
+    if number <= 0:
+        raise error(f"{what} must be positive, not {number:g}")
+    return number
+
+
 MOST = 2**63 - 1  # what kernels and columns can hold
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import one_sigma, real
+from surepath._checks import one_sigma, positive
 from surepath.errors import ProblemError
 from surepath.model.families.ids import Family, check_size, counts, register
 from surepath.model.instance import Instance
@@ -134,9 +134,7 @@ def twin_optimal(horizon: int = 3, gap: float = 0.5, sigma: float = 1.0) -> Inst
     """
     counts(horizon=horizon)
     check_size(4 * horizon)
-    gap, sigma = real("gap", gap, error=ProblemError), one_sigma(sigma, ProblemError)
-    if gap <= 0:
-        raise ProblemError(f"gap must be positive, not {gap:g}")
+    gap, sigma = positive("gap", gap, error=ProblemError), one_sigma(sigma, ProblemError)
     next_state = np.zeros((horizon, 2, 2), dtype=np.int64)
     next_state[:, 0], next_state[:, 1] = [0, 1], [1, 0]
     means = np.broadcast_to([1.0, 1.0 - gap], (horizon, 2, 2)).copy()
