@@ -72,22 +72,16 @@ class BPIUCRL(RuleLearner):
         authors = preset_of(self.preset).authors
         return Rules(
             sampling=OPTIMISTIC,
-            by_return=0,
             by_value=int(self.elimination == "value"),
             schedule=EVERY_SA if authors else EVERY_EPISODE,
             every=states_times_actions(self.mdp),
-            growth=2.0,
             sequential=int(authors),
             keep_last=int(authors),
             wait=int(authors),
             stopping=OPTIMAL_GAP,
-            strict=0,
             at_eliminations=int(authors),
-            single=0,
             recommendation=RECOMMEND_CAUTIOUS,
             widths_first=int(authors),
             least_played=int(authors),
-            seed=0,
-            periods=0,
             **self._width_settings(self.widths, self.prior),
         )

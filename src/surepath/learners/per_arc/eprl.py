@@ -140,9 +140,7 @@ class EPRL(RuleLearner):
             at_eliminations=int(authors),
             single=1,
             recommendation=RECOMMENDATION.index(self.recommendation),
-            widths_first=0,
             least_played=int(authors and sampling == "max-diameter"),
-            seed=0,
             periods=self._periods(sampling != "max-diameter" or schedule == "end-of-period"),
             **self._width_settings(self.widths, self.prior),
         )

@@ -64,23 +64,11 @@ class Uniform(RuleLearner):
     def _rules(self) -> Rules:
         return Rules(
             sampling=UNIFORM_SAMPLING,
-            by_return=0,
-            by_value=0,
             schedule=EVERY_EPISODE,
             every=1,
-            growth=2.0,
-            sequential=0,
-            keep_last=0,
-            wait=0,
             stopping=OPTIMAL_GAP,
-            strict=0,
-            at_eliminations=0,
-            single=0,
             recommendation=RECOMMEND_CAUTIOUS,
-            widths_first=0,
-            least_played=0,
             seed=self.seed % (1 << 62),
-            periods=0,
             **self._width_settings(self.widths, self.prior),
         )
 
