@@ -13,7 +13,7 @@ from surepath.learners import tasks
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import eliminate, mark
 from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
-from surepath.learners.per_arc.layout import lay_out
+from surepath.learners.per_arc.prepare_state import lay_out
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import NO_PERIODS, Rules, State
 
