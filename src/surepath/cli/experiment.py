@@ -94,7 +94,7 @@ def table_command(
     from surepath.experiments.results import read
     from surepath.experiments.stats import compare
     from surepath.experiments.store import Store
-    from surepath.experiments.tables import overview, table
+    from surepath.experiments.text_tables import overview, table
 
     rows = read(folder)
     comparison = compare(rows, baseline)
