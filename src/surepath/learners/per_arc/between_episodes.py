@@ -52,7 +52,7 @@ def pretend(graph: Layers, rules: Rules, state: State, full: int | None) -> None
 
 
 @pruned_kernel
-def attend(graph: Layers, rules: Rules, state: State, task: int, full: int | None) -> None:
+def perform(graph: Layers, rules: Rules, state: State, task: int, full: int | None) -> None:
     """Perform one task. REFRESH: derive what follows from a loaded state.  REVIVE, PRETEND: see `revive`, `pretend`.
 
     `full` as in `play`.
