@@ -31,10 +31,10 @@ def status(
 ) -> None:
     """Show the status of a study: trials, the best plan so far, what is proven, who works on it."""
     found = load(storage, name)
-    _look(found, watch, every, as_json, forecast, explain)
+    _print_status(found, watch, every, as_json, forecast, explain)
 
 
-def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
+def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
     before = None
     while True:
         now = found.status()
