@@ -24,7 +24,7 @@ class Difference(NamedTuple):
     option: str
     instead_of: str
     visits: int
-    visits_in_hand: int
+    current_visits: int
     same_option: bool  # the same option, met in another state
 
 
@@ -68,7 +68,7 @@ def differences(mdp: MDP, visits: Any, incumbent: list[int], path: list[int]) ->
             option=mdp.action_label(theirs),
             instead_of=mdp.action_label(ours),
             visits=int(visits[theirs]),
-            visits_in_hand=int(visits[ours]),
+            current_visits=int(visits[ours]),
             same_option=bool(mdp.action[theirs] == mdp.action[ours]),
         )
         for h, (theirs, ours) in enumerate(zip(path, incumbent))

@@ -128,11 +128,11 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
 
 // Where a challenger differs from the current plan, the least tried steps first.
 function differs(rival) {
-  const least = (one) => Math.min(one.visits, one.visits_in_hand);
+  const least = (one) => Math.min(one.visits, one.current_visits);
   const steps = rival.differs.slice().sort((a, b) => least(a) - least(b));
   const estimated = Math.abs(rival.estimate) < 1e-9 ? "Estimated just as good so far" : `Estimated ${number(Math.abs(rival.estimate))} worse so far`;
   return [`${estimated}; may still be better by up to ${number(rival.bound)}. It takes`, h("ul", {}, steps.slice(0, 4).map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option),
-    one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.visits_in_hand)} times`)),
+    one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.current_visits)} times`)),
   steps.length > 4 ? h("li", {}, `and ${plural(steps.length - 4, "step")} more`) : null)];
 }
 
