@@ -49,7 +49,6 @@ METAPHORS = re.compile(
     re.IGNORECASE,
 )
 PUBLIC = {
-    "theory/residual.py": {"room"},  # a name that users rely on: ResidualArc.room
     "learners/watch/findings.py": {"looks"},  # sentences of certificates, which old ones are checked against
     "learners/watch/watch.py": {"looks"},
     "study/certificate/words.py": {"looking"},

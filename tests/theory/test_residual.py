@@ -50,7 +50,7 @@ def test_pushing_along_decreasing_paths_ends_at_the_minimum(mdp: MDP, seed: int,
             break
         assert (path[0].tail, path[-1].head) == (0, mdp.n_nodes)
         assert all(one.head == other.tail for one, other in pairwise(path))
-        room = min(e.room for e in path)
+        room = min(e.capacity for e in path)
         flow = flow.copy()
         for e in path:
             flow[e.arc] += -room if e.along else room
@@ -72,7 +72,7 @@ def test_the_residual_graph_lists_what_can_fall_and_what_can_rise(mdp: MDP, seed
         for along, room in ((True, flow[arc] - demand[arc]), (False, capacity[arc] - flow[arc])):
             if room > 0:
                 e = found.pop((arc, along))
-                assert (e.tail, e.head, e.room) == ((*ends, room) if along else (*ends[::-1], room))
+                assert (e.tail, e.head, e.capacity) == ((*ends, room) if along else (*ends[::-1], room))
     assert not found
 
 
