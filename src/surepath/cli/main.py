@@ -16,7 +16,7 @@ import typer
 
 from surepath._text import shown, speak_to_users
 from surepath._version import __version__
-from surepath.cli._interrupt import INTERRUPTED, watch
+from surepath.cli._interrupt import INTERRUPTED, handle_interrupts
 
 app = typer.Typer(
     name="surepath",
@@ -49,7 +49,7 @@ def main(
 
 def run() -> None:
     """Run the program: errors become one line and an exit code, and Ctrl-C is always handled."""
-    watch()
+    handle_interrupts()
     code = _code()
     try:
         sys.stdout.flush()
