@@ -143,7 +143,7 @@ def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> A
 @router.get("/forecast")
 def forecast(at: Meant) -> Any:
     """Return how many trials are left, as far as can be estimated."""
-    return at.outlook.get()
+    return at.forecast.get()
 
 
 @router.get("/forecast/worlds")
