@@ -16,7 +16,7 @@ from surepath._version import __version__
 from surepath.study.storage.contract import TransientError
 from surepath.study.trial import SETTLED
 from surepath.web import rivals, views
-from surepath.web.deps import ANSWERS, Meant, Number, Reader
+from surepath.web.dependencies import ANSWERS, Meant, Number, Reader
 from surepath.web.faults import NotFound
 from surepath.web.open_studies import Opened, OpenStudies
 from surepath.web.picture import arc_values, chosen_arcs, graph
