@@ -127,4 +127,4 @@ def test_the_test_sees_a_metaphor() -> None:
         "stands",
     ]
     assert metaphors("It speaks,\nspoke before\n    your eyes") == ["speaks", "spoke", "your eyes"]
-    assert metaphors("speak_to_users, spoken, always in order, bedroom, a way in which it withstands") == []
+    assert metaphors("speak_up, spoken, always in order, bedroom, a way in which it withstands") == []

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surepath._text import shown, speak_to_users
+from surepath._text import choose_words_of_users, shown
 from surepath._version import __version__
 from surepath.cli._interrupt import INTERRUPTED, handle_interrupts
 
@@ -43,8 +43,8 @@ def main(
     ] = False,
 ) -> None:
     """Find the best plan when every trial is noisy and costly, and prove it."""
-    before = speak_to_users(True)
-    context.call_on_close(lambda: speak_to_users(before))
+    before = choose_words_of_users(True)
+    context.call_on_close(lambda: choose_words_of_users(before))
 
 
 def run() -> None:
