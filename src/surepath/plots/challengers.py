@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from surepath._text import shown
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
+from surepath.model.plans import plan_in_words
 from surepath.plots.column_figure import FAINT, INK, OTHER, PLAN, SMALL_TEXT, WANTED, below, new_axes, new_figure
 from surepath.plots.evidence import known
 
@@ -39,7 +40,7 @@ class Challenge(NamedTuple):
     @property
     def words(self) -> str:
         """Return the options at which it differs: 'model=small, prompt=long'."""
-        return ", ".join(f"{one.step}={one.option}" for one in self._own)
+        return plan_in_words({one.step: one.option for one in self._own})
 
     @property
     def options(self) -> str:
