@@ -60,11 +60,11 @@ def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> N
         return Slow()
 
     monkeypatch.setattr(Study, "forecast", forecast, raising=False)
-    forecast = BackgroundForecast(new_study("memory", trials=60, sigma=1.0))
-    first = forecast.get()
+    background = BackgroundForecast(new_study("memory", trials=60, sigma=1.0))
+    first = background.get()
     assert first["words"].startswith("Roughly")
     assert first["pending"]
     made.set()
-    assert forecast._worker is not None
-    forecast._worker.join()
-    assert forecast.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials.", "pending": False}
+    assert background._worker is not None
+    background._worker.join()
+    assert background.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials.", "pending": False}
