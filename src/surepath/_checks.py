@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from surepath._numbers import NotNumbersError, is_real, is_whole, read_numbers, shortened
 from surepath._text import many, word
-from surepath._types import FloatArray
+from surepath._types import AnyArray, FloatArray
 from surepath.errors import SettingError, SurepathError
 
 # Beyond this, sums and squares of numbers come close to what a float can hold.
@@ -52,6 +52,14 @@ def real(what: str, value: Any, *, error: type[SurepathError] = SettingError) ->
         raise error(f"{what} must be finite, not {number}")
     if not -LARGEST <= number <= LARGEST:
         raise error(f"{what} must lie within {LARGEST:g} of 0")
+    return number
+
+
+def positive(what: str, value: Any, *, error: type[SurepathError] = SettingError) -> float:
+    """Return a finite real number above 0."""
+    number = real(what, value, error=error)
+    if number <= 0:
+        raise error(f"{what} must be positive, not {number:g}")
     return number
 
 
@@ -177,7 +185,7 @@ def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None 
     return f"{who}: {why}. {ways_to_declare()}"
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
+def frozen(array: AnyArray) -> AnyArray:
     """Return the array, made read-only."""
     array.setflags(write=False)
     return array

@@ -80,9 +80,11 @@ def scores(words: Sequence[str]) -> Any:
     return [_number(word) for word in words]
 
 
-def plan_in_words(plan: Any) -> str:
-    """Write a plan on one line: model=large, prompt=long."""
-    return ", ".join(f"{shown(step)}={shown(option)}" for step, option in plan.items())
+def shown_plan(plan: Any) -> str:
+    """Write a plan on one line of a terminal: model=large, prompt=long."""
+    from surepath.model.plans import plan_in_words
+
+    return shown(plan_in_words(plan))
 
 
 def moment(seconds: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import real, whole
+from surepath._checks import positive, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import NO_REALITY, Reality
@@ -85,9 +85,7 @@ class WholePlan(Learner):
         super().__init__(mdp, epsilon, delta, sigma)
         self.widths = choose_widths(mdp, widths, "paper", sigma is not None)
         self.max_plans = whole("max_plans", max_plans, low=1)
-        self.prior = real("prior", prior)
-        if self.prior <= 0:
-            raise SettingError(f"prior must be positive, not {self.prior:g}")
+        self.prior = positive("prior", prior)
         if mdp.log_paths > np.log(self.max_plans) + 1e-9:
             count = mdp.n_paths if mdp.log_paths < 40 else f"about e^{mdp.log_paths:.0f}"
             raise SettingError(
