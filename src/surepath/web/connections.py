@@ -93,7 +93,7 @@ class Connections:
             connection.close()  # of a process that forked, this closes our copy alone
 
     def _drop_old(self) -> None:
-        """Close connections that as many requests at a time as before would need, and fewer do not."""
+        """Close connections that have waited for long: fewer requests are under way at a time than once were."""
         try:
             while time.monotonic() - self._kept[0].since > LONGEST_IDLE:
                 self._kept.popleft().connection.close()
@@ -116,10 +116,9 @@ def close_all(kept: deque[Kept]) -> None:
 
 
 def readable(sock: Any) -> bool:
-    """Return whether a connection on which nothing is awaited has something to read: its end, or what nobody asked for."""
+    """Return whether a connection on which nothing is awaited can be read: its end came, or what nobody asked for."""
     if not hasattr(select, "poll"):
         return bool(select.select([sock], [], [], 0)[0])
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))
-

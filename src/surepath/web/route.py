@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import http.client
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -20,20 +22,20 @@ class Route(NamedTuple):
     place: str  # host and port of the server or of a proxy
     tunnel: str | None = None  # the server, where a proxy passes its bytes on unread
     prefix: str = ""  # before the path in a request, for a proxy that reads it
-    proxy_headers: dict[str, str] = {}
+    proxy_headers: Mapping[str, str] = MappingProxyType({})
 
     def connection(self) -> http.client.HTTPConnection:
         """Make a connection, which opens with its first request."""
         kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
         connection = kind(self.place, timeout=TIMEOUT)
         if self.tunnel is not None:
-            connection.set_tunnel(self.tunnel, headers=self.proxy_headers)
+            connection.set_tunnel(self.tunnel, headers=dict(self.proxy_headers))
         return connection
 
     @property
     def headers(self) -> dict[str, str]:
         """Return the headers that a request carries for the proxy; in a tunnel the server would read them."""
-        return self.proxy_headers if self.tunnel is None else {}
+        return dict(self.proxy_headers) if self.tunnel is None else {}
 
 
 def route(parts: SplitResult) -> Route:

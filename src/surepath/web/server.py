@@ -19,7 +19,8 @@ SHUTDOWN_GRACE = 3  # seconds that requests have to end
 def listen(host: str, port: int) -> socket.socket:
     """Open the address to serve on; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, or asyncio leaves Nagle's algorithm on: an answer of two parts then waits 40 ms for the first's receipt.
+    # Named as TCP, or asyncio leaves Nagle's algorithm on: the body of an answer then waits for a receipt of its head,
+    # which over a connection that is kept open comes 40 ms later.
     place = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,6 +1,6 @@
 """Routes that wait for a storage: a thread runs the function, and the loop does the rest.
 
-FastAPI gives a plain function two turns in a thread, one to run it and one to look at what it returned.
+FastAPI gives a plain function two turns in a thread, one to run it and one to check what it returned.
 """
 
 from __future__ import annotations
