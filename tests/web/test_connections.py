@@ -12,6 +12,7 @@ import signal
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import surepath
 from surepath.errors import ConflictError, StorageError
 from surepath.web import connections, route
 from surepath.web.client import RemoteStudy
+from surepath.web.server import KEEP_ALIVE
 from surepath.web.transport import Transport
 from tests.cli.test_serve import running
 from tests.study.postgres import free_port
@@ -136,7 +138,9 @@ def test_a_fork_shares_no_connection(site: Site, study: RemoteStudy) -> None:
     study.overview()
     (mine,) = waiting(study)
     there, back = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, from Python 3.12 on
+        child = os.fork()
     if child == 0:
         answers: list[Any] = []
         try:
@@ -170,6 +174,10 @@ def test_one_that_the_server_dropped_is_not_written_to(
         monkeypatch.setattr(connections, "LONGEST_IDLE", 0.0)  # and one that it may be about to drop
         study.overview()
         assert seen.opened == before[0] + 2
+
+
+def test_a_client_gives_one_up_before_the_server_does() -> None:
+    assert connections.LONGEST_IDLE < KEEP_ALIVE
 
 
 def test_one_that_the_server_drops_at_that_moment_costs_no_pause(

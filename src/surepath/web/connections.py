@@ -19,7 +19,7 @@ from urllib.parse import SplitResult
 
 from surepath.web.route import route
 
-LONGEST_IDLE = 4.0  # seconds; `surepath serve` closes a connection that was idle for 5
+LONGEST_IDLE = 4.0  # seconds; less than a server waits, which must not close one just as a request goes out
 
 
 class Answer(NamedTuple):

@@ -14,6 +14,7 @@ from surepath.web.access import Access, open_access
 
 PORT = 8700
 SHUTDOWN_GRACE = 3  # seconds that requests have to end
+KEEP_ALIVE = 5  # seconds that a connection is kept open for its next request; each is an open file
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -73,6 +74,7 @@ def serve(
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=SHUTDOWN_GRACE,
+        timeout_keep_alive=KEEP_ALIVE,
         server_header=False,
         date_header=False,
     )
