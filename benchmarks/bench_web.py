@@ -111,6 +111,22 @@ def ask_and_tell(study: Any, pairs: int, keep: bool) -> None:
             study.close()
 
 
+def compare_reads(address: str, token: str, reads: int = 200) -> None:
+    """Print how long a read without the disk takes; 40 ms would mean that an answer's body waits for a receipt."""
+    study = connect(address, token)
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for i in range(2 * reads):
+        keep = i % 2 == 1
+        begun = time.perf_counter()
+        study._server.call("session", {})
+        found[keep].append(time.perf_counter() - begun)
+        if keep:
+            study.close()  # the next one needs a new connection, and leaves it to the one after
+    new, kept = (1000 * float(np.median(found[keep])) for keep in (False, True))
+    print(f"a read without the disk, median: {new:.2f} ms with a new connection, {kept:.2f} ms with one kept open")
+    record("a read with a new connection over one kept open", new / kept, "x", "at least 1x")
+
+
 def compare_connections(address: str, token: str, process: int, local: Study, rounds: int, pairs: int = 40) -> None:
     """Print what kept connections save, and what a study takes by itself."""
     print(f"an ask and a tell, in ms; the least of {rounds} rounds of {pairs} each")
@@ -136,7 +152,7 @@ def compare_connections(address: str, token: str, process: int, local: Study, ro
         ratios = Spent(*(one / other for one, other in zip(new, kept)))
         print(f"{'':34}{ratios.wall:>7.2f}x{ratios.client:>11.2f}x{ratios.server:>11.2f}x")
         record(f"asks and tells a second, {who}, connection kept", 1000 / kept.wall, "a second")
-        for what, ratio in zip(("time", "client's CPU", "server's CPU"), ratios):
+        for what, ratio in (("client's CPU", ratios.client), ("server's CPU", ratios.server)):
             record(f"{what} with new connections over kept, {who}", ratio, "x", "at least 1x")
         if count == 1:
             assert alone is not None
@@ -164,6 +180,7 @@ def main(arguments: list[str] | None = None) -> None:
             place = f"sqlite:///{folder / 'local.db'}"
             with Study.create(instance.mdp, place, epsilon=1e-3, delta=0.1, sigma=SIGMA) as local:
                 compare_connections(address, token, process.pid, local, wanted.rounds)
+            compare_reads(address, token)
             times: dict[str, list[float]] = {"ask": [], "tell": []}
             events: list[int] = []
             threading.Thread(target=watch, args=(address, token, events), daemon=True).start()
