@@ -11,6 +11,8 @@ from surepath import MDP, Challenger, Empirical, Gaussian, Instance, families, s
 from surepath.errors import RewardError, SettingError
 from surepath.learners import tasks
 from surepath.learners.challenger.state import READY, SLOPE
+from surepath.study.plain_bound.bound import PlainBound
+from surepath.study.plain_bound.evidence import Sums
 
 
 def one_known() -> MDP:
@@ -134,3 +136,27 @@ def test_without_noise_declared_nothing_is_built() -> None:
         Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1)
     bounded = MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 4.0))
     assert Challenger(bounded, 0.1, 0.1).sigma.tolist() == [2.0, 2.0]
+
+
+def tied_but_for_rounding(epsilon: float) -> Challenger:
+    """Plans b and c tie: 1.9 - 1.7 = 1.1 - 0.9; which sum is larger in doubles depends on whether a, 5.9, is left.
+
+    Plan c has five last steps, so it is the dearer one to prove.
+    """
+    rows = [("s", "a", "x"), ("s", "b", "y"), ("s", "c", "z"), ("x", "f", "t"), ("y", "g", "t")]
+    mdp = MDP.from_edges(rows + [("z", f"h{i}", "t") for i in range(5)])
+    learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.01)
+    learner.tell([0, 3], [5.9, -100.0])
+    learner.tell([1, 4], [1.9, -1.7])
+    for i in range(5):
+        learner.tell([2, 5 + i], [1.1, -0.9 if i == 0 else -100.0 - i])
+    return learner
+
+
+@pytest.mark.parametrize("epsilon", [0.072, 0.0735, 0.075, 0.077])
+def test_the_answer_is_the_path_that_passed_the_check(epsilon: float) -> None:
+    learner = tied_but_for_rounding(epsilon)
+    assert learner.stopped
+    plain = PlainBound(learner.mdp, learner.settings())
+    seen = Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy())
+    assert plain.proves(seen, learner.recommend(), learner.active, learner.certified_gap())
