@@ -20,7 +20,8 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
 
     Of a trial that broke off, the steps that were PLAYED; an arc that has left the graph is counted and no more.
     """
-    tally, arc, flag, number = state.tally, state.arc, state.flag, state.number
+    tally, arc = state.tally, state.arc
+    flag, number = state.flag, state.number
     for h in range(tally[at.PLAYED]):
         e = np.uint64(state.path[at.PATH, h])
         n = number[at.VISITS, e] + 1
