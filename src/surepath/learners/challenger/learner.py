@@ -54,8 +54,9 @@ class Challenger(Learner):
             Gaussian noise: other laws can hide their variance, and nothing is then proven.
         widths: "one-sided" (the default), "two-sided" (simpler, more episodes), or "per-arc" (a confidence interval
             for each arc and the difference of paths, as CLUCB stops; for comparison).
-        prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two paths differ),
-            "uniform" (pays log of the number of paths), or "both" at a cost of log 2.
+        prior: Over the wrong answers, given the right one: "excursion" (pays for single stretches in which two paths
+            differ), "detour" (for all stages in which they differ), "uniform" (pays log of the number of paths), or
+            "both" of these two at a cost of log 2. By default, "auto", excursion for epsilon 0 and detour above.
         sampling: "guarded" (the default: what separates paths; from half of the episodes planned for ties on, in
             every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
             same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"
@@ -68,7 +69,6 @@ class Challenger(Learner):
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
-
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
 
     Example:
