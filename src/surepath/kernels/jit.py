@@ -41,9 +41,9 @@ def _set_up() -> tuple[Any, Any]:
     cache: Any = None
     if folder.path is not None:
         try:  # the cache object is Numba's own affair; where it has changed, kernels are compiled in every process
-            from surepath.kernels.kernel_cache import KernelCache, Place
+            from surepath.kernels.kernel_cache import FolderLocator, KernelCache
 
-            Place.folder, cache = folder.path, KernelCache
+            FolderLocator.folder, cache = folder.path, KernelCache
         except (ImportError, AttributeError) as cause:
             folder = Folder(None, f"this Numba has another cache ({cause})")
     announce(folder)

@@ -18,7 +18,7 @@ from surepath.learners.per_arc.state import Rules, State
 def take_in(graph: Layers, rules: Rules, state: State) -> None:
     """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1).
 
-    Of a trial that broke off, the steps that were PLAYED; an arc that has left the graph is counted and no more.
+    Of an episode that broke off, the stages that were PLAYED; an arc that has left the graph is counted and no more.
     """
     tally, arc = state.tally, state.arc
     flag, number = state.flag, state.number

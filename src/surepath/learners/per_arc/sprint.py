@@ -23,7 +23,7 @@ from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.bounds import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
-from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, note, note_nothing, take_stock
+from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, measure_or_pause, note, note_nothing
 from surepath.learners.per_arc.elimination.value_gap import keep_clear, least_clear, survey
 from surepath.learners.per_arc.sampling import MAX_DIAMETER, OPTIMISTIC
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
@@ -117,7 +117,7 @@ def sprint(
                 backward_masked(graph, arc[at.LOWER], floor)
                 judging = is_within(rules, value[0] - floor[0], epsilon)
                 if not judging and t >= rest:
-                    measured = take_stock(rules, state, t, every)
+                    measured = measure_or_pause(rules, state, t, every)
                     moved, rest = True, state.tally[at.EAGER]
             judging |= spent and until == 0
             until = every if until == 0 else until
@@ -131,7 +131,7 @@ def sprint(
             if slack < 0.0:
                 break
             if t >= rest and not measured:
-                measured = take_stock(rules, state, t, every)
+                measured = measure_or_pause(rules, state, t, every)
                 moved, rest = True, state.tally[at.EAGER]
             if measured:
                 keep_clear(state.stage, state.real, slack)

@@ -1,4 +1,4 @@
-"""Prepare a state: before the first episode, after a snapshot was loaded, after options were excluded.
+"""Prepare a state: before the first episode, after a snapshot was loaded, after arcs were excluded.
 
 All that follows from what was seen (visits, sums, bases) and from what was decided (active arcs, the period) is worked
 out here, by the same formulas as along the way, so a learner that is restored continues bit for bit. What
