@@ -402,7 +402,7 @@ class Learner(Hooks):
     def _note_stop(self) -> None:
         """Keep the answer from the moment of the stop on."""
         if self.stopped and self._answer is None:
-            self._answer = (self._recommend().copy(), self._stop_gap())
+            self._answer = (self._recommend().copy(), self._gap())
             self._answered_at = self.episodes
 
     def _renew_answer(self) -> None:

@@ -56,10 +56,6 @@ class Hooks(ABC):
     def _gap(self) -> float:
         """Return the certified gap of `_recommend()` by the present statistics."""
 
-    def _stop_gap(self) -> float:
-        """Return the gap that is proven for `_recommend()` at the moment of the stop."""
-        return self._gap()
-
     @abstractmethod
     def _epsilon_changed(self) -> None:
         """Test again whether to stop, with a smaller epsilon."""

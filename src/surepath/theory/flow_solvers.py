@@ -12,6 +12,8 @@ from surepath.theory.flows import UNLIMITED, FlowProblem, infeasible
 
 Answer = tuple[AnyArray, BoolArray]
 
+HIGHS_TOLERANCE = 1e-10  # of the largest demand: the least that HiGHS takes, below what the check of an answer allows
+
 
 def scaled(problem: FlowProblem) -> tuple[IntArray, IntArray | None, float]:
     """Return demand and capacity in whole numbers, and the power of two they were multiplied by.
@@ -63,7 +65,7 @@ def highs(problem: FlowProblem) -> Answer:
     from scipy.sparse import csr_array
 
     mdp = problem.mdp
-    size = max(1.0, float(problem.demand.max()))
+    size = float(problem.demand.max()) or 1.0  # HiGHS' tolerances are absolute
     n_arcs, inner = mdp.n_arcs, mdp.n_nodes - 1
     arcs = np.arange(n_arcs)
     enters, leaves = mdp.target < mdp.n_nodes, mdp.source > 0
@@ -78,6 +80,7 @@ def highs(problem: FlowProblem) -> Answer:
         b_eq=np.zeros(inner) if inner else None,
         bounds=np.column_stack([problem.demand / size, upper / size]),
         method="highs-ds",
+        options={"primal_feasibility_tolerance": HIGHS_TOLERANCE, "dual_feasibility_tolerance": HIGHS_TOLERANCE},
     )
     if answer.status == 2:
         compiled(problem)  # says why, with the cut

@@ -11,6 +11,9 @@ from surepath import MDP, Challenger, Empirical, Gaussian, Instance, families, s
 from surepath.errors import RewardError, SettingError
 from surepath.learners import tasks
 from surepath.learners.challenger.state import READY, SLOPE
+from surepath.study.plain_bound.bound import PlainBound
+from surepath.study.plain_bound.evidence import Sums
+from tests.learners.challenger.plays import play
 
 
 def one_known() -> MDP:
@@ -134,3 +137,28 @@ def test_without_noise_declared_nothing_is_built() -> None:
         Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1)
     bounded = MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 4.0))
     assert Challenger(bounded, 0.1, 0.1).sigma.tolist() == [2.0, 2.0]
+
+
+def tied_but_for_rounding() -> Instance:
+    """Plans b and c tie: 1.9 - 1.7 = 1.1 - 0.9; which sum is larger in doubles depends on whether a, 5.9, is left.
+
+    Plan c has five last steps, so it is the dearer one to prove.
+    """
+    rows = [("s", "a", "x"), ("s", "b", "y"), ("s", "c", "z"), ("x", "f", "t"), ("y", "g", "t")]
+    mdp = MDP.from_edges(rows + [("z", f"h{i}", "t") for i in range(5)])
+    values = [5.9, 1.9, 1.1, -100.0, -1.7, -0.9, -101.0, -102.0, -103.0, -104.0]
+    return Instance(mdp, Empirical([[value] for value in values]))
+
+
+@pytest.mark.parametrize("epsilon", [0.072, 0.0735, 0.075, 0.077])
+def test_the_answer_is_the_path_that_passed_the_check(epsilon: float) -> None:
+    instance = tied_but_for_rounding()
+    learner = Challenger(instance.mdp, epsilon=epsilon, delta=0.1, sigma=0.01)
+    run = simulate(learner, instance, runs=1, seed=0, workers=1)
+    play(learner, instance, np.random.default_rng(0), 100)
+    assert learner.stopped
+    assert run.tau.tolist() == [learner.episodes]
+    plain = PlainBound(learner.mdp, learner.settings())
+    seen = Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy())
+    for path, gap in ((learner.recommend(), learner.certified_gap()), (run.path[0], float(run.gap[0]))):
+        assert plain.proves(seen, path, learner.active, gap)

@@ -142,7 +142,7 @@ def test_it_confirms_what_challenger_proves_at_every_moment(widths: str, epsilon
             out = plain.ruled_out(seen, learner._recommend(), before)
             assert out[before & ~learner.active].all()
         if trial % 60 == 59 or learner.stopped:
-            gap = learner._stop_gap() if learner.stopped else learner._gap()
+            gap = learner.certified_gap() if learner.stopped else learner._gap()
             assert plain.proves(seen, learner._recommend(), learner.active, gap)
             if 0.1 < gap < np.inf:  # slopes lie closer here, which matters for gaps near 0 alone
                 assert not plain.proves(seen, learner._recommend(), learner.active, 0.95 * gap)

@@ -133,7 +133,7 @@ def test_it_confirms_what_challenger_proves_and_hardly_more(noise: str, epsilon:
         if (before & ~learner.active).any():
             assert plain.ruled_out(seen, learner._recommend(), before)[before & ~learner.active].all()
         if trial % 60 == 59 or learner.stopped:
-            gap = learner._stop_gap() if learner.stopped else learner._gap()
+            gap = learner.certified_gap() if learner.stopped else learner._gap()
             if gap < np.inf:
                 assert plain.proves(seen, learner._recommend(), learner.active, gap)
             if 0.4 < gap < np.inf and not learner.stopped:

@@ -55,8 +55,9 @@ class Challenger(Learner):
             Gaussian noise: other laws can hide their variance, and nothing is then proven.
         widths: "one-sided" (the default), "two-sided" (simpler, more episodes), or "per-arc" (a confidence interval
             for each arc and the difference of paths, as CLUCB stops; for comparison).
-        prior: Over the wrong answers, given the right one: "detour" (pays for the stages in which two paths differ),
-            "uniform" (pays log of the number of paths), or "both" at a cost of log 2.
+        prior: Over the wrong answers, given the right one: "excursion" (pays for single stretches in which two paths
+            differ), "detour" (for all stages in which they differ), "uniform" (pays log of the number of paths), or
+            "both" of these two at a cost of log 2. By default, "auto", excursion for epsilon 0 and detour above.
         sampling: "guarded" (the default: what separates paths; from half of the episodes planned for ties on, in
             every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
             same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"
@@ -69,7 +70,6 @@ class Challenger(Learner):
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
-
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
 
     Example:
@@ -198,8 +198,11 @@ class Challenger(Learner):
         if self._planned or self.stopped:
             return
         if self._act(tasks.PLAN) == 1.0:
+            checked = self._work.incumbent.copy()
             self.stopped = True
             self.stop_reason = STOP_REASONS[CLEARED]
+            self._answer = _proven_answer(checked, self._recommend(), self.epsilon, self._gap())
+            self._answered_at = self.episodes
         self._planned = True
 
     def _check_anew(self) -> None:
@@ -268,10 +271,6 @@ class Challenger(Learner):
             del self._proven[next(iter(self._proven))]
         return gap
 
-    def _stop_gap(self) -> float:
-        """Return what the check has proven: epsilon, or a smaller certified gap."""
-        return min(self.epsilon, self._gap())
-
     def _epsilon_changed(self) -> None:
         self._check_anew()
 
@@ -319,12 +318,26 @@ class Challenger(Learner):
                 raise_if_cancelled()
                 pause = seen.memo[at.EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
                 answer = act(graph, pairs, seen, work, reality, rng, tasks.RUN, budget, pause, epsilon)
-            done = answer == DONE
+            done, checked = answer == DONE, work.incumbent.copy()
             eliminated = int((~seen.alive).sum())
-            gap = least_gap(graph, pairs, seen, work, reality, rng)
+            gap = max(0.0, least_gap(graph, pairs, seen, work, reality, rng))
+            path = work.incumbent
+            if done:
+                path, gap = _proven_answer(checked, path, epsilon, gap)
             record.tau[i] = int(seen.memo[at.EPISODES])
             record.reason[i] = CLEARED if done else BUDGET
-            record.path[i] = work.incumbent
+            record.path[i] = path
             record.eliminated[i] = eliminated
-            record.gap[i] = max(0.0, min(gap, epsilon) if done else gap)
+            record.gap[i] = gap
         return record
+
+
+def _proven_answer(checked: IntArray, found: IntArray, epsilon: float, gap: float) -> tuple[IntArray, float]:
+    """Return the answer at the stop and what is proven of it: the path that passed the check, or the incumbent `found`.
+
+    What the check itself eliminates changes what means are counted from, and so their rounding: where two paths tie but
+    for rounding the incumbent may then be the other one, and only its own `gap` is proven of it.
+    """
+    if np.array_equal(checked, found) or gap <= epsilon:
+        return found.copy(), min(gap, epsilon)
+    return checked, epsilon
