@@ -24,7 +24,8 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
     from surepath.learners.processes.ranges import choose_noise
 
     mdp, instance = problem.mdp, problem.instance
-    noise = mdp.declared_sigma if instance is None else instance.sigma
+    learned = missing is None and mdp.noise_missing("") is None and choose_noise(mdp, None, False) != "sigma"
+    noise = mdp.declared_sigma if instance is None or learned else instance.sigma
     own = noise[~mdp.is_known] if not mdp.is_known.all() else np.zeros(1)
     if instance is None:
         missing = mdp.noise_missing(problem.name or "this problem")
@@ -41,7 +42,7 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
         "step_names": None if mdp.step_labels is None else list(mdp.step_labels),
         "sigma": None if missing is not None else [float(own.min()), float(own.max())],
         "noise_missing": missing,
-        "noise_learned": instance is None and missing is None and choose_noise(mdp, None, False) != "sigma",
+        "noise_learned": learned,
         "epsilon": problem.epsilon,
         "delta": problem.delta,
         "per_stage": [
