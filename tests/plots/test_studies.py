@@ -86,16 +86,24 @@ def test_the_gap_is_what_was_proven_at_the_time() -> None:
     assert curve.epsilon.tolist() == [0.05] * len(gaps)
     np.testing.assert_allclose(curve.gap, gaps, rtol=1e-9)
     line = plots.draw_gap(curve).axes[0].get_lines()[0]
-    shown = np.isfinite(curve.gap)
-    np.testing.assert_array_equal(line.get_ydata(), curve.gap[shown])
-    np.testing.assert_array_equal(line.get_xdata(), curve.trials[shown])
+    np.testing.assert_array_equal(line.get_ydata(), np.where(np.isfinite(curve.gap), curve.gap, np.nan))
+    np.testing.assert_array_equal(line.get_xdata(), curve.trials)
 
 
 def test_a_gap_of_nothing_and_a_gap_of_zero_are_drawn() -> None:
     nothing = GapCurve(np.array([1, 2]), np.array([np.inf, np.inf]), np.array([0.1, 0.1]))
-    assert "nothing proven yet" in {text.get_text() for text in plots.draw_gap(nothing).axes[0].texts}
+    assert "nothing proven" in {text.get_text() for text in plots.draw_gap(nothing).legends[0].get_texts()}
     best = GapCurve(np.array([1, 2]), np.array([0.5, 0.0]), np.array([0.0, 0.0]))
     assert "proven best of all" in {text.get_text() for text in plots.draw_gap(best).axes[0].texts}
+
+
+def test_only_what_was_not_proven_is_shaded() -> None:
+    gaps = np.array([np.inf, np.inf, 4.0, 3.0, np.inf, 5.0, 2.0])
+    axis = plots.draw_gap(GapCurve(np.arange(1, 8), gaps, np.full(7, 1.0))).axes[0]
+    spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in axis.patches]
+    assert spans == [(0, 3), (5, 6)]
+    assert np.isnan(axis.get_lines()[0].get_ydata()).tolist() == np.isinf(gaps).tolist()
+    assert not axis.texts  # a text in a narrow span would lie over the line
 
 
 def test_challengers_are_those_of_the_learner() -> None:

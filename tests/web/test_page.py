@@ -88,6 +88,17 @@ def test_costs_make_scores_worth_and_excluded_options_are_in_no_plan(site: Site,
     assert "the best plan through it is estimated 0.5 worse than the best" in text(page, ".over .tip >> nth=0")
 
 
+def test_the_line_of_the_gap_is_broken_where_nothing_is_proven(site: Site, window: Window) -> None:
+    page = window.open(site, "support tickets")
+    line, area = page.evaluate(
+        """async () => { const { Gap } = await import('/static/gap.js'), box = document.createElement('div');
+        new Gap(box, document.createElement('p')).load([[1, null, 1], [2, 5, 1], [3, 4, 1], [4, null, 1], [5, 6, 1]]);
+        return ['line', 'area'].map((name) => box.querySelector(`path.${name}`).getAttribute('d')); }"""
+    )
+    assert re.sub(r"[\d. ]+", "", line) == "MLM"
+    assert re.sub(r"[\d. ]+", "", area) == "MLLLZMLLZ"
+
+
 def test_hover_and_keys_tell_about_an_option(site: Site, window: Window) -> None:
     page = window.open(site, "support tickets")
     tip = page.locator(".over .tip").first

@@ -50,8 +50,11 @@ export class Gap {
     const x = (n) => LEFT + (n / last) * (width - LEFT - RIGHT);
     const y = (gap) => TOP + (Math.log(high / Math.max(gap, low)) / Math.log(high / low)) * (HEIGHT - TOP - BOTTOM);
     this.scale = { x, y, last, width };
-    const line = proven.map(([n, gap], i) => `${i ? "L" : "M"}${x(n).toFixed(1)} ${y(gap).toFixed(1)}`).join("");
-    const area = `${line}L${x(proven.at(-1)[0]).toFixed(1)} ${HEIGHT - BOTTOM}L${x(proven[0][0]).toFixed(1)} ${HEIGHT - BOTTOM}Z`;
+    // Broken where nothing was proven of the plan of that moment.
+    const runs = [];
+    points.forEach(([n, gap], i) => { if (gap !== null) (i && points[i - 1][1] !== null ? runs.at(-1) : runs[runs.push([]) - 1]).push([x(n).toFixed(1), y(gap).toFixed(1)]); });
+    const lines = runs.map((run) => `M${run.map((point) => point.join(" ")).join("L")}`), line = lines.join("");
+    const area = runs.map((run, i) => `${lines[i]}L${run.at(-1)[0]} ${HEIGHT - BOTTOM}L${run[0][0]} ${HEIGHT - BOTTOM}Z`).join("");
     const asked = points.filter(([, , epsilon]) => epsilon > 0).map(([n, , epsilon], i, all) => {
       const step = i && all[i - 1][2] !== epsilon ? `L${x(n).toFixed(1)} ${y(all[i - 1][2]).toFixed(1)}` : "";
       return `${i ? `${step}L` : `M${LEFT} ${y(epsilon).toFixed(1)}L`}${x(n).toFixed(1)} ${y(epsilon).toFixed(1)}`;
