@@ -13,6 +13,7 @@ from surepath.errors import CertificateError, SettingError
 from surepath.plots.challengers import Challenge, Challenges, Difference
 from surepath.plots.column_figure import PLAN
 from surepath.plots.gap import GapCurve
+from surepath.plots.intervals import unit_of
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 pytest.importorskip("matplotlib")
@@ -95,6 +96,16 @@ def test_a_gap_of_nothing_and_a_gap_of_zero_are_drawn() -> None:
     assert "nothing proven" in {text.get_text() for text in plots.draw_gap(nothing).legends[0].get_texts()}
     best = GapCurve(np.array([1, 2]), np.array([0.5, 0.0]), np.array([0.0, 0.0]))
     assert "proven best of all" in {text.get_text() for text in plots.draw_gap(best).axes[0].texts}
+
+
+def test_means_with_costs_in_them_are_called_worth() -> None:
+    for weight, unit in ((0.0, "score"), (0.5, "worth")):
+        mdp = MDP.from_steps({"a": ["x", "y"]}, sigma=0.1, costs={"a": {"x": 2}}, cost_weight=weight)
+        study = Study.create(mdp, storage="memory", epsilon=0.1, delta=0.1)
+        study.tell(study.ask(), [0.7])
+        assert unit_of(study) == unit
+        rows = plots.intervals_data(study)
+        assert plots.draw_intervals(rows, unit_of(study)).axes[0].get_xlabel() == unit
 
 
 def test_only_what_was_not_proven_is_shaded() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import ways_to_declare
-from surepath._text import shown
+from surepath._text import columns, shown
 from surepath.model.costs import in_words
 from surepath.model.paths import best_path
 
@@ -125,13 +125,14 @@ def drawing(mdp: MDP) -> list[str]:
             out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
             names = {arc: shown(mdp.action_label(arc)) for arc in arcs}
-            width = max(map(len, names.values()))
+            width = max(map(columns, names.values()))
             for arc in arcs:
                 goal = int(mdp.target[arc])
                 ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
                 reward = f"   known score {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
                 cost = f"   cost {mdp.cost[arc]:g}" if mdp.cost is not None and mdp.cost[arc] > 0 else ""
-                out.append(f"    {names[arc]:<{width}} -> {ahead}{reward}{cost}")
+                padding = " " * (width - columns(names[arc]))
+                out.append(f"    {names[arc]}{padding} -> {ahead}{reward}{cost}")
     return out
 
 
