@@ -16,9 +16,11 @@ from tests.throwaway import ROOT, environment
 
 PYTHON = (3, 11)
 PLACE = ROOT / ".venv" / "lowest"
-# Imports and the command line, ways into the model, figures, and two learners step by step and in whole runs.
+# Imports and the command line, ways into the model, figures, the cache of kernels, which is built on classes that Numba
+# keeps to itself, and two learners step by step and in whole runs.
 QUICK = (
     "tests/model",
+    "tests/kernels/test_kernel_cache.py",
     "tests/plots",
     "tests/cli/test_model_commands.py",
     "tests/study/test_study.py",

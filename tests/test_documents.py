@@ -60,6 +60,8 @@ def test_the_glossary_maps_both_vocabularies_and_is_linked() -> None:
     table = dict(re.findall(r"^\| ([\w ]+) \| ([^|]+) \|", text, re.MULTILINE))
     for ours, theirs in {**PAIRS, "proven gap": "certified gap"}.items():
         assert theirs in re.split(r"; ", table[ours].strip()), ours
+    words = {word for row in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE) for word in row.split(", ")}
+    assert words >= {"instance", "challenger", "worth", "cost", "price", "settled trial", "censored", "regret"}
     assert "(glossary.md)" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     assert "(docs/glossary.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 

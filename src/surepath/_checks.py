@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from surepath._numbers import NotNumbersError, is_real, is_whole, read_numbers, shortened
 from surepath._text import many, word
-from surepath._types import FloatArray
+from surepath._types import AnyArray, FloatArray
 from surepath.errors import SettingError, SurepathError
 
 # Beyond this, sums and squares of numbers come close to what a float can hold.
@@ -52,6 +52,14 @@ def real(what: str, value: Any, *, error: type[SurepathError] = SettingError) ->
         raise error(f"{what} must be finite, not {number}")
     if not -LARGEST <= number <= LARGEST:
         raise error(f"{what} must lie within {LARGEST:g} of 0")
+    return number
+
+
+def positive(what: str, value: Any, *, error: type[SurepathError] = SettingError) -> float:
+    """Return a finite real number above 0."""
+    number = real(what, value, error=error)
+    if number <= 0:
+        raise error(f"{what} must be positive, not {number:g}")
     return number
 
 
@@ -103,6 +111,8 @@ def check_delta(value: Any) -> float:
 
 def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathError] = SettingError) -> FloatArray:
     """Return one finite number for all arcs, or one per arc, as a fresh float64 array [N]."""
+    if is_real(value):
+        return np.full(n_arcs, real(what, value, error=error))
     try:
         array = read_numbers(value)
     except NotNumbersError as cause:
@@ -123,6 +133,8 @@ def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathErr
 
 def check_sigma(value: ArrayLike, n_arcs: int) -> FloatArray:
     """Return sub-Gaussian factors, one per arc, float [N]: each 0, or at least `SMALLEST_SIGMA`."""
+    if is_real(value):
+        return np.full(n_arcs, one_sigma(value))
     sigma = per_arc("sigma", value, n_arcs)
     bad = np.flatnonzero((sigma < SMALLEST_SIGMA) & (sigma != 0))
     if bad.size:
@@ -173,7 +185,7 @@ def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None 
     return f"{who}: {why}. {ways_to_declare()}"
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
+def frozen(array: AnyArray) -> AnyArray:
     """Return the array, made read-only."""
     array.setflags(write=False)
     return array

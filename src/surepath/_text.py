@@ -37,7 +37,7 @@ def columns(text: str) -> int:
 _to_users = False  # whether messages go to people who run studies, who know no rewards, stages and arcs
 
 
-def speak_to_users(wanted: bool) -> bool:
+def choose_words_of_users(wanted: bool) -> bool:
     """Choose the words of messages in this process, and return what was chosen before; commands write for users."""
     global _to_users
     before, _to_users = _to_users, wanted

@@ -50,9 +50,9 @@ def test_ctrl_c_is_heard_at_a_million_arcs(tmp_path: Path, words: list[str]) -> 
 DEAF = """
 import hashlib
 import threading
-from surepath.cli._interrupt import last_words, watch
-watch(grace=0.2)
-last_words("so long")
+from surepath.cli._interrupt import handle_interrupts, set_interrupt_text
+handle_interrupts(grace=0.2)
+set_interrupt_text("so long")
 threading.Timer(2.0, print, ["ready"], {"flush": True}).start()  # when the step below is well under way
 hashlib.pbkdf2_hmac("sha256", b"", b"", 200_000_000)  # one long step in C, as a kernel is
 """
@@ -75,8 +75,8 @@ def test_a_step_that_never_checks_for_signals_is_ended() -> None:
 
 CALLED_BACK = """
 import ctypes, os, signal, time
-from surepath.cli._interrupt import watch
-watch(grace=60)
+from surepath.cli._interrupt import handle_interrupts
+handle_interrupts(grace=60)
 seen = []
 def callback():
     os.kill(os.getpid(), signal.SIGINT)

@@ -154,7 +154,7 @@ def test_schema_is_the_schema() -> None:
         ),
         (["show", "bandit-v1/k3/seed0", "--draw", "g.gif"], 3, "error: a picture ends in .png, .svg, .pdf, not '.gif'"),
         (["show", "bandit-v1/k3/seed0", "--draw", "no/g.png"], 5, "error: cannot write no/g.png: No such file"),
-        (["show", "bandit-v1/k3001/seed0", "--draw", "g.png"], 3, "error: a picture of 3,001 arcs shows nothing"),
+        (["show", "bandit-v1/k3001/seed0", "--draw", "g.png"], 3, "error: a picture of 3,001 options shows nothing"),
         (["new", "p.txt"], 3, "error: a problem file ends in .json or .csv, not '.txt': p.txt"),
         (
             ["new", "there.json"],

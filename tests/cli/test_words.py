@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from typer.testing import CliRunner
 from surepath import Study
 from surepath._text import words_of_users
 from surepath.cli.main import app
-from surepath.errors import RewardError, SettingError
+from surepath.errors import ProblemError, RewardError, SettingError
 from surepath.model.sources.files import problem_schema
-from tests.cli.studies import call, created, problem
+from tests.cli.studies import call, created, facts, problem
+from tests.model.sources.problem_texts import HEAD, HEADER
+from tests.model.sources.test_edges import BAD
+from tests.model.sources.test_file_refusals import BAD_CSV, BAD_JSON
 
 
 def leaves(command: Any, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -27,6 +31,20 @@ def leaves(command: Any, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 COMMANDS = leaves(get_command(app))
 THEIRS = re.compile(r"\b(episode|stage|arc|reward|incumbent)s?\b", re.IGNORECASE)
+
+
+def theirs_in(message: str) -> list[str]:
+    """Words of the API in a message; the fields of a file keep their names: `stage`, edges[0].stage."""
+    plain = re.sub(r"`\w+`|'\w+'|\"\w+\"|\.\w+|: stage must be|\(state, action, next_state\), \(stage, .*", "", message)
+    return re.findall(r"\b(episode|stage|arc|reward|incumbent|path|return)s?\b", plain, re.IGNORECASE)
+
+
+def edge(row: Any) -> Any:
+    """A row of a table as an edge of a JSON file; what is no row stays as it is."""
+    if not isinstance(row, tuple) or len(row) < 3:
+        return row
+    fields = dict(zip(("stage", "state", "action", "next_state")[4 - len(row) :], row))
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -107,6 +125,81 @@ def test_errors_of_learners_use_the_words_of_users(here: Path) -> None:
     with pytest.raises(RewardError) as error:
         learner.tell(learner.ask(), [1e30, 0.0])
     assert "rewards of size 1e+30 at stage 0 ('chunk') make the returns of paths uncertain by" in str(error.value)
+
+
+# Every file that the tests of the model refuse, tables of rows among them, and what only commands refuse.
+BAD_FILES: dict[str, str | bytes] = {
+    **{f"{i}.json": text for i, (text, _) in enumerate(BAD_JSON) if len(text) < 10_000},
+    **{f"{i}.csv": data for i, (data, _) in enumerate(BAD_CSV)},
+    **{
+        f"rows-{i}.json": json.dumps({**HEAD, **options, "edges": [edge(row) for row in rows]})
+        for i, (rows, options, _) in enumerate(BAD)
+        if isinstance(rows, list)
+    },
+    "long.csv": HEADER
+    + "".join(f"n0,j{i},n{i}\n" for i in range(2, 2000))
+    + "".join(f"n{i},on,n{i + 1}\n" for i in range(1999)),
+    "negative.csv": "stage," + HEADER + "0,a,x,b\n-1,b,x,\n",
+    "half.csv": "stage," + HEADER + "0,a,x,b\n,b,x,\n",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_is_refused_in_the_words_of_users(tmp_path: Path, name: str) -> None:
+    text = BAD_FILES[name]
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    for words in (["show"], ["study", "create", "--storage", "memory"]):
+        error = CliRunner().invoke(app, [*words, str(tmp_path / name)]).exception
+        assert isinstance(error, (ProblemError, SettingError))
+        assert theirs_in(str(error).replace(str(tmp_path), "")) == []
+        assert "Input should" not in str(error)  # words of the library that checks
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["show", "chain-v1/n99999999k9/seed0"], "this instance would have 8,099,999,919 options; at most"),
+        (
+            ["study", "create", "problem.json", "--learner", "design", "--epsilon", "0"],
+            "no fixed number of trials is en",
+        ),
+        (["study", "create", "problem.json", "--set", "noise=bernstein"], "no option to learn declares a range"),
+        (
+            ["simulate", "chain-v1/n3k2/seed0", "--epsilon", "1", "--learner", "EPRL", "--set", "widths=bernstein"],
+            "the noise of scores in a range",
+        ),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, list) else "",
+)
+def test_a_bad_setting_is_refused_in_the_words_of_users(here: Path, words: list[str], message: str) -> None:
+    error = CliRunner().invoke(app, words).exception
+    assert isinstance(error, (ProblemError, SettingError))
+    assert message in str(error)
+    assert theirs_in(str(error)) == []
+
+
+def keys(data: Any) -> set[str]:
+    """Every key of JSON data."""
+    if isinstance(data, list):
+        return {key for part in data for key in keys(part)}
+    return set() if not isinstance(data, dict) else set(data) | {key for part in data.values() for key in keys(part)}
+
+
+def api_keys(data: Any) -> set[str]:
+    return {
+        key
+        for key in keys(data)
+        if {"stage", "arc", "reward", "episode"} & set(re.findall("[a-z]+?(?=s?(?:_|$))", key))
+    }
+
+
+def test_keys_of_json_are_the_words_of_users_but_for_the_graph(here: Path) -> None:
+    graph = json.loads(CliRunner().invoke(app, ["show", "problem.json", "--json"]).output)
+    assert api_keys(graph) == {"stages", "stage", "arcs", "known_arcs", "per_stage"}
+    made = facts("create", "problem.json")
+    asked, told = facts("ask"), facts("tell", "1", "0.5", "0.5")
+    assert api_keys([made, asked, told, facts("show", "1"), facts("show"), facts("status")]) == set()
+    assert {"trials", "plan", "scores", "best_plan"} <= keys([made, asked, told, facts("show", "1"), facts("status")])
 
 
 def test_the_schema_uses_the_words_of_users() -> None:

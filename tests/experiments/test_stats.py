@@ -14,7 +14,7 @@ from surepath.experiments.results import read
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import compare, mean_interval, permutation_test, ratio_interval
-from surepath.experiments.tables import overview, table
+from surepath.experiments.text_tables import overview, table
 from tests.experiments.specs import small
 
 polars: Any = pytest.importorskip("polars")

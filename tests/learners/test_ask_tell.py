@@ -114,7 +114,7 @@ def test_bad_settings_are_refused(cls: Any, epsilon: Any, delta: Any, message: s
         ({"preset": "theroy"}, '(did you mean "theory"?)'),
         ({"prior": 0.0}, "prior must be positive, not 0"),
         ({"growth": 1.0}, "growth must be above 1, not 1"),
-        ({"sigma": -1.0}, "sigma must be 0 or more; arc 0 has -1"),
+        ({"sigma": -1.0}, "sigma must be 0 or more, not -1"),
         ({"stopping": "never"}, "stopping must be a StoppingRule of your own, or None, not 'never'"),
     ],
 )

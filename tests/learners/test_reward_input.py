@@ -97,7 +97,7 @@ REFUSED: list[tuple[Any, str]] = [
     ("high", "rewards must be 3 numbers, not text; got 'high'"),
     (None, "rewards must be 3 numbers, not None"),
     ({1.0, 2.0, 3.0}, "rewards must be 3 numbers, not {1.0, 2.0, 3.0}"),
-    ({0: 1.0, 2: 1.0}, "the rewards name stage 2 but not stage 1; tell every step up to the one where the trial"),
+    ({0: 1.0, 2: 1.0}, "the rewards name stage 2 but not stage 1; tell every stage up to the one where the episode"),
     ({0: 1.0, 1: [2.0]}, "the reward at stage 1 must be one number, not [2.0]"),
     ({0: 1.0, "0": 2.0}, "the rewards name stage 0 twice"),
     ({3: 1.0}, "there is no step 3; steps have the numbers 0..2 here"),

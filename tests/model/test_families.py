@@ -181,6 +181,7 @@ BAD: list[tuple[Any, str]] = [
     ("chain-v1/n8k4/seedx", "'seedx' does not hold a number"),
     ("chain-v1/n8k4", "is not how this instance is written; its id is 'chain-v1/n8k4/seed0'"),
     ("chain-v1/n8k4/sigma-1/seed0", "sigma must be 0 or more, not -1"),
+    ("chain-v1/n8k4/sigma1e-200/seed0", "sigma must be 0 or at least 1e-100, since its square would be lost"),
     ("chain-v1/n8k4/sigmanan/seed0", "sigma must be finite, not nan"),
     ("chain-v1/n0k4/seed0", "steps must be at least 1, not 0"),
     ("tree-v1/a999h99/seed0", "at most 100,000,000 are built"),

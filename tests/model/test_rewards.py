@@ -122,8 +122,8 @@ BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Gaussian(["a", "b"]), "means must be numbers, not text; got ['a', 'b']"),
     (lambda: Gaussian(np.zeros((1, 2))), "means must be one number, [N] or [H, S, A]; got shape (1, 2)"),
     (lambda: Gaussian(np.zeros((2, 1, 2))), "means as [H, S, A] must have at least shape (1, 1, 2); got (2, 1, 2)"),
-    (lambda: Gaussian(0.0, -1.0), "sigma must be 0 or more; arc 0 has -1"),
-    (lambda: Gaussian(0.0, float("nan")), "sigma must be finite; arc 0 has nan"),
+    (lambda: Gaussian(0.0, -1.0), "sigma must be 0 or more, not -1"),
+    (lambda: Gaussian(0.0, float("nan")), "sigma must be finite, not nan"),
     (lambda: Gaussian(0.0, [1.0, 2.0, 3.0]), "sigma must be a number or have one value per arc, shape (2,), not (3,)"),
     (
         lambda: Bernoulli([0.5, 1.5]),

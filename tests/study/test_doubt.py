@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath._numbers import rounded_up
-from surepath._text import speak_to_users
+from surepath._text import choose_words_of_users
 from surepath.cli.study.status import text
 from surepath.study.certificate.file import content_hash
 from surepath.study.certificate.words import assumptions, statement
@@ -80,12 +80,12 @@ def test_a_certificate_says_the_same_whoever_writes_or_verifies_it() -> None:
     study.import_trials([(study.best_plan, [0.4, 0.2, 0.3]), (study.best_plan, [0.4, 0.7, 0.3])] * 20)
     written = study.certificate()
     assert "step" in written["warnings"][0]["where"]
-    before = speak_to_users(True)
+    before = choose_words_of_users(True)
     try:
         assert study.certificate()["warnings"] == written["warnings"]
         verdict = verify(written, storage=study.storage)
     finally:
-        speak_to_users(before)
+        choose_words_of_users(before)
     assert verdict.answer == verify(written, storage=study.storage).answer == "in doubt"
     assert study.status().findings == tuple(found["message"] for found in written["warnings"])
     own = study.learner.findings()  # the API keeps its own, and certificates that have them still hold

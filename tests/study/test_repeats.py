@@ -163,13 +163,13 @@ def test_threads_share_a_study() -> None:
 
 
 def poisoned(content: bytes, kind: str) -> bytes:
-    from surepath.study.storage import snapshots
+    from surepath.study.storage import tree_bytes
 
     if kind == "bytes":
         return b"\x80\x04pickle?" + content[9:]
     if kind == "empty":
         return b""
-    tree = snapshots.decode(content)
+    tree = tree_bytes.decode(content)
     if kind == "version":
         tree["of"][0] = "0.0.0"
         tree["learner"]["evidence"]["sums"] += 1.0
@@ -180,7 +180,7 @@ def poisoned(content: bytes, kind: str) -> bytes:
         tree["learner"]["evidence"]["sums"] = tree["learner"]["evidence"]["sums"][:3]
     elif kind == "lacking":
         del tree["tally"]
-    return snapshots.encode(tree)
+    return tree_bytes.encode(tree)
 
 
 @pytest.mark.parametrize("kind", ["bytes", "empty", "version", "other study", "shape", "lacking", "prefix", "ahead"])

@@ -209,6 +209,11 @@ def test_everything_known_or_tied() -> None:
             SettingError,
             "sigma must be 0 or more, not -1",
         ),
+        (
+            lambda i: worst_case_upper_bound(8, 2, 9, 0.1, 0.1, sigma=1e-200),
+            SettingError,
+            "sigma must be 0 or at least 1e-100, since its square would be lost to rounding, not 1e-200",
+        ),
         (lambda i: worst_case_upper_bound(2, 2, 3, 0.1, 0.1, arcs=13), SettingError, "arcs must be at most 12"),
         (lambda i: upper_bound(i, 0.1, 0.1, formula="x"), SettingError, "formula 'x' is not known"),
         (lambda i: worst_case_lower_bound(8, 1, 9, 0.1, 0.1), SettingError, "actions must be at least 2"),

@@ -50,11 +50,11 @@ def test_pushing_along_decreasing_paths_ends_at_the_minimum(mdp: MDP, seed: int,
             break
         assert (path[0].tail, path[-1].head) == (0, mdp.n_nodes)
         assert all(one.head == other.tail for one, other in pairwise(path))
-        room = min(e.room for e in path)
+        amount = min(e.capacity for e in path)
         flow = flow.copy()
         for e in path:
-            flow[e.arc] += -room if e.along else room
-        assert flow[: mdp.first[1]].sum() == pytest.approx(value - room)
+            flow[e.arc] += -amount if e.along else amount
+        assert flow[: mdp.first[1]].sum() == pytest.approx(value - amount)
     assert flow[: mdp.first[1]].sum() == pytest.approx(minimum_flow(mdp, demand, capacity).value)
 
 
@@ -69,10 +69,10 @@ def test_the_residual_graph_lists_what_can_fall_and_what_can_rise(mdp: MDP, seed
     found = {(e.arc, e.along): e for e in residual_graph(mdp, flow, demand, capacity)}
     for arc in range(mdp.n_arcs):
         ends = (int(mdp.source[arc]), int(mdp.target[arc]))
-        for along, room in ((True, flow[arc] - demand[arc]), (False, capacity[arc] - flow[arc])):
-            if room > 0:
+        for along, amount in ((True, flow[arc] - demand[arc]), (False, capacity[arc] - flow[arc])):
+            if amount > 0:
                 e = found.pop((arc, along))
-                assert (e.tail, e.head, e.room) == ((*ends, room) if along else (*ends[::-1], room))
+                assert (e.tail, e.head, e.capacity) == ((*ends, amount) if along else (*ends[::-1], amount))
     assert not found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath.study.storage.memory import MemoryStorage
+from surepath.web.views import warnings
 from tests.web.site import Caller, new_study
 
 
@@ -82,7 +84,7 @@ def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: 
 
 
 def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
-    storage: MemoryStorage, reader: Caller
+    storage: MemoryStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, rng = new_study(storage, sigma=0.01), np.random.default_rng(0)
     plans = [[0, 2, 8], [0, 3, 10], [0, 4, 12], [1, 5, 9], [1, 6, 11], [1, 7, 13]]
@@ -90,6 +92,10 @@ def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     status = reader.get("status")
     assert len(status["findings"]) > 3
     assert status["warnings"][3:] == [f"and {len(status['findings']) - 3} more findings"]
+    assert re.findall(r"\b(episode|stage|arc|reward|path)s?\b", str(status["findings"] + status["warnings"])) == []
+    monkeypatch.setattr("surepath.web.views.MOST_FINDINGS_SHOWN", len(status["findings"]) - 1)
+    study.sync()
+    assert warnings(study.mdp, study._fold)[-1] == "and 1 more finding"
     assert "if what was declared of the scores holds; they contradict it" in status["sentence"]
     study = new_study(storage, "sound", trials=20)
     assert "contradict" not in reader.get("status", study="sound")["sentence"]

@@ -74,7 +74,7 @@ def plans_in_words(facts: dict[str, Any]) -> str:
     return f"about 10^{facts['log10_plans']:.1f}"
 
 
-def plan_in_words(actions: list[str]) -> str:
+def options_in_words(actions: list[str]) -> str:
     """Return the actions of a plan on one line; the middle of a long plan is left out."""
     if len(actions) > LONG:
         actions = [*actions[: LONG // 2], "...", *actions[-LONG // 2 :]]
@@ -107,7 +107,7 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
         out.append("asks   " + ", ".join(parts))
     if facts["best"] is not None:
         out.append(f"best   {facts['best']['return']:.6g} by the means in the file, which a learner never sees:")
-        out.append("       " + plan_in_words([step["action"] for step in facts["best"]["plan"]]))
+        out.append("       " + options_in_words([step["action"] for step in facts["best"]["plan"]]))
     return out
 
 

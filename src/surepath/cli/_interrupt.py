@@ -24,30 +24,30 @@ GRACE = 1.5  # seconds that a command has to end by itself
 INTERRUPT_AGAIN_AFTER = 0.02  # seconds until an interrupt that came at a bad moment is tried again
 
 
-_last_words = ["interrupted; what was finished is kept"]
+_interrupt_text = ["interrupted; what was finished is kept"]
 
 
-def last_words(text: str) -> str:
+def set_interrupt_text(text: str) -> str:
     """Set the text to print when the command is interrupted, however it then ends, and return it."""
-    _last_words[0] = text
+    _interrupt_text[0] = text
     return text
 
 
 _more = [0.0]
-_last_acts: list[Callable[[], None]] = []
+_before_kill: list[Callable[[], None]] = []
 
 
-def last_act(do: Callable[[], None]) -> None:
+def call_before_kill(do: Callable[[], None]) -> None:
     """Register a function, which must be quick, to call before the process is ended from outside the command."""
-    _last_acts.append(do)
+    _before_kill.append(do)
 
 
-def allow(seconds: float) -> None:
+def allow_seconds(seconds: float) -> None:
     """Allow the command so many seconds to end by itself: it has trials to cancel. A second Ctrl-C ends it at once."""
     _more[0] = seconds
 
 
-def watch(grace: float = GRACE) -> None:
+def handle_interrupts(grace: float = GRACE) -> None:
     """Handle Ctrl-C from now on; for the main thread of a command."""
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
@@ -78,9 +78,9 @@ def _listen(receiver: socket.socket, sender: socket.socket, grace: float) -> Non
             pass
     except TimeoutError:
         pass
-    for do in _last_acts:
+    for do in _before_kill:
         with contextlib.suppress(Exception):
             do()
     shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar may have hidden the cursor
-    os.write(2, f"{shown}\n{_last_words[0]}\n".encode())
+    os.write(2, f"{shown}\n{_interrupt_text[0]}\n".encode())
     os._exit(INTERRUPTED)

@@ -30,16 +30,6 @@ def this_program() -> str:
 
 def print_json(data: Any) -> None:
     """Print one JSON object on standard output; NaN and infinity become null, which JSON can hold."""
-    typer.echo(safe_json(json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
+    from surepath.web.plain import plain
 
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    return value
+    typer.echo(safe_json(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))

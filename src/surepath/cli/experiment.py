@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from surepath._text import shown
-from surepath.cli._interrupt import INTERRUPTED, last_words
+from surepath.cli._interrupt import INTERRUPTED, set_interrupt_text
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.main import app
 
@@ -41,7 +41,7 @@ def run_command(
     from surepath.experiments.spec import Spec
 
     loaded = Spec.load(spec)
-    words = last_words(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume")
+    words = set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume")
     try:
         summary = run(
             loaded,
@@ -94,7 +94,7 @@ def table_command(
     from surepath.experiments.results import read
     from surepath.experiments.stats import compare
     from surepath.experiments.store import Store
-    from surepath.experiments.tables import overview, table
+    from surepath.experiments.text_tables import overview, table
 
     rows = read(folder)
     comparison = compare(rows, baseline)

@@ -15,9 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
-from surepath._text import shown, speak_to_users
+from surepath._text import choose_words_of_users, shown
 from surepath._version import __version__
-from surepath.cli._interrupt import INTERRUPTED, watch
+from surepath.cli._interrupt import INTERRUPTED, handle_interrupts
 
 app = typer.Typer(
     name="surepath",
@@ -44,20 +44,20 @@ def main(
     ] = False,
 ) -> None:
     """Find the best plan when every trial is noisy and costly, and prove it."""
-    before = speak_to_users(True)
-    context.call_on_close(lambda: speak_to_users(before))
+    before = choose_words_of_users(True)
+    context.call_on_close(lambda: choose_words_of_users(before))
 
 
 def run() -> None:
     """Run the program: errors become one line and an exit code, and Ctrl-C is always handled."""
-    watch()
+    handle_interrupts()
     warnings.formatwarning = lambda message, *_, **__: f"warning: {shown(message)}\n"  # for users, not programmers
     code = _code()
     try:
         sys.stdout.flush()
     except OSError as error:
         if code != 5:  # else it has been printed
-            code = _told(f"cannot write the output: {error.strerror or error}", 5)
+            code = _print_error(f"cannot write the output: {error.strerror or error}", 5)
         # What is left in the buffer cannot be written at the end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
@@ -70,16 +70,16 @@ def _code() -> int:
         answer = app(standalone_mode=False)
         return answer if isinstance(answer, int) else 0
     except MissingExtraError as error:
-        return _told(error, 4)
+        return _print_error(error, 4)
     except FileError as error:
-        return _told(error, 5)
+        return _print_error(error, 5)
     except SurepathError as error:
-        return _told(error, 3)
+        return _print_error(error, 3)
     except MemoryError:
-        return _told("there is not enough memory for a problem of this size", 5)
+        return _print_error("there is not enough memory for a problem of this size", 5)
     except OSError as error:
         what = "cannot go on" if error.filename is None else error.filename
-        return _told(f"{what}: {error.strerror or error}", 5)
+        return _print_error(f"{what}: {error.strerror or error}", 5)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:
@@ -88,7 +88,7 @@ def _code() -> int:
         return _usage(error)
 
 
-def _told(message: object, code: int) -> int:
+def _print_error(message: object, code: int) -> int:
     typer.secho(f"error: {shown(message)}", fg="red", err=True)
     return code
 

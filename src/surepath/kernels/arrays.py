@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._types import FloatArray, IntArray, Uint32Array
+from surepath._types import AnyArray, FloatArray, IntArray, Uint32Array
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import BETA, GAUSSIAN, KNOWN, UNIFORM
@@ -48,7 +48,7 @@ class Reality(NamedTuple):
     beta: int | None  # None where no law is a beta law: then the code that draws from one is not compiled
 
 
-def own(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], dtype: type) -> np.ndarray:
+def own(array: AnyArray, dtype: type) -> AnyArray:
     """Copy an array into a writable C-contiguous one of the given type."""
     return np.array(array, dtype=dtype, order="C", copy=True)
 

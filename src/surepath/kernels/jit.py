@@ -7,9 +7,10 @@ constant that it freezes, is not seen. So the folder of the cache is named by a 
 Large kernels read the fields they need at their top, each once: wherever a field of a NamedTuple is read in a later
 block, the compiler loads the whole tuple, every array of it, and then has to sort that out.
 
-Compiling takes about 2 ms for each statement of Numba's own representation (some 5,500 for Challenger), wherever it is:
+Compiling takes about 2 ms for each statement of Numba's own representation (some 5,000 for Challenger), wherever it is:
 sixteen more arrays in an argument added two per cent, and folding a kernel in or out of its caller changed less than
-can be measured. What shortens it is less code: what an argument of None leaves out, and NumPy outside the loop.
+can be measured. What shortens it is less code: what an argument of None leaves out, and NumPy outside the loop. Kernels
+assign at most three names at once: four and more are packed into a tuple and taken out again, three statements for one.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def _set_up() -> tuple[Any, Any]:
     cache: Any = None
     if folder.path is not None:
         try:  # the cache object is Numba's own affair; where it has changed, kernels are compiled in every process
-            from surepath.kernels.kernel_cache import KernelCache, Place
+            from surepath.kernels.kernel_cache import FolderLocator, KernelCache
 
-            Place.folder, cache = folder.path, KernelCache
+            FolderLocator.folder, cache = folder.path, KernelCache
         except (ImportError, AttributeError) as cause:
             folder = Folder(None, f"this Numba has another cache ({cause})")
     announce(folder)

@@ -20,11 +20,11 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 _DIGEST = hashlib.sha256().digest_size
 
 
-class Damaged(Exception):
+class DamagedFileError(Exception):
     """Report a file that is not what was written."""
 
 
-class Files(IndexDataCacheFile):  # type: ignore[misc]
+class ChecksummedFiles(IndexDataCacheFile):  # type: ignore[misc]
     """Read and write the index and the data files of one kernel, each after its checksum."""
 
     def _load_index(self) -> dict[Any, str]:
@@ -57,11 +57,11 @@ def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         digest, data = file.read(_DIGEST), file.read()
     if hashlib.sha256(data).digest() != digest:
-        raise Damaged(path)
+        raise DamagedFileError(path)
     return data
 
 
-class Place(InTreeCacheLocator):  # type: ignore[misc]
+class FolderLocator(InTreeCacheLocator):  # type: ignore[misc]
     """Locate our folder instead of the one beside a function's file."""
 
     folder: ClassVar[Path]
@@ -71,26 +71,26 @@ class Place(InTreeCacheLocator):  # type: ignore[misc]
         self._cache_path = str(self.folder / self.get_suitable_cache_subpath(py_file))
 
 
-class Kind(CompileResultCacheImpl):  # type: ignore[misc]
+class KernelCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
     """Store compiled functions in our folder."""
 
-    _locator_classes: ClassVar[list[type]] = [Place]
+    _locator_classes: ClassVar[list[type]] = [FolderLocator]
 
     def __init__(self, py_func: Any) -> None:
         super().__init__(py_func)
-        self._locator = Place(py_func, inspect.getfile(py_func))  # whatever other places Numba is set up with
+        self._locator = FolderLocator(py_func, inspect.getfile(py_func))  # whatever other places Numba is set up with
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """Cache one kernel, and never fail: what cannot be read is compiled, what cannot be written is not kept."""
 
-    _impl_class = Kind
+    _impl_class = KernelCacheImpl
     said = False
 
     def __init__(self, py_func: Any) -> None:
         super().__init__(py_func)
         stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = Files(self._cache_path, self._impl.filename_base, stamp)
+        self._cache_file = ChecksummedFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load what is kept for these types, or None."""
@@ -106,5 +106,5 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         except OSError as cause:
             if not KernelCache.said:
                 KernelCache.said = True
-                message = f"surepath: compiled kernels cannot be kept in {Place.folder}: {cause.strerror or cause}"
-                print(message, file=sys.stderr, flush=True)
+                why = f"{FolderLocator.folder}: {cause.strerror or cause}"
+                print(f"surepath: compiled kernels cannot be kept in {why}", file=sys.stderr, flush=True)

@@ -75,7 +75,7 @@ class WidthRule(Protocol):
 
     @property
     def arcs(self) -> float:
-        """Return the number of arcs or plans that share delta, N or M."""
+        """Return the number of arcs or paths that share delta, N or M."""
 
     @property
     def delta(self) -> float:

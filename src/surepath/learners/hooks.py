@@ -43,7 +43,7 @@ class Hooks(ABC):
 
     @abstractmethod
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        """Take in the first len(gains) steps of a play of the path; eliminate; decide whether to stop.
+        """Take in the first len(gains) stages of a play of the path; eliminate; decide whether to stop.
 
         After the stop it only takes in what was seen: `stopped` stays.
         """
@@ -68,7 +68,7 @@ class Hooks(ABC):
     def _excluded_changed(self) -> None:
         """Take `_excluded` out of the graph, revive everything else, and judge anew from the evidence.
 
-        An arc may have been ruled out by a plan that turned out to be infeasible.
+        An arc may have been ruled out by a path that turned out to be infeasible.
         """
 
     @abstractmethod

@@ -1,10 +1,10 @@
-"""What a learner remembers of plays besides their rewards: those under way, and options that keep failing.
+"""What a learner remembers of plays besides their rewards: those under way, and arcs that keep failing.
 
-A trial that breaks off at step k is a failure of the arc it was about to play there. After `PATIENCE` failures in a row
-an arc rests, so that trials are not wasted on a broken step: while it does, paths around it are played where there are
-any. Each further failure makes the rest longer, and one success ends it. What is played never touches the guarantee.
-Nothing is proven while an option was never seen: one that cannot be run at all must be excluded before the learner can
-stop.
+An episode that breaks off at stage k is a failure of the arc it was about to play there. After `PATIENCE` failures in a
+row an arc rests, so that episodes are not wasted on what is broken: while it does, paths around it are played where
+there are any. Each further failure makes the rest longer, and one success ends it. What is played never touches the
+guarantee. Nothing is proven while an arc was never seen: one that cannot be run at all must be excluded before the
+learner can stop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from surepath._types import BoolArray, IntArray
 
 PATIENCE = 3  # failures in a row before an arc rests
-GROWTH = 1.3  # ratio of a rest to the one before: an option that fails now and then must not starve
+GROWTH = 1.3  # ratio of a rest to the one before: an arc that fails now and then must not starve
 MOST_IN_A_ROW = 30  # failures in a row beyond which rests grow no more
 
 
@@ -54,11 +54,11 @@ class UnderWay:
 
 
 class Failures:
-    """Failures in a row of each arc, and until which trial it rests.
+    """Failures in a row of each arc, and until which episode it rests.
 
     Attributes:
         in_a_row: int [N].
-        until: Number of told trials at which an arc is tried again, int [N].
+        until: Number of told episodes at which an arc is tried again, int [N].
         total: Failures of each arc so far, int [N].
     """
 
@@ -68,14 +68,14 @@ class Failures:
         self.total: IntArray = np.zeros(n_arcs, dtype=np.int64)
 
     def note(self, path: IntArray, played: int, told: int) -> None:
-        """Take in a trial of which `played` steps were scored; `told` counts the trials told so far."""
+        """Take in an episode of which `played` rewards were seen; `told` counts the episodes told so far."""
         self.in_a_row[path[:played]] = 0
         self.until[path[:played]] = 0
         if played < len(path):
             self.blame(int(path[played]), told)
 
     def blame(self, arc: int, told: int) -> None:
-        """Count a failure of one arc; `told` counts the trials told so far."""
+        """Count a failure of one arc; `told` counts the episodes told so far."""
         self.total[arc] += 1
         self.in_a_row[arc] += 1
         if self.in_a_row[arc] >= PATIENCE:

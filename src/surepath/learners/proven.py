@@ -22,7 +22,11 @@ def proven_gap(learner: Any) -> float:
         >>> learner.certified_gap() > 2, proven_gap(learner)
         (True, inf)
     """
-    gap = float(learner.certified_gap())
+    return gap_beyond_ranges(learner, float(learner.certified_gap()))
+
+
+def gap_beyond_ranges(learner: Any, gap: float) -> float:
+    """Return a gap of a learner's recommended path; infinite while the declared ranges alone say as much."""
     if learner.stopped or not np.isfinite(gap) or gap < range_gap(learner.mdp, learner.recommend()):
         return gap
     return float("inf")
@@ -35,5 +39,5 @@ def range_gap(mdp: MDP, path: IntArray) -> float:
     low, high = (np.where(mdp.is_known, mdp.known_gain, end) for end in mdp.gain_range)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         return float("inf")
-    high[path] = low[path]  # what two plans share cannot set them apart
+    high[path] = low[path]  # what two paths share cannot set them apart
     return float(high[best_path(mdp, high)].sum() - low[path].sum())

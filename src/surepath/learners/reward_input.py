@@ -1,7 +1,7 @@
-"""Read the rewards of a trial: H numbers, or a mapping by step names or numbers, checked before a learner changes.
+"""Read the rewards of an episode: H numbers, or a mapping by stage, checked before a learner changes.
 
-`read_rewards` makes a float64 array of the k rewards seen, in the user's own direction; k < H says that the trial
-failed at stage k, so that nothing from there on was seen.
+`read_rewards` makes a float64 array of the k rewards seen, in the user's own direction; k < H says that the
+episode failed at stage k, so that nothing from there on was seen.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
     Args:
         mdp: The graph.
         path: The arcs that were played, int [H], already checked.
-        rewards: One number per stage, fewer when the trial failed on the way, or {step: reward} with steps by name or
-            by number. True and False count as 1 and 0. Values on arcs whose reward is known are ignored, may be NaN,
-            and may be left out of a mapping.
+        rewards: One number per stage, fewer when the episode failed on the way, or {stage: reward} with stages by
+            name or by number. True and False count as 1 and 0. Values on arcs whose reward is known are ignored, may be
+            NaN, and may be left out of a mapping.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
@@ -117,6 +117,6 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
         if stage not in given and not mdp.is_known[path[stage]]:
             raise RewardError(
                 f"the {word('rewards', 'scores')} name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
-                f"tell every step up to the one where the trial failed"
+                f"tell every {word('stage', 'step')} up to the one where the {word('episode', 'trial')} failed"
             )
     return [given.get(stage, np.nan) for stage in range(last + 1)]

@@ -52,6 +52,16 @@ def plan_of(mdp: MDP, path: ArrayLike) -> Plan:
     return {step: _option(mdp, arc) for step, arc in zip(steps, arcs)}
 
 
+def plan_in_words(plan: Mapping[Any, Any]) -> str:
+    """Write a plan on one line.
+
+    Example:
+        >>> plan_in_words({"model": "large", "prompt": "long"})
+        'model=large, prompt=long'
+    """
+    return ", ".join(f"{step}={option}" for step, option in plan.items())
+
+
 def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
     """Return the arcs that a plan takes, int [H]; every step needs an option that its state has."""
     if not isinstance(plan, Mapping):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surepath._types import BoolArray, IntArray
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.model.layout import fan, node_places
 
 if TYPE_CHECKING:
@@ -72,20 +72,20 @@ def graph_html(mdp: MDP) -> str:
     return f"<div><p>{words}</p>{graph_svg(mdp)}</div>"
 
 
-def _places(mdp: MDP) -> tuple[np.ndarray, np.ndarray]:
+def _places(mdp: MDP) -> tuple[FloatArray, FloatArray]:
     """Return where each node goes: stages from left to right, states of a stage one above the other."""
     x, y = node_places(mdp)
     inner = max((int(np.diff(mdp.stage_node).max()) - 1) * ROW, 100)
     return SIDE + COLUMN * x, HEAD + inner / 2 + ROW * y
 
 
-def _bends(mdp: MDP) -> np.ndarray:
+def _bends(mdp: MDP) -> FloatArray:
     """Return how far each arc is bent, so that parallel arcs do not overlap."""
     bend, size = fan(mdp)
     return bend * np.minimum(FAN, 100 / np.maximum(1, size - 1))
 
 
-def _labels(mdp: MDP, x: np.ndarray, y: np.ndarray, marked: BoolArray) -> str:
+def _labels(mdp: MDP, x: FloatArray, y: FloatArray, marked: BoolArray) -> str:
     parts = []
     for h in range(mdp.horizon):
         name = mdp.step_labels[h] if mdp.step_labels is not None else f"step {h}"

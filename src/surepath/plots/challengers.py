@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from surepath._text import shown
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
+from surepath.model.plans import plan_in_words
 from surepath.plots.column_figure import FAINT, INK, OTHER, PLAN, SMALL_TEXT, WANTED, below, new_axes, new_figure
 from surepath.plots.evidence import known
 
@@ -24,7 +25,7 @@ class Difference(NamedTuple):
     option: str
     instead_of: str
     visits: int
-    visits_in_hand: int
+    current_visits: int
     same_option: bool  # the same option, met in another state
 
 
@@ -39,7 +40,7 @@ class Challenge(NamedTuple):
     @property
     def words(self) -> str:
         """Return the options at which it differs: 'model=small, prompt=long'."""
-        return ", ".join(f"{one.step}={one.option}" for one in self._own)
+        return plan_in_words({one.step: one.option for one in self._own})
 
     @property
     def options(self) -> str:
@@ -68,7 +69,7 @@ def differences(mdp: MDP, visits: Any, incumbent: list[int], path: list[int]) ->
             option=mdp.action_label(theirs),
             instead_of=mdp.action_label(ours),
             visits=int(visits[theirs]),
-            visits_in_hand=int(visits[ours]),
+            current_visits=int(visits[ours]),
             same_option=bool(mdp.action[theirs] == mdp.action[ours]),
         )
         for h, (theirs, ours) in enumerate(zip(path, incumbent))

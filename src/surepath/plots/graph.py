@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._text import shown
+from surepath._text import shown, word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.model.layout import fan, node_places
@@ -72,7 +72,9 @@ def draw_graph(
 ) -> Any:
     """Draw the graph; returns a matplotlib figure. The arguments are those of `graph_layout`, at most 3,000 arcs."""
     if mdp.n_arcs > MOST_ARCS_DRAWN:
-        raise ProblemError(f"a picture of {mdp.n_arcs:,} arcs shows nothing; up to {MOST_ARCS_DRAWN:,} are drawn")
+        raise ProblemError(
+            f"a picture of {mdp.n_arcs:,} {word('arcs', 'options')} shows nothing; up to {MOST_ARCS_DRAWN:,} are drawn"
+        )
     layout = graph_layout(mdp, best, visits, active)
     tallest = int(np.diff(mdp.stage_node).max())
     widest = float(np.abs(layout.bend).max())

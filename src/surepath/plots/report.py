@@ -17,7 +17,7 @@ from surepath.experiments.failures import failure_rates, too_often
 from surepath.experiments.results import read
 from surepath.experiments.stats import compare
 from surepath.experiments.store import Store
-from surepath.experiments.tables import WRITERS, overview, table
+from surepath.experiments.text_tables import WRITERS, overview, table
 from surepath.model.sources.textfile import write_bytes, write_text
 from surepath.plots import comparison, cost, stopping
 from surepath.plots.column_figure import picture_bytes

@@ -145,7 +145,7 @@ def estimate(
                 if halt.is_set() and trials["Challenger"]:
                     break
                 first = budget if seconds is None else 1
-                tau, cut = _by_and_by(partial(play, name, i, epsilon), first, budget)
+                tau, cut = _trials_seen(partial(play, name, i, epsilon), first, budget)
                 trials[name].append(tau)
                 censored[name].append(cut)
             if halt.is_set():
@@ -161,7 +161,7 @@ def estimate(
             for i in range(min(worlds, CURVE_WORLDS)):
                 if halt.is_set():
                     break
-                tau, cut = _by_and_by(partial(play, "Challenger", i, aim), budget, budget)
+                tau, cut = _trials_seen(partial(play, "Challenger", i, aim), budget, budget)
                 if not halt.is_set():
                     points.setdefault(aim, []).append(np.inf if cut else tau)
     curve = [(aim, *np.quantile(taus, (0.5, 0.1, 0.9), method="higher").tolist()) for aim, taus in points.items()]
@@ -228,7 +228,7 @@ def _time_limit(halt: threading.Event, seconds: float | None) -> Iterator[None]:
         timer.cancel()
 
 
-def _by_and_by(play: Callable[[int], Results], most: int, budget: int) -> tuple[int, bool]:
+def _trials_seen(play: Callable[[int], Results], most: int, budget: int) -> tuple[int, bool]:
     """Count the trials of a run, and return whether it was cut by the budget or called off.
 
     A run that is called off leaves no record, so where that may happen it starts with a single trial and is played

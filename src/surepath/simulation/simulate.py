@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from surepath._checks import check_epsilon, seed_number, whole
+from surepath._text import word
 from surepath._types import FloatArray
 from surepath._version import __version__
 from surepath.errors import SettingError
@@ -148,10 +149,11 @@ def _check_ranges(learner: Learner, instance: Instance) -> None:
     learned, law = ranges_of(instance.mdp, "bernstein").learns, instance.law
     outside = np.flatnonzero(learned & ((law.low < declared[0]) | (law.high > declared[1])))
     if outside.size:
-        arc = int(outside[0])
+        arc, rewards = int(outside[0]), word("rewards", "scores")
         raise SettingError(
-            f'{what}="{settings[what]}" needs rewards inside the declared range; {instance.mdp.describe_arc(arc)} has '
-            f"rewards in [{law.low[arc]:g}, {law.high[arc]:g}], not in [{declared[0][arc]:g}, {declared[1][arc]:g}]"
+            f'{what}="{settings[what]}" needs {rewards} inside the declared range; '
+            f"{instance.mdp.describe_arc(arc)} has {rewards} in [{law.low[arc]:g}, {law.high[arc]:g}], "
+            f"not in [{declared[0][arc]:g}, {declared[1][arc]:g}]"
         )
 
 

@@ -1,9 +1,9 @@
 """Worlds to rehearse a problem in, before the first real trial.
 
 A world gives every arc a mean and Gaussian noise of the given sigma; where a range is declared and no sigma, so that a
-learner finds the noise out by itself, scores follow a beta law in that range with the scatter to expect. Means come
+learner finds the noise out by itself, rewards follow a beta law in that range with the scatter to expect. Means come
 from the problem itself where it has them; else they are drawn evenly from a range, and where the user expects many
-options to be about as good as each other, a share of the options of each state has the mean of the best one there.
+arcs to be about as good as each other, a share of the arcs of each state has the mean of the best one there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Worlds:
         learns: Whether learners find out the noise of scores within their declared ranges.
         scatter: Standard deviation of each arc, float [N], where noise is learned and no law says it; else None.
         low, high: Range of each arc's means, float [N].
-        ties: Share of the options of a state that are as good as its best one.
+        ties: Share of the arcs of a state that are as good as its best one.
         instance: The problem's own world, when it has means: then every number gives this one.
         seed: World i draws from the child i of SeedSequence(seed).
     """

@@ -22,7 +22,7 @@ from surepath._version import __version__
 from surepath.errors import RewardError
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
-from surepath.study.storage import snapshots
+from surepath.study.storage import tree_bytes
 from surepath.study.storage.contract import PAGE, Reading, Writing
 from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
 from surepath.study.tally import Tally
@@ -74,7 +74,7 @@ class Fold:
         if self._torn or last < self.change:  # interrupted amid a step, or the log was replaced by an older copy
             self._reset()
         if self.prefix == 0 and not self.window and last > self.change:
-            self._load(log.snapshot(snapshots.ENCODING_FORMAT), log.last_number())
+            self._load(log.snapshot(tree_bytes.ENCODING_FORMAT), log.last_number())
         if last == self.change:
             return
         begun = time.perf_counter()
@@ -207,7 +207,7 @@ class Fold:
             "digest": self.digest,
             "proof": self.proof,
         }
-        row = SnapshotRow(self.prefix, self.actions, snapshots.ENCODING_FORMAT, snapshots.encode(tree))
+        row = SnapshotRow(self.prefix, self.actions, tree_bytes.ENCODING_FORMAT, tree_bytes.encode(tree))
         self.mark_saved(self.prefix)
         return row
 
@@ -215,7 +215,7 @@ class Fold:
         """Save a snapshot now and then, so that opening the study is quick."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
-        kept = log.snapshot_prefix(snapshots.ENCODING_FORMAT)  # another worker may have saved one
+        kept = log.snapshot_prefix(tree_bytes.ENCODING_FORMAT)  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
         else:
@@ -234,7 +234,7 @@ class Fold:
         if row is None or row.prefix > last:
             return
         try:
-            tree = snapshots.decode(row.content)
+            tree = tree_bytes.decode(row.content)
             if tree["of"] != self._origin(row.prefix, row.actions):
                 return
             self.learner.restore(tree["learner"])

@@ -15,6 +15,7 @@ from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.reward_input import read_rewards
 from surepath.model.mdp import MDP
+from surepath.model.plans import plan_in_words
 from surepath.study.storage.contract import Writing
 from surepath.study.storage.records import TrialRow
 from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
@@ -64,7 +65,7 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
         try:
             row = _row(log, result.number)
             if result.path is not None and result.path != row.path:
-                theirs, ours = (plan_words(mdp, path) for path in (result.path, row.path))
+                theirs, ours = (plan_in_words(mdp.plan(list(path))) for path in (result.path, row.path))
                 raise StudyError(f"trial {result.number} is the plan {ours}; not {theirs}")
             if result.failed:
                 answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure))
@@ -75,11 +76,6 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
                 raise
             raise type(error)(f"{result.where}: {error}") from None
     return answers
-
-
-def plan_words(mdp: MDP, path: tuple[int, ...]) -> str:
-    """Write the plan of a path on one line: model=large, prompt=long."""
-    return ", ".join(f"{step}={option}" for step, option in mdp.plan(list(path)).items())
 
 
 def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], note: str) -> str:

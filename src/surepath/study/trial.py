@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from surepath._checks import whole
 from surepath._types import IntArray
-from surepath.model.plans import Plan
+from surepath.model.plans import Plan, plan_in_words
 
 WAITING = "waiting"
 RUNNING = "running"
@@ -66,7 +66,7 @@ class Trial:
     worker: str
 
     def __str__(self) -> str:
-        return f"trial {self.number}: " + ", ".join(f"{step}={option}" for step, option in self.plan.items())
+        return f"trial {self.number}: {plan_in_words(self.plan)}"
 
 
 def trial_number(trial: Trial | int) -> int:

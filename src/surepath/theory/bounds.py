@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import check_delta, check_epsilon, check_sigma, real
+from surepath._checks import check_delta, check_epsilon, check_sigma
 from surepath._types import FloatArray
 from surepath.errors import ProblemError, SettingError
 from surepath.model.instance import Instance
@@ -61,14 +61,6 @@ def checked_case(
     factors[instance.mdp.is_known] = 0.0
     found = gaps(instance) if known is None else known
     return Case(instance, found, check_epsilon(epsilon), check_delta(delta), factors)
-
-
-def one_sigma(value: float) -> float:
-    """Return the sub-Gaussian factor of a formula that has a single one, 0 or more."""
-    number = real("sigma", value)
-    if number < 0:
-        raise SettingError(f"sigma must be 0 or more, not {number:g}")
-    return number
 
 
 def log_confidence(delta: float, factor: float) -> float:

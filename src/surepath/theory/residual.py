@@ -29,14 +29,14 @@ class ResidualArc(NamedTuple):
         arc: The arc of the MDP that it belongs to.
         tail, head: The nodes it joins; the sink is node n_nodes.
         along: Whether it runs along the arc, whose flow can fall, or against it, whose flow can rise.
-        room: Its residual capacity: by how much.
+        capacity: Its residual capacity: by how much.
     """
 
     arc: int
     tail: int
     head: int
     along: bool
-    room: float
+    capacity: float
 
 
 def residual_graph(
@@ -46,7 +46,7 @@ def residual_graph(
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 0]]])
-        >>> [(e.arc, e.along, e.room) for e in residual_graph(mdp, [1, 3], [1, 1], [5, 3])]
+        >>> [(e.arc, e.along, e.capacity) for e in residual_graph(mdp, [1, 3], [1, 1], [5, 3])]
         [(0, False, 4.0), (1, True, 2.0)]
     """
     problem = checked_problem(mdp, demand, capacity, integer=False)
@@ -125,7 +125,7 @@ def _shortest(
 
 def _push(flow: IntArray, path: list[ResidualArc], *, most: float = np.inf) -> int:
     """Take the least capacity of a path, or `most`, off the arcs along it and add it to those against it; return it."""
-    amount = int(min(most, *(e.room for e in path)))
+    amount = int(min(most, *(e.capacity for e in path)))
     for e in path:
         flow[e.arc] += -amount if e.along else amount
     return amount

@@ -12,11 +12,11 @@ from math import log2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import check_delta, check_epsilon, check_sigma, one_of, whole
+from surepath._checks import check_delta, check_epsilon, check_sigma, one_of, one_sigma, whole
 from surepath.errors import SettingError
 from surepath.kernels.flow.schedule import schedule
 from surepath.model.mdp import MDP
-from surepath.theory.bounds import divide, log_confidence, one_sigma
+from surepath.theory.bounds import divide, log_confidence
 
 FORMULAS = ("corrected", "published")
 

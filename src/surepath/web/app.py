@@ -17,7 +17,7 @@ from surepath.study.storage.contract import Storage
 from surepath.web import faults, reading, writing
 from surepath.web.access import Access
 from surepath.web.changes import Watchers
-from surepath.web.deps import ANSWERS, Meant
+from surepath.web.dependencies import ANSWERS, Meant
 from surepath.web.guard import Guard
 from surepath.web.open_studies import OpenStudies
 

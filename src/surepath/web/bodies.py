@@ -45,7 +45,7 @@ class Fail(Body):
     note: str = Field(default="", max_length=LONGEST_NOTE)
 
 
-class Told(Body):
+class ReportedResult(Body):
     """One result among many; `path` is what was played, to be compared, and `where` its place for messages."""
 
     number: int = Field(ge=1, le=2**53)
@@ -59,7 +59,7 @@ class Told(Body):
 class TellMany(Body):
     """Report many trials: all of them or, when one is refused, none."""
 
-    results: list[Told] = Field(examples=[[{"number": 1, "rewards": [0.5, 0.8, 0.1]}]])
+    results: list[ReportedResult] = Field(examples=[[{"number": 1, "rewards": [0.5, 0.8, 0.1]}]])
 
 
 class Past(Body):

@@ -14,9 +14,9 @@ from surepath.study.storage.contract import Storage
 from surepath.study.storage.open import open_storage
 from surepath.study.storage.retry import retrying
 from surepath.study.study import Study
+from surepath.web.background_forecast import BackgroundForecast
 from surepath.web.faults import NotFound
 from surepath.web.history import History
-from surepath.web.outlook import Outlook
 
 MOST_OPEN = 64
 
@@ -26,7 +26,7 @@ class Opened(NamedTuple):
 
     study: Study
     history: History
-    outlook: Outlook
+    forecast: BackgroundForecast
     forget: Callable[[], None]
 
     @contextmanager
@@ -90,7 +90,7 @@ class OpenStudies:
             raise
         except StudyError as error:
             raise NotFound(str(error)) from None
-        return Opened(study, History(study), Outlook(study), lambda: self._forget(name))
+        return Opened(study, History(study), BackgroundForecast(study), lambda: self._forget(name))
 
     def _forget(self, name: str) -> None:
         with self._lock:

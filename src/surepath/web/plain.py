@@ -19,10 +19,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # arrays, and NumPy's own numbers
         return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value

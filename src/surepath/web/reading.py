@@ -15,8 +15,9 @@ from starlette.background import BackgroundTask
 from surepath._version import __version__
 from surepath.study.storage.contract import TransientError
 from surepath.study.trial import SETTLED
-from surepath.web import rivals, views
-from surepath.web.deps import ANSWERS, Meant, Number, Reader
+from surepath.web import views
+from surepath.web.challengers import explain_challengers
+from surepath.web.dependencies import ANSWERS, Meant, Number, Reader
 from surepath.web.faults import NotFound
 from surepath.web.open_studies import Opened, OpenStudies
 from surepath.web.picture import arc_values, chosen_arcs, graph
@@ -78,7 +79,7 @@ def show_graph(
         low = min(low, high)
         path = learner.recommend().tolist()
         large = int(at.study.mdp.n_arcs) > views.LARGE_GRAPH
-        plans = [path, *(one["path"] for one in rivals.explain(learner, 3)["rivals"])] if large else [path]
+        plans = [path, *(one["path"] for one in explain_challengers(learner, 3)["rivals"])] if large else [path]
         arcs = chosen_arcs(learner, plans, low, high)
         return {
             **graph(at.study.mdp, arcs),
@@ -137,13 +138,13 @@ def one_trial(at: Meant, number: Number) -> Any:
 def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
     """List the strongest challengers of the current plan, and where they differ from it."""
     with at.synced() as fold:
-        return {**rivals.explain(fold.view, challengers), "words": at.study.explain()}
+        return {**explain_challengers(fold.view, challengers), "words": at.study.explain()}
 
 
 @router.get("/forecast")
 def forecast(at: Meant) -> Any:
     """Return how many trials are left, as far as can be estimated."""
-    return at.outlook.get()
+    return at.forecast.get()
 
 
 @router.get("/forecast/worlds")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from surepath._numbers import rounded_up
+from surepath._text import many, words_of_users
 from surepath.learners.plays import PATIENCE
 from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
@@ -29,6 +30,7 @@ MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
 LARGE_GRAPH = 2_000  # arcs beyond which the challengers are computed for the drawing
 
 
+@words_of_users()
 def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
     """Return what is proven now, in numbers and in one sentence, and who works on it."""
     learner: Any = fold.view
@@ -107,7 +109,7 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
     if learner.findings():
         sure += ", if what was declared of the scores holds; they contradict it"
         proven = "In doubt"
-    trials = "1 trial" if settled == 1 else f"{settled:,} trials"
+    trials = many(settled, "trial")
     if not isfinite(gap):
         if settled == 0:
             return "Nothing is proven yet: no trial has been reported."
@@ -124,13 +126,14 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
     return f"{proven} so far, after {trials}: {what}, {sure}. Asked for: {learner.epsilon:g}."
 
 
+@words_of_users()
 def warnings(mdp: MDP, fold: Fold) -> list[str]:
     """List what people should know: noise that differs from what was declared, failures, exclusions."""
     learner: Any = fold.view
     messages = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
     found = messages[:MOST_FINDINGS_SHOWN]
     if len(messages) > MOST_FINDINGS_SHOWN:
-        found.append(f"and {len(messages) - MOST_FINDINGS_SHOWN:,} more findings")
+        found.append(f"and {many(len(messages) - MOST_FINDINGS_SHOWN, 'more finding')}")
     failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     for arc in failing[:5].tolist():
         stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1
@@ -142,7 +145,9 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
     lost = {name: states[name] for name in ("failed", "partial", "expired", "cancelled") if states[name]}
     if lost:
         counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
-        found.append(f"Of {fold.prefix:,} trials, {counts}: the proof assumes that this did not depend on their scores")
+        found.append(
+            f"Of {many(fold.prefix, 'trial')}, {counts}: the proof assumes that this did not depend on their scores"
+        )
     if fold.tally.refused:
         found.append(f"scores of trials left out as too far apart to decide anything: {fold.tally.refused:,}")
     if learner.excluded.any():

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from surepath.study.telling import Result
 from surepath.web import bodies
-from surepath.web.deps import ANSWERS, Meant, Number, Writer
+from surepath.web.dependencies import ANSWERS, Meant, Number, Writer
 from surepath.web.faults import NotFound
 from surepath.web.open_studies import Opened
 from surepath.web.plain import plain

@@ -114,6 +114,9 @@ def test_help_pages_use_the_words_of_users() -> None:
         (["fail", "1", "0.5", "0.5"], "trial 1 has all 2 scores: that is no failure"),
         (["enqueue", "chunk=512", "model=larg"], "step 'model' has no option 'larg' in state '512'"),
         (["exclude", "chunk=256", "chunk=512"], "named twice"),
+        (["exclude", "small"], "an option is written STEP=OPTION, such as model=large; 'small' has no '='"),
+        (["enqueue", "chunk=512", "large"], "a plan is written STEP=OPTION, such as model=large; 'large' has no"),
+        (["tell", "1", "chunk=0.5", "0.7"], "a score is written STEP=SCORE, such as model=0.7; '0.7' has no '='"),
         (
             ["tell", "plate.csv"],
             "plate.csv, line 2: trial 1 is the plan chunk=256, model=small; not chunk=512, model=sm",

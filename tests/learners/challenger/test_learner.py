@@ -55,7 +55,7 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
         ({"repeat": -0.1}, "repeat must lie between 0 and 1, not -0.1"),
         ({"patience": 2}, "patience must lie between 0 and 1, not 2"),
         ({"repeat": "often"}, "repeat must be a number, not 'often'"),
-        ({"sigma": -1.0}, "sigma must be 0 or more; arc 0 has -1"),
+        ({"sigma": -1.0}, "sigma must be 0 or more, not -1"),
         ({"epsilon": -1.0}, "epsilon must be 0 or more, not -1"),
         ({"delta": 1.0}, "delta must lie strictly between 0 and 1, not 1"),
     ],

@@ -159,5 +159,5 @@ def test_workers_share_the_list_and_options_may_leave() -> None:
 def test_it_needs_an_epsilon() -> None:
     with pytest.raises(SettingError, match="a design needs an epsilon above 0"):
         Design(MDP.from_arrays([[[0, 0]]]), 0.0, 0.1, 1.0)
-    with pytest.raises(SettingError, match=r"takes more than 1,000,000,000 trials"):
+    with pytest.raises(SettingError, match=r"takes more than 1,000,000,000 episodes"):
         Design(MDP.from_arrays([[[0, 0]]]), 1e-6, 0.1, 1.0)

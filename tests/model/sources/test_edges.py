@@ -269,7 +269,7 @@ def test_a_number_and_its_text_are_not_one_state() -> None:
             [(0, "a", "x", "b"), (0, "a", "y", "c"), (1, "b", "x", "c"), (2, "c", "x", None)],
             {},
             "and arcs join consecutive stages",
-            "and edges join consecutive stages",
+            "and edges join consecutive steps",
         ),
     ],
 )

@@ -219,7 +219,7 @@ def test_what_the_schema_cannot_say_is_still_checked() -> None:
 
 def test_stages_end_where_those_of_tables_do() -> None:
     row = {"state": "a", "action": "x", "stage": edge_rows.STAGES}
-    with pytest.raises(ProblemError, match=r"edges\[0\].stage Input should be less than 1000000000"):
+    with pytest.raises(ProblemError, match=r"edges\[0\].stage must be a whole number from 0 to 999,999,999, not 1"):
         parse_json_problem(problem(edges=[row]))
     with pytest.raises(ProblemError, match=r"stage must be a whole number 0, 1, 2, \.\.\.; got 1000000000"):
         MDP.from_edges([row])

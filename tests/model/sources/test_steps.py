@@ -141,7 +141,7 @@ def test_options_that_are_real_numbers_have_their_text_as_name() -> None:
         (RAG, {"depends": {"answer": 3}}, "depends of step 'answer' must be a list of earlier steps, not 3"),
         (RAG, {"sigma": {"chunk": 1, "modle": 1}}, "sigma names no step 'modle' (did you mean \"model\"?)"),
         (RAG, {"sigma": {"chunk": 1}}, "sigma lacks step 'retriever'; give every step one, or one number for all"),
-        (RAG, {"sigma": -1}, "sigma must be 0 or more; arc 0 has -1"),
+        (RAG, {"sigma": -1}, "sigma must be 0 or more, not -1"),
         (RAG, {"reward_range": (1, 0)}, "reward_range must not fall; arc 0 has 1 to 0"),
         (RAG, {"direction": "up"}, "direction 'up' is not known"),
     ],

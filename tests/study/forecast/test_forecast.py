@@ -130,6 +130,7 @@ def test_explain_names_the_plan_the_gap_and_what_was_left_out(learner: str) -> N
     study = new_study(learner=learner, epsilon=0.001 if learner == "challenger" else 0.2)
     trial = study.ask()
     study.fail(trial)
+    assert ": 1 trial settled\nafter 1 trial: " in study.explain()
     play(study, trials=25)
     text = study.explain()
     assert " > ".join(str(option) for option in study.best_plan.values()) in text

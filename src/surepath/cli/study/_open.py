@@ -65,10 +65,11 @@ def pairs(words: Sequence[str], what: str) -> dict[str, str]:
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return {str(key): value for key, value in _json(words[0], what).items()}
     found: dict[str, str] = {}
+    example = "SCORE, such as model=0.7" if what == "a score" else "OPTION, such as model=large"
     for word in words:
         step, sign, value = word.partition("=")
         if not sign:
-            raise typer.BadParameter(f"{what} is written STEP=VALUE, such as model=large; {shown(word)!r} has no '='")
+            raise typer.BadParameter(f"{what} is written STEP={example}; {shown(word)!r} has no '='")
         if step in found:
             raise typer.BadParameter(f"the step {shown(step)!r} is named twice")
         found[step] = value
@@ -84,9 +85,11 @@ def scores(words: Sequence[str]) -> Any:
     return [_number(word) for word in words]
 
 
-def plan_in_words(plan: Any) -> str:
-    """Write a plan on one line: model=large, prompt=long."""
-    return ", ".join(f"{shown(step)}={shown(option)}" for step, option in plan.items())
+def shown_plan(plan: Any) -> str:
+    """Write a plan on one line of a terminal: model=large, prompt=long."""
+    from surepath.model.plans import plan_in_words
+
+    return shown(plan_in_words(plan))
 
 
 def moment(seconds: float) -> str:

@@ -11,7 +11,7 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Force, Name, Storage, load, note, plan_in_words, refuse_existing
+from surepath.cli.study._open import DEFAULT_STORAGE, Force, Name, Storage, load, note, refuse_existing, shown_plan
 
 SHORT_LEASE = 3600.0
 
@@ -56,7 +56,7 @@ def ask(
         return
     if sheet is None:
         for trial in trials:
-            typer.echo(f"trial {trial.number}: {plan_in_words(trial.plan)}")
+            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}")
     else:
         numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
         typer.echo(

@@ -8,7 +8,7 @@ import typer
 
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, pairs, plan_in_words
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, pairs, shown_plan
 
 
 @study.command("enqueue")
@@ -26,4 +26,4 @@ def enqueue(
     if as_json:
         print_json({"plan": named})
         return
-    typer.echo(f"queued {plan_in_words(named)}")
+    typer.echo(f"queued {shown_plan(named)}")

@@ -8,7 +8,7 @@ import typer
 
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, pairs, plan_in_words
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, pairs, shown_plan
 
 
 @study.command("exclude")
@@ -25,4 +25,4 @@ def exclude(
     if as_json:
         print_json({"excluded": out})
         return
-    typer.echo(f"excluded {plan_in_words(out)}")
+    typer.echo(f"excluded {shown_plan(out)}")

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from surepath._text import many, shown
-from surepath.cli._interrupt import INTERRUPTED, allow, last_act, last_words
+from surepath.cli._interrupt import INTERRUPTED, allow_seconds, call_before_kill, set_interrupt_text
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, plan_in_words
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, shown_plan
 
 
 @study.command("run")
@@ -55,9 +55,9 @@ def run(
         abandon=performer.end,
         budget=checked_budget(found.mdp, budget),
     )
-    words = last_words("interrupted; running trials were cancelled, all that was reported is kept")
-    allow(15.0)
-    last_act(performer.kill)
+    words = set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
+    allow_seconds(15.0)
+    call_before_kill(performer.kill)
     signal.signal(
         signal.SIGTERM, signal.getsignal(signal.SIGINT)
     )  # a scheduler's signal to end is handled as Ctrl-C is
@@ -99,7 +99,7 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
     lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}\n" if runner.failed else "; "
     so_far = "" if now.done else " so far"
     paid += ", as the study was done already" if now.done and not runner.recorded else ""
-    typer.echo(f"{many(runner.recorded, 'trial')} run now{paid}{lost}best plan{so_far}: {plan_in_words(now.best_plan)}")
+    typer.echo(f"{many(runner.recorded, 'trial')} run now{paid}{lost}best plan{so_far}: {shown_plan(now.best_plan)}")
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
     else:

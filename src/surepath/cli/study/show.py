@@ -10,7 +10,7 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, moment, plan_in_words, trial_row
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, moment, shown_plan, trial_row
 
 TIME_KEYS = ("created", "asked", "told", "lease_until")
 
@@ -76,7 +76,7 @@ def _words(key: str, value: Any) -> str:
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
-        return plan_in_words(
+        return shown_plan(
             {key: json.dumps(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
         )
     return shown(value)

@@ -11,7 +11,7 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, plan_in_words
+from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, shown_plan
 
 MOST_SHOWN = 6  # running trials, each on a line of its own
 MOST_WORKERS_LISTED = 10
@@ -31,10 +31,10 @@ def status(
 ) -> None:
     """Show the status of a study: trials, the best plan so far, what is proven, who works on it."""
     found = load(storage, name)
-    _look(found, watch, every, as_json, forecast, explain)
+    _print_status(found, watch, every, as_json, forecast, explain)
 
 
-def _look(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
+def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
     before = None
     while True:
         now = found.status()
@@ -69,7 +69,7 @@ def text(now: Any, *, brief: bool = False, forecast: bool = False) -> str:
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
-        f"best plan{'' if now.done else ' so far'}: {plan_in_words(now.best_plan)}",
+        f"best plan{'' if now.done else ' so far'}: {shown_plan(now.best_plan)}",
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
         f"{': done' if now.done and not now.findings else left}",
     ]

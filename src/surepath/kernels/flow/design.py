@@ -1,7 +1,7 @@
-"""The unit flow that spreads trials best when nothing is known: w that maximises sum over arcs of c log w.
+"""The unit flow that spreads episodes best when nothing is known: w that maximises sum over arcs of c log w.
 
 For any path x the derivative towards x is not positive at the maximum, so sum over e in x of c_e / w_e <= sum of all c.
-With c = sigma^2 and T trials spread as w says, the variance of every path's sum of means is at most (sum of c) / T.
+With c = sigma^2 and T episodes spread as w says, the variance of every path's sum of means is at most (sum of c) / T.
 
 Solved in the dual. Let y be a potential of the nodes, 0 at the sink, larger at the start of every arc than at its end.
 The dual asks for the least y(start) - sum of c_e log(y(source) - y(target)), which is smooth and self-concordant, and

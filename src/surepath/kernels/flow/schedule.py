@@ -1,4 +1,4 @@
-"""How often to play which path, fixed before the first trial.
+"""How often to play which path, fixed before the first episode.
 
 Let n_e be the visits of arc e when everything has been played, and M the largest sum of sigma_e^2 / n_e along a path
 (known arcs count nothing). For a path p worse than the best path p* by more than epsilon, the empirical difference is
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from surepath._text import word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Graph
@@ -57,25 +58,26 @@ def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, closed: 
     noisy = sigma[arcs] > 0
     if not noisy.any():  # nothing to learn: any play will do
         path = best_path(mdp, np.where(closed, -np.inf, 0.0))
-        return _of(mdp, sigma, np.ones(1), delta, 1.0, closed, path[None, :])
+        return _rounded_schedule(mdp, sigma, np.ones(1), delta, 1.0, closed, path[None, :])
     weight = np.maximum((sigma[arcs] / sigma[arcs].max()) ** 2, 1e-6)
     paths, shares = split_flow(graph, design_flow(graph, weight))
     paths = arcs[paths]
     high = 1.0
-    while (found := _of(mdp, sigma, shares, delta, high, closed, paths)).gap > epsilon:
+    while (found := _rounded_schedule(mdp, sigma, shares, delta, high, closed, paths)).gap > epsilon:
         if found.episodes > MOST_PLAYS:
             raise SettingError(
-                f"a design for epsilon {epsilon:g} takes more than {MOST_PLAYS:,} trials; ask for a larger epsilon"
+                f"a design for epsilon {epsilon:g} takes more than {MOST_PLAYS:,} {word('episodes', 'trials')}; "
+                f"ask for a larger epsilon"
             )
         high *= 2.0
     low = high / 2.0
     while high - low > 0.25 + 1e-6 * high:
         middle = 0.5 * (low + high)
-        if _of(mdp, sigma, shares, delta, middle, closed, paths).gap <= epsilon:
+        if _rounded_schedule(mdp, sigma, shares, delta, middle, closed, paths).gap <= epsilon:
             high = middle
         else:
             low = middle
-    return _of(mdp, sigma, shares, delta, high, closed, paths)
+    return _rounded_schedule(mdp, sigma, shares, delta, high, closed, paths)
 
 
 def _open_graph(mdp: MDP, open_arcs: BoolArray) -> tuple[Graph, IntArray]:
@@ -92,7 +94,7 @@ def _open_graph(mdp: MDP, open_arcs: BoolArray) -> tuple[Graph, IntArray]:
     return Graph(*whole), arcs
 
 
-def _of(
+def _rounded_schedule(
     mdp: MDP, sigma: FloatArray, shares: FloatArray, delta: float, total: float, closed: BoolArray, paths: IntArray
 ) -> Schedule:
     """Return the schedule that spreads `total` plays over the paths, each rounded up."""

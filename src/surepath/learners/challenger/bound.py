@@ -21,23 +21,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import FloatArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel, optional_kernel
+from surepath.kernels.jit import Whole, bare_kernel, folded_kernel
 from surepath.kernels.sweeps import heaviest
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.conjugate import conjugate
-from surepath.learners.challenger.noise.betting import halve
-from surepath.learners.challenger.noise.gaussian_size import Size, largest_sigma
+from surepath.learners.challenger.noise.gaussian_size import largest_sigma
 from surepath.learners.challenger.noise.learned import (
     BERNSTEIN,
-    Course,
-    Learned,
-    follow,
-    follow_bernstein,
-    follow_bets,
     is_learned,
-    learn,
     learned_width,
 )
 from surepath.learners.challenger.state import (
@@ -56,88 +48,6 @@ from surepath.learners.challenger.state import (
 from surepath.learners.precision import ROUNDING
 
 
-@inner_kernel
-def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
-    """Recompute what depends on the visits of arc e."""
-    n, s, origin, total = seen.visits[e], pairs.sigma[e], seen.origin[e], seen.sums[e]
-    kind, precision, learned = pairs.kind, pairs.c, pairs.learned
-    means, top, a, log_a, extra = work.mean, work.top, work.a, work.log_a, work.extra
-    if pairs.is_known[e] or n == 0:
-        return
-    mean = origin + total / n
-    means[e] = mean
-    top[e] = mean
-    if s > 0.0:
-        top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(origin) + 0.5 * abs(total))
-        refresh_learned(learned, work.course, pairs, seen, work, e)
-        for side in range(2):
-            for j in range(len(kind)):
-                if kind[j] >= BERNSTEIN and is_learned(learned, e):
-                    continue
-                c = precision[side, j, e]
-                a[side, j, e] = s / n if kind[j] == SHIFTED else s * np.sqrt(n + c) / n
-                log_a[side, j, e] = np.log(a[side, j, e])
-                extra[side, j, e] = 0.5 * np.log1p(n / c)
-
-
-@optional_kernel
-def refresh_learned(
-    learned: Learned | None, course: Course | None, pairs: Pairs, seen: Evidence, work: Scratch, e: int
-) -> None:
-    """Recompute what the widths of arc e depend on in the entries that learn its noise, if it is learned.
-
-    a and extra only decide which slopes to try: the best one is about (sqrt(V / 2B) + 1) span / n.
-    """
-    if learned is None:
-        return
-    if course is None:
-        return
-    if not learned.learns[e]:
-        return
-    n = seen.visits[e]
-    follow(learned, course, e, n)
-    work.variance[e] = learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
-    for side in range(2):
-        halve(seen.product, course.bets, e, np.int64(side))
-        for j in range(pairs.c.shape[1]):
-            if pairs.kind[j] < BERNSTEIN:
-                continue
-            c = pairs.c[side, j, e]
-            w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
-            if pairs.kind[j] == BERNSTEIN:
-                follow_bernstein(learned.bernstein, course, np.int64(side), np.int64(j), e, w)
-            else:
-                follow_bets(learned, seen.product, course, np.int64(side), np.int64(j), e, work.mean[e])
-            work.a[side, j, e] = learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
-            work.log_a[side, j, e] = np.log(work.a[side, j, e])
-            work.extra[side, j, e] = 0.5 * np.log(w / c)
-
-
-@optional_kernel
-def note_square(size: Size | None, memo: FloatArray, n: int, off: float) -> None:
-    """Add the square of a gain's distance from the mean of the n gains before it, where sigma is unknown."""
-    if size is None:
-        return
-    if n > 0:
-        memo[at.RSS] += off * off
-        memo[at.N_SQUARES] += 1.0
-
-
-@folded_kernel
-def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
-    """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
-    visits, origin, sums, squares, product = seen.visits, seen.origin, seen.sums, seen.squares, seen.product
-    memo, learned, size, n = seen.memo, pairs.learned, pairs.size, visits[e]
-    mean = origin[e] + sums[e] / n if n > 0 else 0.0
-    note_square(size, memo, n, gain - mean)
-    if is_learned(learned, e):
-        learn(learned, squares, product, n, mean, e, gain)
-    if n == 0:
-        origin[e] = gain
-    visits[e] = n + 1
-    sums[e] += gain - origin[e]
-
-
 @folded_kernel
 def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
     """Put w_e of every live arc and of the incumbent's own into work.weight, for one row of the grid.
@@ -145,9 +55,11 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
     It is 0 on arcs without noise. Arcs must be known or visited.
     """
     j, k = np.uint64(work.grid[row, 0]), work.grid[row, 1]
-    kind, cost, table, learned, course = pairs.kind[j], pairs.cost[j], pairs.conjugate, pairs.learned, work.course
+    kind, cost, table = pairs.kind[j], pairs.cost[j], pairs.conjugate
+    learned, course = pairs.learned, work.course
     sigma, c, tilt = pairs.sigma, pairs.c, pairs.tilt
-    all_a, log_a, extra, weight, live, on = work.a, work.log_a, work.extra, work.weight, work.live, work.on
+    all_a, log_a, extra = work.a, work.log_a, work.extra
+    weight, live, on = work.weight, work.live, work.on
     quiet = k < 0.0
     log_k = 0.0 if quiet else np.log(k)
     for e in range(np.uint64(len(live))):
@@ -183,7 +95,8 @@ def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> 
     differences, so the differences set the scale.
     """
     memo, unit, slack = seen.memo, work.unit, work.slack
-    incumbent, weight, mean, on, ahead = work.incumbent, work.weight, work.mean, work.on, work.ahead
+    incumbent, weight, mean = work.incumbent, work.weight, work.mean
+    on, ahead = work.on, work.ahead
     alive, first, stage_node = seen.alive, graph.first, graph.stage_node
     unit[0] = largest_sigma(pairs.size, memo[at.RSS], memo[at.N_SQUARES])
     horizon, total = len(incumbent), 0.0
@@ -209,8 +122,10 @@ def passes(graph: Graph, work: Scratch, single: Whole) -> None:
 
     With `single` the incumbent's nodes end an excursion and start the next: what was before or comes after is left out.
     """
-    first, target, weight, ahead, behind = graph.first, graph.target, work.weight, work.ahead, work.behind
-    source, incumbent, leaving, meeting = graph.source, work.incumbent, work.leaving, work.meeting
+    first, target, weight = graph.first, graph.target, work.weight
+    ahead, behind = work.ahead, work.behind
+    source, incumbent = graph.source, work.incumbent
+    leaving, meeting = work.leaving, work.meeting
     stage_node, one, stages = graph.stage_node, np.uint64(1), len(incumbent)
     sink = np.uint64(len(first) - 1)
     ahead[sink] = 0.0
@@ -255,12 +170,15 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
     excursion under the detour prior belongs to a pair of paths that share all else, but which nodes they share is not
     known: it pays for as many choices as there can be.
     """
-    first, source, stage_node, incumbent = graph.first, graph.source, graph.stage_node, work.incumbent
-    weight, mean, top, live, leaving, meeting = work.weight, work.mean, work.top, work.live, work.leaving, work.meeting
+    first, source = graph.first, graph.source
+    stage_node, incumbent = graph.stage_node, work.incumbent
+    weight, mean, top = work.weight, work.mean, work.top
+    live, leaving, meeting = work.live, work.leaving, work.meeting
     before, after, rho = pairs.choices_before, pairs.choices_after, pairs.rho
     j, k, unit = int(work.grid[row, 0]), work.grid[row, 1], work.unit[0]
     prior, toll_k = pairs.prior[j], unit * k
-    constant, stay, leave_by, each = toll_k * (pairs.cost[j] + pairs.toll[j]), 0.0, 1.0, 0.0
+    constant, stay = toll_k * (pairs.cost[j] + pairs.toll[j]), 0.0
+    leave_by, each = 1.0, 0.0
     quiet = k < 0.0
     walk = not quiet and prior in (DETOUR, EXCURSION)
     if quiet:
@@ -316,8 +234,9 @@ def trace(graph: Graph, work: Scratch, through: int, single: Whole) -> None:
     Only values are kept, so each step back searches for the arc that gives its node's value. O(N) at worst. With
     `single` it is the incumbent but for one excursion.
     """
-    first, target, source, stage_node = graph.first, graph.target, graph.source, graph.stage_node
-    path, incumbent, weight, live, on = work.path, work.incumbent, work.weight, work.live, work.on
+    first, target = graph.first, graph.target
+    source, stage_node = graph.source, graph.stage_node
+    path, incumbent, weight = work.path, work.incumbent, work.weight
     ahead, behind = work.ahead, work.behind
     stage = 0
     while stage_node[stage + 1] <= source[through]:
@@ -331,10 +250,9 @@ def trace(graph: Graph, work: Scratch, through: int, single: Whole) -> None:
             continue
         top, chosen = -np.inf, -1
         for e in range(first[node], first[node + 1]):
-            if live[e] or on[e]:
-                x = weight[e] + ahead[target[e]]
-                if chosen < 0 or x > top:
-                    top, chosen = x, e
+            x = weight[e] + ahead[target[e]]
+            if x > top:
+                top, chosen = x, e
         path[h] = chosen
         node = target[chosen]
     node = source[through]
@@ -345,9 +263,8 @@ def trace(graph: Graph, work: Scratch, through: int, single: Whole) -> None:
             continue
         top, chosen = -np.inf, -1
         for e in range(first[stage_node[h]], first[stage_node[h + 1]]):
-            if target[e] == node and (live[e] or on[e]) and behind[source[e]] > -np.inf:
-                x = behind[source[e]] + weight[e]
-                if chosen < 0 or x > top:
-                    top, chosen = x, e
+            x = behind[source[e]] + weight[e]
+            if target[e] == node and x > top:
+                top, chosen = x, e
         path[h] = chosen
         node = source[chosen]

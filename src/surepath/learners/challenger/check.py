@@ -26,7 +26,8 @@ from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.challenger.bound import challenge, fill_widths, passes
 from surepath.learners.challenger.noise.floors import fill_floors
 from surepath.learners.challenger.noise.learned import BERNSTEIN, convex_from
-from surepath.learners.challenger.state import EXCURSION, INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
+from surepath.learners.challenger.slopes import fill_grid
+from surepath.learners.challenger.state import EXCURSION, SHIFTED, Evidence, Pairs, Scratch
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -38,97 +39,9 @@ ROUTINE, THOROUGH, FIND_LEAST = range(3)
 # What `judge` does with a row: eliminate by single excursions; eliminate, and mark what is cleared; or drop what is.
 ELIMINATE, MARK, TAKE_OUT = range(3)
 
-MOST_ROWS = 24  # slopes of a SHIFTED entry
-
 BLOCK = 8  # rows that are bounded together, to find whether any of them can clear something
 
 SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
-
-
-@folded_kernel
-def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int) -> int:
-    """Fill in the rows of a SHIFTED entry: the planned slope over the part of the planned visits that has been made.
-
-    From the least such part of an arc, where every pair is sure to be covered, to the mean one and four slopes beyond.
-    Twice the planned slope is the most that can prove epsilon, so while visits are few there is no row at all.
-    """
-    alive, counts, cs, a, grid = seen.alive, seen.visits, pairs.c, work.a, work.grid
-    slope, steadiness, ratio = pairs.plan[j, 0], pairs.plan[j, 1], pairs.ratio
-    visits, precision, least = 0.0, 0.0, np.inf
-    for e in range(len(alive)):
-        if alive[e] and a[RIVAL, j, e] > 0.0:
-            n, c = counts[e], cs[RIVAL, j, e]
-            visits += n
-            precision += c
-            least = min(least, n / c)
-    mean = visits / precision
-    k = min(2.0, 1.0 / (steadiness * least)) * slope
-    far = ratio * ratio
-    low = slope / (steadiness * mean * (far * far))
-    for _ in range(MOST_ROWS):
-        if k < low:
-            break
-        grid[rows, 0], grid[rows, 1] = j, k
-        rows += 1
-        k /= ratio
-    return rows
-
-
-@inner_kernel
-def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
-    """Fill in rows (entry, slope), per entry the slopes of a geometric grid that some pair may need; return how many.
-
-    The best slope of a pair is about the root of the sum of its a^2 over twice its B. The largest of its a decides: the
-    slope lies between that a over D and that a times U. So a slope is left out where no arc has such an a: sigmas of
-    very different sizes leave wide gaps in the middle, and the grid stays short.
-    """
-    alive, grid, cells = seen.alive, work.grid, work.cells
-    mean, a, log_a, extras = work.mean, work.a, work.log_a, work.extra
-    kind, cost, log_paths, ratio = pairs.kind, pairs.cost, pairs.log_paths, pairs.ratio
-    rows, horizon, step = 0, len(work.incumbent), np.log(ratio)
-    for j in range(len(kind)):
-        low, high, extra, quiet, size = np.inf, -np.inf, 0.0, False, 0.0
-        for e in range(len(alive)):
-            if alive[e]:
-                size = max(size, abs(mean[e]))
-                if a[RIVAL, j, e] > 0.0:
-                    low, high = min(low, log_a[RIVAL, j, e]), max(high, log_a[RIVAL, j, e])
-                    extra = max(extra, extras[RIVAL, j, e])
-                else:
-                    quiet = True
-        if quiet and j == 0:
-            grid[rows, 0], grid[rows, 1] = 0, -8.0 * horizon * size if size > 0.0 else -1.0
-            rows += 1
-        if high == -np.inf:
-            break
-        if kind[j] == SHIFTED:
-            rows = shifted_rows(pairs, seen, work, j, rows)
-            continue
-        if kind[j] == INTERVAL:
-            grid[rows, 0], grid[rows, 1] = j, 1.0
-            rows += 1
-            continue
-        extra += high - low  # what h* adds, at most, for an arc whose a is far below the slope
-        below = 0.5 * np.log(2.0 * (cost[j] + log_paths + 2 * horizon * extra))  # log D
-        above = 0.5 * np.log(horizon / cost[j])  # log U
-        for i in range(len(cells)):
-            cells[i] = False
-        for e in range(len(alive)):
-            if alive[e] and a[RIVAL, j, e] > 0.0:
-                cell = (log_a[RIVAL, j, e] - low) / step
-                if cell >= 0.0:
-                    cells[min(int(cell), len(cells) - 1)] = True
-        k, last, reach = np.exp(low - below), 0, (below + above) / step + 2.0
-        for g in range(len(cells)):
-            if cells[g]:
-                last = g
-            if g > 0 and low - below + (g - 1) * step > high + above:
-                break
-            if g - last <= reach or g == 0:
-                grid[rows, 0], grid[rows, 1] = j, k
-                rows += 1
-            k *= ratio
-    return rows
 
 
 @folded_kernel
@@ -149,8 +62,10 @@ def judge(
     With a slope `high` above 0 nothing is changed: the answers are what the largest z is at least at all slopes from
     that of the row to `high`, and how many arcs may leave.
     """
-    first, target, alive, behind, ahead = graph.first, graph.target, seen.alive, work.behind, work.ahead
-    weight, mean, incumbent, path, through = work.weight, work.mean, work.incumbent, work.path, work.through
+    first, target, alive = graph.first, graph.target, seen.alive
+    behind, ahead = work.behind, work.ahead
+    weight, mean, incumbent = work.weight, work.mean, work.incumbent
+    path, through = work.path, work.through
     on, live, cleared = work.on, work.live, work.cleared
     wall, slack = -work.grid[row, 1], work.slack[0] + SHARE * abs(epsilon)
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
@@ -161,7 +76,8 @@ def judge(
         fill_widths(pairs, work, row)
     constant = challenge(graph, pairs, work, row, single)
     passes(graph, work, single)
-    top, where, removed, falls = -np.inf, np.int64(-1), 0, False
+    top, where = -np.inf, np.int64(-1)
+    removed, falls = 0, False
     value = 0.0
     for h in range(len(incumbent)):
         value += abs(mean[incumbent[h]])
@@ -226,7 +142,8 @@ def planning_scales(pairs: Pairs, seen: Evidence) -> tuple[float, float]:
     """
     scale, kind, known = pairs.scale, pairs.kind, pairs.is_known
     alive, visits, squares = seen.alive, seen.visits, seen.squares
-    visited, squared, count, learning, own, beside = 0.0, 0.0, 0, False, np.inf, np.inf
+    visited, squared, count = 0.0, 0.0, 0
+    learning, own, beside = False, np.inf, np.inf
     for e in range(len(visits)):
         if alive[e] and not known[e]:
             visited += visits[e]
@@ -274,8 +191,10 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     them.) Rows of Bernstein entries are first bounded in blocks: by what the widths are at least at all slopes of a
     block, most blocks can take out nothing. Where such a row might still be the one to plan with, it is judged at last.
     """
-    alive, live, on, cleared, grid = seen.alive, work.live, work.on, work.cleared, work.grid
-    scale, kind, judged, cost, toll = pairs.scale, pairs.kind, work.judged, pairs.cost, pairs.toll
+    alive, live, on = seen.alive, work.live, work.on
+    cleared, grid = work.cleared, work.grid
+    scale, kind, judged = pairs.scale, pairs.kind, work.judged
+    cost, toll = pairs.cost, pairs.toll
     for e in range(len(alive)):
         live[e] = alive[e]
         cleared[e] = False
@@ -284,7 +203,8 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
         judged[row, 1] = -1.0
     what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE
     wide, count, before = how != ROUTINE, left(live, on, cleared), -1
-    own, other, best, lowest = 0.0, 0.0, NO_ROW, np.inf
+    own, other = 0.0, 0.0
+    best, lowest = NO_ROW, np.inf
     least, spared, sparing = np.inf, np.inf, how != FIND_LEAST
     while True:
         if what == TAKE_OUT:
@@ -301,7 +221,8 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
                 own, other = planning_scales(pairs, seen)
                 best = first_row(pairs, work, rows, own)
             before = count
-        least, size, last, over, spared = np.inf, count, -1, -1, np.inf
+        least, size, last = np.inf, count, -1
+        over, spared = -1, np.inf
         row = tried = 0
         while row < rows:
             entry = int(grid[row, 0])

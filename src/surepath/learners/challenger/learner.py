@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, real, whole
+from surepath._text import word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import NO_REALITY, Reality
@@ -147,7 +148,9 @@ class Challenger(Learner):
     def _chosen_noise(self, given: str | None, declared: bool) -> str:
         """Check the noise that is wanted, or find what suits the problem."""
         if self._unknown and given not in (None, "sigma"):
-            raise SettingError(f'sigma="unknown" is about Gaussian noise, noise="{given}" about rewards in a range')
+            raise SettingError(
+                f'sigma="unknown" is about Gaussian noise, noise="{given}" about {word("rewards", "scores")} in a range'
+            )
         if self.widths != "one-sided":
             if given is not None and given != "sigma":
                 raise SettingError(f'noise="{given}" needs widths="one-sided", not "{self.widths}"')
@@ -274,7 +277,7 @@ class Challenger(Learner):
 
     def _excluded_changed(self) -> None:
         self._seen.alive[:] = self._seen.open[:] = on_open_paths(self.mdp, ~self._excluded)
-        self._proven = {}  # proven against a best plan that may be infeasible
+        self._proven = {}  # proven against a best path that may be infeasible
         self._check_anew()
 
     def _evidence(self) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 The bound is tightest on an arc when its c is about a tenth to a half of the visits the arc will have had at the stop.
 Any choice keeps the guarantee, so this one is a guess, made of three parts:
 
-- how many visits a typical arc will need: n = 6 H sigma^2 (log(2/delta) + log P) / epsilon^2 covers plans that tie with
-  the best; plans of an instance usually need a tenth of that, and far less where epsilon is small beside the gaps.
+- how many visits a typical arc will need: n = 6 H sigma^2 (log(2/delta) + log P) / epsilon^2 covers paths that tie with
+  the best; paths of an instance usually need a tenth of that, and far less where epsilon is small beside the gaps.
   Entries n / 20 with most of the weight, n / 2500, and one halfway. With epsilon = 0 there is no such scale: 16384,
   512 and 16; and where epsilon is far below the gaps, which n cannot tell, the last entry is never above 100.
 - how the visits spread: an arc of a wide stage is visited less often than one of a narrow stage. c is proportional to

@@ -83,7 +83,7 @@ def default_bound(
         scales, weights = (list(OPEN_SCALES), OPEN_WEIGHTS) if unknown else (list(EXACT_SCALES), EXACT_WEIGHTS)
     kind = WIDTHS[widths][0]
     priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
-    if kind == "interval":  # intervals of arcs have no prior over plans
+    if kind == "interval":  # intervals of arcs have no prior over paths
         priors = ("none",)
     part = (1 - SIZE_PART if unknown else 1.0) if noise == "sigma" else BESIDE[noise]
     chosen = [(kind, scale, part * weight) for scale, weight in zip(scales, weights)]

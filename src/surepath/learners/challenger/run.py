@@ -15,7 +15,8 @@ from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound import refresh, set_incumbent, take_in
+from surepath.learners.challenger.arc_evidence import refresh, take_in
+from surepath.learners.challenger.bound import set_incumbent
 from surepath.learners.challenger.check import FIND_LEAST, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
 from surepath.learners.challenger.noise.gaussian_size import HIDDEN
 from surepath.learners.challenger.sampling import (
@@ -44,7 +45,8 @@ CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 @folded_kernel
 def prepare_quick_check(seen: Evidence, work: Scratch) -> None:
     """Prepare a quick check: the row of the last full check, and every arc that is left."""
-    memo, alive, grid, live, cleared = seen.memo, seen.alive, work.grid, work.live, work.cleared
+    memo, alive, grid = seen.memo, seen.alive, work.grid
+    live, cleared = work.live, work.cleared
     grid[0, 0], grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
     for e in range(len(alive)):
         live[e] = alive[e]
@@ -100,13 +102,18 @@ def act(
 
     Every larger kernel is called from one place here: the compiler copies it into each.
     """
-    memo, visits, guarded, known, slack = seen.memo, seen.visits, seen.guarded, pairs.is_known, work.slack
-    path, mark, gains, sampling, repeat = work.path, work.mark, work.gain, pairs.sampling, pairs.repeat
+    memo, visits, guarded = seen.memo, seen.visits, seen.guarded
+    known, slack = pairs.is_known, work.slack
+    path, mark, gains = work.path, work.mark, work.gain
+    sampling, repeat = pairs.sampling, pairs.repeat
     playing, telling = task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
-    aim, how, low, high = epsilon, ROUTINE if playing else THOROUGH, 0.0, np.inf
+    aim, how = epsilon, ROUTINE if playing else THOROUGH
+    low, high = 0.0, np.inf
     if task == tasks.CERTIFY:
         aim, how = -np.inf, FIND_LEAST
-    while task != tasks.RUN or memo[at.EPISODES] < pause:
+    while True:
+        if task == tasks.RUN and memo[at.EPISODES] >= pause:
+            return PAUSED
         covering = playing and cover(pairs, seen, work)
         row, rule = 0, KEEP
         if not (covering or telling or task == tasks.AGAIN or task == tasks.REFRESH):
@@ -176,7 +183,6 @@ def act(
         if task != tasks.RUN:
             return 0.0
         memo[at.EPISODES] += count
-    return PAUSED
 
 
 def least_gap(

@@ -53,7 +53,8 @@ def cover(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
     An arc that a worker is already playing counts by its plays, those under way included: beside it other arcs
     are worth a visit too.
     """
-    alive, visits, pending, known, mark = seen.alive, seen.visits, seen.pending, pairs.is_known, work.mark
+    alive, visits, pending = seen.alive, seen.visits, seen.pending
+    known, mark = pairs.is_known, work.mark
     horizon, missing, busy = len(work.path), False, False
     for e in range(len(alive)):
         missing = missing or (alive[e] and visits[e] == 0 and not known[e])
@@ -75,9 +76,12 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
 
     This is a quick check as well: what the three rows clear is cleared.
     """
-    alive, visits, pending, recent, known = seen.alive, seen.visits, seen.pending, seen.recent, pairs.is_known
-    grid, mark, path, incumbent, variance = work.grid, work.mark, work.path, work.incumbent, work.variance
-    live, on, cleared, ratio = work.live, work.on, work.cleared, pairs.ratio
+    alive, visits, pending = seen.alive, seen.visits, seen.pending
+    recent, known = seen.recent, pairs.is_known
+    grid, mark, path = work.grid, work.mark, work.path
+    incumbent, variance = work.incumbent, work.variance
+    live, on = work.live, work.on
+    cleared, ratio = work.cleared, pairs.ratio
     j, k = grid[row, 0], grid[row, 1]
     single = np.int64(1 if singly(pairs, int(j), epsilon) else 0)
     for e in range(len(mark)):
@@ -110,8 +114,10 @@ def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     All are the guard's once a path has so many more visits than planned that the logarithms of its widths cost too
     much.
     """
-    episodes, alive, ahead, cost = seen.memo[at.EPISODES], seen.alive, work.ahead, work.extra[OWN, pairs.ties]
-    sampling, planned, crowd, crowd_from = pairs.sampling, pairs.planned, pairs.crowd, pairs.crowd_from
+    episodes, alive = seen.memo[at.EPISODES], seen.alive
+    ahead, cost = work.ahead, work.extra[OWN, pairs.ties]
+    sampling, planned = pairs.sampling, pairs.planned
+    crowd, crowd_from = pairs.crowd, pairs.crowd_from
     covered = episodes >= len(alive)
     if sampling != BY_GUARD:
         return FREE
@@ -130,7 +136,8 @@ def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bo
 
     False when that path has an excluded arc.
     """
-    first, target, guarded, part, path = graph.first, graph.target, seen.guarded, pairs.flow, work.path
+    first, target, guarded = graph.first, graph.target, seen.guarded
+    part, path = pairs.flow, work.path
     allowed, is_open, node = seen.open, True, 0
     for h in range(len(path)):
         plays, flow = 1.0, 0.0
@@ -160,7 +167,8 @@ def marked(mark: FloatArray) -> bool:
 @folded_kernel
 def weigh(pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
     """Mark arcs by the rules that need no challengers."""
-    alive, visits, pending, mark = seen.alive, seen.visits, seen.pending, work.mark
+    alive, visits = seen.alive, seen.visits
+    pending, mark = seen.pending, work.mark
     known, sigma, variance = pairs.is_known, pairs.sigma, work.variance
     least = NEVER
     for e in range(len(alive)):
@@ -223,7 +231,8 @@ def choose_by_price(prices: FloatArray | None, graph: Graph, allowed: BoolArray,
     """
     if prices is None:
         return
-    mark, weight, path, ahead = work.mark, work.weight, work.path, work.ahead
+    mark, weight = work.mark, work.weight
+    path, ahead = work.path, work.ahead
     best = 0.0  # the largest ratio so far, squared
     for _ in range(SEARCH_ROUNDS if thrifty == 1 else 0):
         worth, price = 0.0, 0.0

@@ -1,6 +1,6 @@
-"""The entry for problems in which many plans are about equal: it expects every arc to have its planned visits.
+"""The entry for problems in which many paths are about equal: it expects every arc to have its planned visits.
 
-When all plans tie, every pair of them must be measured to epsilon, and nothing can be eliminated. Then the number of
+When all paths tie, every pair of them must be measured to epsilon, and nothing can be eliminated. Then the number of
 visits each arc will have at the stop is known in advance: those of the optimal design (`kernels/flow/design.py`), whose
 flow w makes the sum of sigma^2 / w equal for all paths. Mix the tilt of an arc over a normal law that is not centred at
 0 but at mu, the tilt that suits the planned visits n0, with precision c = steadiness * n0. The width has a closed form,
@@ -9,7 +9,7 @@ flow w makes the sum of sigma^2 / w equal for all paths. Mix the tilt of an arc 
 
 the first term that of a test of fixed size, the second the price of visits other than planned, the third small. With L
 what a pair pays in all, log(P - 1) + log(1/delta) + log(1/weight) + H log(1 + 1/steadiness), the best slope is
-k = epsilon / (2 L) and T = 4 (sum of sigma^2) L / epsilon^2 trials are planned, n0 = T w and mu = sigma / (k n0).
+k = epsilon / (2 L) and T = 4 (sum of sigma^2) L / epsilon^2 episodes are planned, n0 = T w and mu = sigma / (k n0).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FLOWS = ("design", "even")
 MOST_DESIGNED = 5000  # arcs; on larger graphs the optimal flow takes too long, and evenly picked actions must do
 LEAST_VARIANCE = 1e-6  # of the largest variance: what an arc without noise counts for in the design
 DIGITS = 9  # of the flow: what two machines agree on
-CROWD = 4.0  # of L: the logarithms of a pair above which every trial is the guard's
+CROWD = 4.0  # of L: the logarithms of a pair above which every episode is the guard's
 
 
 def ties_entry(
@@ -58,11 +58,11 @@ def pair_need(mdp: MDP, delta: float, weight: float, steadiness: float) -> float
 
 
 def crowd_limits(mdp: MDP, entry: dict[str, Any], delta: float, flow: FloatArray) -> tuple[float, float]:
-    """Return what 1/2 log(1 + n/c) may sum to along a path, and the trials before which it cannot be more.
+    """Return what 1/2 log(1 + n/c) may sum to along a path, and the episodes before which it cannot be more.
 
     Visits far beyond those planned make the logarithms of a pair large. While they are at most CROWD * L they cost no
-    more than a constant factor of the trials; above that the guard takes every trial. n is at most the trials t, so
-    each logarithm is at most log(1 + t / (steadiness * T * least share)).
+    more than a constant factor of the episodes; above that the guard takes every episode. n is at most the episodes t,
+    so each logarithm is at most log(1 + t / (steadiness * T * least share)).
     """
     limit = CROWD * pair_need(mdp, delta, entry["weight"], entry["steadiness"])
     least = entry["steadiness"] * entry["trials"] * float(flow.min())
@@ -70,7 +70,7 @@ def crowd_limits(mdp: MDP, entry: dict[str, Any], delta: float, flow: FloatArray
 
 
 def planned_shares(mdp: MDP, sigma: FloatArray, flow: str) -> FloatArray:
-    """Return the part of the trials that goes through each arc, float [N]."""
+    """Return the part of the episodes that goes through each arc, float [N]."""
     return _shares(mdp, _variances(sigma).tobytes(), flow)
 
 
@@ -90,16 +90,16 @@ def _variances(sigma: FloatArray) -> FloatArray:
 
 
 def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 1.01) -> float:
-    """Bound the trials that "guarded" sampling takes on a problem with one sigma (docs, "Challenger: the theorem").
+    """Bound the episodes that "guarded" sampling takes on a problem with one sigma (docs, "Challenger: the theorem").
 
     Args:
         mdp: The problem; every arc is to be learned, and all have the same sigma.
         entry: Its entry for ties, as in the settings.
         delta: Allowed probability of a wrong answer.
-        sampled: By which factor the trials grow between two full checks.
+        sampled: By which factor the episodes grow between two full checks.
     """
     if entry["flow"] != "design":
-        raise SettingError("the number of trials is bounded for the flow of the optimal design only")
+        raise SettingError("the number of episodes is bounded for the flow of the optimal design only")
     horizon, arcs, steady, planned = mdp.horizon, mdp.n_arcs, entry["steadiness"], entry["trials"]
     need = pair_need(mdp, delta, entry["weight"], steady)
     least = float(planned_shares(mdp, np.ones(arcs), entry["flow"]).min())

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from surepath._text import word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Reality
@@ -85,9 +86,8 @@ class Design(Learner):
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         if self.epsilon == 0:
-            raise SettingError(
-                "a design needs an epsilon above 0: with epsilon 0 no fixed number of episodes is enough"
-            )
+            number = f"no fixed number of {word('episodes', 'trials')}"
+            raise SettingError(f"a design needs an epsilon above 0: with epsilon 0 {number} is enough")
         self.schedule: Schedule = schedule(mdp, self.sigma, self.epsilon, self.delta, self._excluded)
         self._start()
 

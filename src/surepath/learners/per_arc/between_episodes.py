@@ -1,4 +1,4 @@
-"""Changes of a learner between its episodes: a state is loaded, options are excluded, plays are under way.
+"""Changes of a learner between its episodes: a state is loaded, arcs are excluded, plays are under way.
 
 A kernel of its own, compiled only when one of these happens, so that `play` stays as small as a run needs it.
 """
@@ -13,7 +13,7 @@ from surepath.learners import tasks
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import eliminate, mark
 from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
-from surepath.learners.per_arc.layout import lay_out
+from surepath.learners.per_arc.prepare_state import lay_out
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import NO_PERIODS, Rules, State
 
@@ -52,7 +52,7 @@ def pretend(graph: Layers, rules: Rules, state: State, full: int | None) -> None
 
 
 @pruned_kernel
-def attend(graph: Layers, rules: Rules, state: State, task: int, full: int | None) -> None:
+def perform(graph: Layers, rules: Rules, state: State, task: int, full: int | None) -> None:
     """Perform one task. REFRESH: derive what follows from a loaded state.  REVIVE, PRETEND: see `revive`, `pretend`.
 
     `full` as in `play`.

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, real
-from surepath.errors import SettingError
+from surepath._checks import one_of, positive
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.presets import PRESETS, preset_of
@@ -64,9 +63,7 @@ class BPIUCRL(RuleLearner):
         usual = preset_of(self.preset)
         self.elimination = one_of("elimination", elimination or usual.bpi_elimination, ("none", "value"))
         self.widths = choose_widths(mdp, widths, usual.widths, sigma is not None)
-        self.prior = real("prior", prior)
-        if self.prior <= 0:
-            raise SettingError(f"prior must be positive, not {self.prior:g}")
+        self.prior = positive("prior", prior)
         if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
             sigma = usual.sigma
         super().__init__(mdp, epsilon, delta, sigma)
@@ -75,22 +72,16 @@ class BPIUCRL(RuleLearner):
         authors = preset_of(self.preset).authors
         return Rules(
             sampling=OPTIMISTIC,
-            by_return=0,
             by_value=int(self.elimination == "value"),
             schedule=EVERY_SA if authors else EVERY_EPISODE,
             every=states_times_actions(self.mdp),
-            growth=2.0,
             sequential=int(authors),
             keep_last=int(authors),
             wait=int(authors),
             stopping=OPTIMAL_GAP,
-            strict=0,
             at_eliminations=int(authors),
-            single=0,
             recommendation=RECOMMEND_CAUTIOUS,
             widths_first=int(authors),
             least_played=int(authors),
-            seed=0,
-            periods=0,
             **self._width_settings(self.widths, self.prior),
         )

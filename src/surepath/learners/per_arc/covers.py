@@ -48,7 +48,7 @@ def cover(graph: Layers, state: State, judged: Whole) -> None:
 
 @kernel
 def renew_cover(graph: Graph, state: State) -> None:
-    """Find the cover of the period that has just begun; none where options were excluded, as it might use them.
+    """Find the cover of the period that has just begun; none where arcs were excluded, as it might use them.
 
     Called outside the loop of episodes, which stops and asks for it.
     """

@@ -18,9 +18,10 @@ from surepath.learners.per_arc.state import Rules, State
 def take_in(graph: Layers, rules: Rules, state: State) -> None:
     """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1).
 
-    Of a trial that broke off, the steps that were PLAYED; an arc that has left the graph is counted and no more.
+    Of an episode that broke off, the stages that were PLAYED; an arc that has left the graph is counted and no more.
     """
-    tally, arc, flag, number = state.tally, state.arc, state.flag, state.number
+    tally, arc = state.tally, state.arc
+    flag, number = state.flag, state.number
     for h in range(tally[at.PLAYED]):
         e = np.uint64(state.path[at.PATH, h])
         n = number[at.VISITS, e] + 1

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, real, whole
+from surepath._checks import one_of, positive, real, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.learners.base import locked
@@ -106,10 +106,8 @@ class EPRL(RuleLearner):
         self.schedule = one_of("schedule", schedule or usual.schedule, (*SCHEDULES, "paper"))
         self.widths = choose_widths(mdp, widths, usual.widths, sigma is not None)
         self.recommendation = one_of("recommendation", recommendation or usual.recommendation, RECOMMENDATION)
-        self.prior = real("prior", prior)
+        self.prior = positive("prior", prior)
         self.growth = real("growth", growth)
-        if self.prior <= 0:
-            raise SettingError(f"prior must be positive, not {self.prior:g}")
         if self.growth <= 1:
             raise SettingError(f"growth must be above 1, not {self.growth:g}")
         if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
@@ -142,9 +140,7 @@ class EPRL(RuleLearner):
             at_eliminations=int(authors),
             single=1,
             recommendation=RECOMMENDATION.index(self.recommendation),
-            widths_first=0,
             least_played=int(authors and sampling == "max-diameter"),
-            seed=0,
             periods=self._periods(sampling != "max-diameter" or schedule == "end-of-period"),
             **self._width_settings(self.widths, self.prior),
         )

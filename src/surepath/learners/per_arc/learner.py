@@ -31,7 +31,7 @@ from surepath.learners.own_rules import (
     refuse_saving,
 )
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.between_episodes import attend
+from surepath.learners.per_arc.between_episodes import perform
 from surepath.learners.per_arc.run import is_lean, play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
@@ -136,7 +136,7 @@ class RuleLearner(Learner):
         """Bound, with a proof valid at all times at once, how far `recommend()` is from the best.
 
         The largest upper value over active policies minus the lower value of the recommended path; 0 once the
-        learner has stopped because a single plan is left. Infinite while that cannot be said yet. With the
+        learner has stopped because a single path is left. Infinite while that cannot be said yet. With the
         `empirical` widths it is a figure without a proof.
         """
         return self._serve(tasks.ADVISE)
@@ -181,14 +181,14 @@ class RuleLearner(Learner):
             self._imagined = copies(self._state._replace(table=self._table_for(self.episodes + 1)))
             for path in self._under_way:
                 self._imagined.path[at.PATH] = path
-                attend(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
+                perform(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
         self._serve(tasks.ASK, self._imagined)
         return cast(IntArray, self._imagined.path[at.PATH])
 
     def _set_under_way(self, path: IntArray, change: int) -> None:
         if change > 0 and self._imagined is not None:
             self._imagined.path[at.PATH] = path
-            attend(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
+            perform(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
         else:
             self._imagined = None
 
@@ -237,7 +237,7 @@ class RuleLearner(Learner):
     def _excluded_changed(self) -> None:
         self._imagined = None
         self._state.flag[at.CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
-        attend(self.layers, self.rules, self._state, tasks.REVIVE, self._full())
+        perform(self.layers, self.rules, self._state, tasks.REVIVE, self._full())
         reason = int(self._serve(tasks.TEST))
         self._stop(reason if self.compiled else self._own_rules(reason))
 
@@ -277,7 +277,7 @@ class RuleLearner(Learner):
         self.rules = self.rules._replace(seed=int(evidence["seed"]))
         self._epsilons[0] = self.epsilon
         self._state = state._replace(table=self._table_for(self.episodes + 1))
-        attend(self.layers, self.rules, self._state, tasks.REFRESH, self._full())
+        perform(self.layers, self.rules, self._state, tasks.REFRESH, self._full())
         self._connect()
 
     def __getstate__(self) -> dict[str, Any]:

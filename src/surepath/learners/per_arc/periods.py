@@ -34,7 +34,7 @@ class Period:
         undersampled: Where c^k is 1, bool [N]: active with fewer than k visits when it began.
         cover: phi*(c^k), the fewest paths through all of these.
         cut: Arcs of a maximum cut, int [cover], no two of which a path can visit: why no fewer paths are enough.
-        limit: 2 C_H phi*(c^k), which d_k never exceeds if every trial is played to its end and told in turn; not a
+        limit: 2 C_H phi*(c^k), which d_k never exceeds if every episode is played to its end and told in turn; not a
             number for rules without such a theorem.
     """
 

@@ -14,7 +14,7 @@ from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import eliminate, is_due, mark
 from surepath.learners.per_arc.episode import roll_period, spend_cover, take_in
-from surepath.learners.per_arc.layout import set_up
+from surepath.learners.per_arc.prepare_state import set_up
 from surepath.learners.per_arc.sampling import COVERAGE, MAX_COVERAGE, STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.sprint import may_sprint, sprint
 from surepath.learners.per_arc.state import PERIODS_AFTER_DROP, Rules, State

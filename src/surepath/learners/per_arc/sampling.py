@@ -48,7 +48,7 @@ def static_max_coverage(rules: Rules, tally: IntArray) -> int:
     When the period changes, every arc active then with fewer than k visits demands one visit, an integer minimum flow
     over the FULL graph meets the demands, and its paths, a smallest set of policies that visits them all, are played
     one by one on odd episodes. Even episodes play max-diameter. If the cover runs out while the period lasts, or once
-    options were excluded, the greedy rule of max-coverage takes over. Each path follows the arc with most flow left.
+    arcs were excluded, the greedy rule of max-coverage takes over. Each path follows the arc with most flow left.
     """
     if tally[at.EPISODES] % 2 == 1:
         return WIDEST_PATH

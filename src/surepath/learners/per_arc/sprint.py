@@ -23,7 +23,7 @@ from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.bounds import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
-from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, note, note_nothing, take_stock
+from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, measure_or_pause, note, note_nothing
 from surepath.learners.per_arc.elimination.value_gap import keep_clear, least_clear, survey
 from surepath.learners.per_arc.sampling import MAX_DIAMETER, OPTIMISTIC
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
@@ -61,7 +61,8 @@ def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[fl
 
     The stop is out of reach while the value of the start is above the bar.
     """
-    real, spare, spent, stale, bar = state.real, HALF_BIG, False, False, 0.5 * epsilon
+    real, spare, spent = state.real, HALF_BIG, False
+    stale, bar = False, 0.5 * epsilon
     if rules.by_return == 1:
         spent = not is_idle(real, real[at.RETURN_SLACK])
         spare = real[at.RETURN_SLACK] - real[at.USED] - real[at.GUARD]
@@ -90,15 +91,18 @@ def sprint(
     The choice of an arc is written to the path at once, inside the branch: a store keeps the compiler from turning the
     branch into a conditional move, so the processor runs ahead on the likely path instead of waiting for each sum.
     """
-    first, target, path, horizon = graph.first, graph.target, state.path[at.PATH], state.path.shape[1]
-    arc, visits, known, ahead = state.arc, state.number[at.VISITS], state.flag[at.IS_KNOWN], state.ahead
+    first, target = graph.first, graph.target
+    path, horizon = state.path[at.PATH], state.path.shape[1]
+    arc, visits = state.arc, state.number[at.VISITS]
+    known, ahead = state.flag[at.IS_KNOWN], state.ahead
     apart, fallen, risen = state.flag[at.APART], state.stage[at.FALLEN], state.stage[at.RISEN]
     wide, one = rules.sampling == MAX_DIAMETER, np.uint64(1)
     weight = arc[at.WIDTH] if wide else arc[at.UPPER]
     value, floor = state.node[at.SPREAD] if wide else state.node[at.BEST], state.node[at.FLOOR]
     drawn, size, t = len(ahead) - state.tally[at.LEFT_AHEAD], len(ahead), state.tally[at.EPISODES]
     until, every = until_due(rules, t), 1 if rules.schedule == EVERY_EPISODE else rules.every
-    judging, begun, moved, measured, allowance, rest = False, False, True, True, 0.0, state.tally[at.EAGER]
+    judging, begun, moved = False, False, True
+    measured, allowance, rest = True, 0.0, state.tally[at.EAGER]
     if t < rest and rules.by_return == 0:
         note_nothing(state)
     while True:
@@ -113,7 +117,7 @@ def sprint(
                 backward_masked(graph, arc[at.LOWER], floor)
                 judging = is_within(rules, value[0] - floor[0], epsilon)
                 if not judging and t >= rest:
-                    measured = take_stock(rules, state, t, every)
+                    measured = measure_or_pause(rules, state, t, every)
                     moved, rest = True, state.tally[at.EAGER]
             judging |= spent and until == 0
             until = every if until == 0 else until
@@ -127,7 +131,7 @@ def sprint(
             if slack < 0.0:
                 break
             if t >= rest and not measured:
-                measured = take_stock(rules, state, t, every)
+                measured = measure_or_pause(rules, state, t, every)
                 moved, rest = True, state.tally[at.EAGER]
             if measured:
                 keep_clear(state.stage, state.real, slack)

@@ -78,7 +78,7 @@ MEASURED = 16  # episode after which slack was last measured
 EAGER = 17  # until this episode arcs are judged every time, without measuring
 LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
 FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
-PLAYED = 20  # how many steps of the trial in GAIN were played; all of them in a run
+PLAYED = 20  # how many stages of the episode in GAIN were played; all of them in a run
 N_CLOSED = 21  # closed arcs
 RUN_NUMBER = 22  # which run of the call is played, from 0
 WORK = 23  # episodes that may still be played in this call before it returns between two runs
@@ -102,29 +102,29 @@ class Rules(NamedTuple):
     """Hold a learner's choices as plain numbers: kernels dispatch on these integers."""
 
     sampling: int
-    by_return: int  # 1: the return-gap elimination rule is on
-    by_value: int  # 1: the value-based elimination rule is on
     schedule: int
     every: int  # episodes between eliminations, for the schedule that counts
-    growth: float  # ratio of the geometric schedule
-    sequential: int  # 1: value-based eliminations take effect before the return rule is judged
-    keep_last: int  # 1: the last active action of a state is never eliminated
-    wait: int  # 1: nothing is eliminated before every active arc has a visit
     stopping: int
-    strict: int  # 1: stop below epsilon, not at it
-    at_eliminations: int  # 1: the stopping rule is tested at elimination times only
-    single: int  # 1: also stop when every state has at most one active action
     recommendation: int
-    widths_first: int  # 1: the optimistic rule plays on widths alone while some arc is unvisited
-    least_played: int  # 1: ties go to the least played action, else to the lowest arc
     widths: int
     arcs: float  # N or M in the width
     delta: float
     prior: float  # c of the mixture width
     learns: int  # 1: arcs with a range learn their noise
     cap: float  # largest width, finite for the empirical one
-    seed: int  # key of the uniform rule
-    periods: int  # whether the sampling rule or the schedule needs to know the period: NO_PERIODS, ...
+    by_return: int = 0  # 1: the return-gap elimination rule is on
+    by_value: int = 0  # 1: the value-based elimination rule is on
+    growth: float = 2.0  # ratio of the geometric schedule
+    sequential: int = 0  # 1: value-based eliminations take effect before the return rule is judged
+    keep_last: int = 0  # 1: the last active action of a state is never eliminated
+    wait: int = 0  # 1: nothing is eliminated before every active arc has a visit
+    strict: int = 0  # 1: stop below epsilon, not at it
+    at_eliminations: int = 0  # 1: the stopping rule is tested at elimination times only
+    single: int = 0  # 1: also stop when every state has at most one active action
+    widths_first: int = 0  # 1: the optimistic rule plays on widths alone while some arc is unvisited
+    least_played: int = 0  # 1: ties go to the least played action, else to the lowest arc
+    seed: int = 0  # key of the uniform rule
+    periods: int = NO_PERIODS  # whether the sampling rule or the schedule needs to know the period
 
 
 class State(NamedTuple):

@@ -84,7 +84,7 @@ def is_close(graph: Layers, rules: Rules, state: State, epsilon: float, full: in
 def is_exact(graph: Layers, rules: Rules, state: State) -> bool:
     """Return whether all that is left to tell apart is rounding, with epsilon 0; write over the row PATH.
 
-    That is so when the active policy of largest upper value has no width (known rewards, sigma 0): no further trial
+    That is so when the active policy of largest upper value has no width (known rewards, sigma 0): no further episode
     can say more of it. Asked only when no passable arc has infinite width.
     """
     walk_counting(graph, rules, state, np.int64(BY_UPPER), np.int64(at.PATH))

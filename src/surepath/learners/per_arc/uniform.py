@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import real, whole
-from surepath.errors import SettingError
+from surepath._checks import positive, whole
 from surepath.learners.per_arc.elimination import EVERY_EPISODE
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.sampling import UNIFORM_SAMPLING
@@ -59,31 +58,17 @@ class Uniform(RuleLearner):
     ) -> None:
         self.widths = choose_widths(mdp, widths, "paper", sigma is not None)
         self.seed = whole("seed", seed, low=0)
-        self.prior = real("prior", prior)
-        if self.prior <= 0:
-            raise SettingError(f"prior must be positive, not {self.prior:g}")
+        self.prior = positive("prior", prior)
         super().__init__(mdp, epsilon, delta, sigma)
 
     def _rules(self) -> Rules:
         return Rules(
             sampling=UNIFORM_SAMPLING,
-            by_return=0,
-            by_value=0,
             schedule=EVERY_EPISODE,
             every=1,
-            growth=2.0,
-            sequential=0,
-            keep_last=0,
-            wait=0,
             stopping=OPTIMAL_GAP,
-            strict=0,
-            at_eliminations=0,
-            single=0,
             recommendation=RECOMMEND_CAUTIOUS,
-            widths_first=0,
-            least_played=0,
             seed=self.seed % (1 << 62),
-            periods=0,
             **self._width_settings(self.widths, self.prior),
         )
 

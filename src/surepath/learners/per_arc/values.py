@@ -56,7 +56,8 @@ def walk_counting(graph: Layers, rules: Rules, state: State, which: Whole, out: 
     elif which == BY_LOWER:
         row, rest, sign = at.LOWER, at.BASE, -1.0
     path, visits, infinite = state.path[out], state.number[at.VISITS], state.number[at.INFINITE]
-    weight, instead, value, count = state.arc[row], state.arc[rest], state.node[at.SCRATCH], state.node[at.SCRATCH_TIE]
+    weight, instead = state.arc[row], state.arc[rest]
+    value, count = state.node[at.SCRATCH], state.node[at.SCRATCH_TIE]
     backward_counted(graph, weight, infinite, instead, sign, value, count)
     walk_counted(graph, weight, infinite, instead, sign, value, count, visits, rules.least_played, path)
 

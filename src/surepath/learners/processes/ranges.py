@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import one_of
+from surepath._text import word
 from surepath._types import BoolArray, FloatArray
 from surepath.errors import SettingError
 from surepath.kernels.widths import ARC_WIDTHS
@@ -65,10 +66,7 @@ def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
     ranged = has_range(mdp)
     if given is not None:
         if one_of("noise", given, NOISES) != "sigma" and not ranged.any():
-            raise SettingError(
-                f'noise="{given}" learns the noise of rewards in a range, and no arc to learn declares a range: '
-                f"give the problem reward_range=(low, high)"
-            )
+            raise SettingError(f'noise="{given}" learns {_no_range()}')
         return given
     bare = ranged if mdp.sigma is None else ranged & np.isnan(mdp.sigma)
     if declared or not bare.any():
@@ -89,11 +87,18 @@ def choose_widths(mdp: MDP, given: str | None, usual: str, declared: bool) -> st
         learns = usual == "paper" and isinstance(mdp, MDP) and choose_noise(mdp, None, declared) != "sigma"
         return "bernstein" if learns else usual
     if one_of("widths", given, ARC_WIDTHS) == "bernstein" and isinstance(mdp, MDP) and not has_range(mdp).any():
-        raise SettingError(
-            'widths="bernstein" learn the noise of rewards in a range, and no arc to learn declares a range: '
-            "give the problem reward_range=(low, high)"
-        )
+        raise SettingError(f'widths="bernstein" learn {_no_range()}')
     return given
+
+
+def _no_range() -> str:
+    """Say that ranges are lacking from which the noise could be learned."""
+    rewards, arc, how = (
+        word("rewards", "scores"),
+        word("arc", "option"),
+        word("reward_range=(low, high)", "low and high"),
+    )
+    return f"the noise of {rewards} in a range, and no {arc} to learn declares a range: give the problem {how}"
 
 
 def ranges_of(mdp: MDP, noise: str) -> Ranges:

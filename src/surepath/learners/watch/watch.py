@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from surepath._text import word
-from surepath._types import FloatArray, IntArray
+from surepath._types import AnyArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.learners.watch.contexts import ANY, Cells, Contexts
 from surepath.learners.watch.findings import FINDING_KINDS, REPORT_P, Finding, finding
@@ -151,18 +151,18 @@ class Watch:
 
     # Saved and loaded ------------------------------------------------------------------------------------------
 
-    def evidence(self) -> dict[str, np.ndarray]:
+    def evidence(self) -> dict[str, AnyArray]:
         """Return all that has been counted, as plain arrays; `load` on a new Watch continues bit for bit."""
         seen = self._seen()
         columns = (seen, *(array[seen] for array in (self._visits, self._origin, self._mean, self._spread)))
-        saved: dict[str, np.ndarray] = {"trials": np.array(self.trials), **dict(zip(ARC_COLUMNS, columns))}
+        saved: dict[str, AnyArray] = {"trials": np.array(self.trials), **dict(zip(ARC_COLUMNS, columns))}
         for name, table in (("choice", self._choices), ("epoch", self._epochs)):
             values = np.array(list(table.values())).reshape(-1, 2)
             cells = (np.array(list(table), dtype=np.int64), values[:, 0].copy(), values[:, 1].copy())
             saved.update({f"{name}_{column}": array for column, array in zip(CELL_COLUMNS, cells)})
         return saved
 
-    def load(self, evidence: Mapping[str, np.ndarray]) -> None:
+    def load(self, evidence: Mapping[str, AnyArray]) -> None:
         """Take over what another Watch over the same problem had counted."""
         arcs = np.asarray(evidence["arc"], dtype=np.int64)
         if len(arcs) and not 0 <= arcs.min() <= arcs.max() < self.mdp.n_arcs:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import real, whole
+from surepath._checks import positive, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import NO_REALITY, Reality
@@ -85,9 +85,7 @@ class WholePlan(Learner):
         super().__init__(mdp, epsilon, delta, sigma)
         self.widths = choose_widths(mdp, widths, "paper", sigma is not None)
         self.max_plans = whole("max_plans", max_plans, low=1)
-        self.prior = real("prior", prior)
-        if self.prior <= 0:
-            raise SettingError(f"prior must be positive, not {self.prior:g}")
+        self.prior = positive("prior", prior)
         if mdp.log_paths > np.log(self.max_plans) + 1e-9:
             count = mdp.n_paths if mdp.log_paths < 40 else f"about e^{mdp.log_paths:.0f}"
             raise SettingError(
@@ -97,7 +95,7 @@ class WholePlan(Learner):
         self._arcs = _list_plans(mdp)
         self._after = np.array(paths_from(mdp), dtype=np.int64)
         self._plans = self._new_plans()
-        self._waiting: dict[int, list[list[float]]] = {}  # by plan and step: told, and not yet part of a return
+        self._waiting: dict[int, list[list[float]]] = {}  # by plan and stage: told, and not yet part of a return
         self._epsilons = np.array([self.epsilon])
         self._no_record = RunRecord.empty(1, mdp.horizon)
         self._connect()
@@ -181,11 +179,11 @@ class WholePlan(Learner):
         return cast(IntArray, self._arcs[active[np.argmin(plays[active])]])
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        """Take in a play; a return is made of the i-th reward told for each step of the plan.
+        """Take in a play; a return is made of the i-th reward told for each stage of the plan.
 
-        A trial may break off because of what its first steps scored. Returns of the trials that went well would then be
-        a biased choice; the i-th reward of each step is not chosen by anything, so what a failed trial has shown waits
-        for the steps that it lacks.
+        An episode may break off because of what its first rewards were. Returns of the episodes that went well would
+        then be a biased choice; the i-th reward of each stage is not chosen by anything, so what a failed episode has
+        shown waits for the stages that it lacks.
         """
         rank, played = self._rank(path), path[: len(gains)]
         self.episodes += 1

@@ -137,7 +137,7 @@ def choose(plans: Plans) -> int:
 
 @inner_kernel
 def find_origins(plans: Plans, p: int) -> None:
-    """Set the origins of arcs that the trial of plan p in Plans.gain is the first to play."""
+    """Set the origins of arcs that the episode of plan p in Plans.gain is the first to play."""
     for h in range(plans.tally[at.PLAYED]):
         e = plans.arcs[p, h]
         if not plans.seen[e]:
@@ -166,9 +166,9 @@ def learn_noise(plans: Plans, p: int) -> None:
 
 @hot_kernel
 def absorb(plans: Plans, p: int) -> bool:
-    """Take in a trial of plan p from Plans.gain; return whether a round has ended.
+    """Take in an episode of plan p from Plans.gain; return whether a round has ended.
 
-    A trial that broke off tells of the arcs it played and nothing of the plan, whose return was not seen.
+    An episode that broke off tells of the arcs it played and nothing of the plan, whose return was not seen.
     """
     tally, total = plans.tally, 0.0
     tally[at.EPISODES] += 1
@@ -250,7 +250,7 @@ def play_plans(
     epsilons: FloatArray,
     record: RunRecord,
 ) -> float:
-    """Play a whole run, or one step of it; `number` is the limit of a run, or the plan whose trial TELL takes in.
+    """Play a whole run, or one step of it; `number` is the limit of a run, or the plan whose episode TELL takes in.
 
     MEASURE gives the certified gap; JUDGE drops what is ruled out by what is known now; TEST says whether to stop.
     """

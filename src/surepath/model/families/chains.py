@@ -6,8 +6,9 @@ from importlib import resources
 
 import numpy as np
 
+from surepath._checks import one_sigma
 from surepath.errors import ProblemError
-from surepath.model.families.ids import Family, check_noise, check_seed, check_size, counts, register
+from surepath.model.families.ids import Family, check_seed, check_size, counts, register
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -26,7 +27,7 @@ def chain(steps: int = 8, options: int = 4, seed: int = 0, sigma: float = 0.1) -
     """
     counts(steps=steps, options=options)
     check_size(steps * options * options)
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     next_state = np.broadcast_to(np.arange(options), (steps, options, options)).copy()
     means = rng.random((steps, options, options))

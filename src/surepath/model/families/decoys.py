@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from surepath._checks import real
+from surepath._checks import one_sigma, real
 from surepath.errors import ProblemError
-from surepath.model.families.ids import Family, check_noise, check_size, counts, register
+from surepath.model.families.ids import Family, check_size, counts, register
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -36,7 +36,7 @@ def decoys(bad: int = 3, options: int = 3, gap: float = 0.5, tiny: float = 0.01,
     gap, tiny = real("gap", gap, error=ProblemError), real("tiny", tiny, error=ProblemError)
     if not 0 < tiny <= gap:
         raise ProblemError(f"decoys needs 0 < tiny <= gap, not tiny {tiny:g} and gap {gap:g}")
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     names = ["good", *(f"bad {i + 1}" for i in range(bad))]
     rows = [(0, "start", f"to {name}", name) for name in names]
     rows += [(1, name, f"option {j}", "end") for name in names for j in range(options)]

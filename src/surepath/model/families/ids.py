@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from surepath._checks import in_words, real, seed_number, suggest, whole
+from surepath._checks import in_words, seed_number, suggest, whole
+from surepath._text import word
 from surepath.errors import ProblemError
 from surepath.model.instance import Instance
 
@@ -136,15 +137,9 @@ MAX_LETTERS = 300
 def check_size(arcs: int) -> None:
     """Refuse an instance whose tables would not fit into memory, before they are made."""
     if arcs > MAX_ARCS:
-        raise ProblemError(f"this instance would have {in_words(arcs)} arcs; at most {MAX_ARCS:,} are built")
-
-
-def check_noise(sigma: Any) -> float:
-    """Return a sigma of 0 or more, or raise an error."""
-    number = real("sigma", sigma, error=ProblemError)
-    if number < 0:
-        raise ProblemError(f"sigma must be 0 or more, not {number:g}")
-    return number
+        raise ProblemError(
+            f"this instance would have {in_words(arcs)} {word('arcs', 'options')}; at most {MAX_ARCS:,} are built"
+        )
 
 
 def check_seed(seed: Any) -> int:

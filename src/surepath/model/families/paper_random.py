@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import real, whole
+from surepath._checks import one_sigma, real, whole
 from surepath._types import FloatArray, IntArray
 from surepath.errors import ProblemError
-from surepath.model.families.ids import Family, check_noise, check_seed, check_size, counts, register
+from surepath.model.families.ids import Family, check_seed, check_size, counts, register
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -37,7 +37,7 @@ def paper_random(
     counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
     whole("max_tries", max_tries, low=1, high=1_000_000, error=ProblemError)
-    min_gap, sigma = real("min_gap", min_gap, error=ProblemError), check_noise(sigma)
+    min_gap, sigma = real("min_gap", min_gap, error=ProblemError), one_sigma(sigma, ProblemError)
     next_state, means, _ = _tables(states, actions, horizon, min_gap, seed, max_tries)
     name = FAMILY.id(
         states=states,

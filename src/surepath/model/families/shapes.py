@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._checks import one_sigma
 from surepath._types import IntArray
 from surepath.errors import ProblemError
-from surepath.model.families.ids import Family, check_noise, check_seed, check_size, counts, register
+from surepath.model.families.ids import Family, check_seed, check_size, counts, register
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -27,7 +28,7 @@ def bandit(arms: int = 10, seed: int = 0, sigma: float = 1.0) -> Instance:
     """
     counts(arms=arms)
     check_size(arms)
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     mdp = MDP.from_arrays(np.zeros((1, 1, arms), dtype=np.int64))
     return Instance(mdp, Gaussian(rng.random(arms), sigma), id=BANDIT.id(arms=arms, seed=seed, sigma=sigma))
@@ -43,7 +44,7 @@ def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) 
     """
     counts(actions=actions, horizon=horizon)
     check_size(horizon if actions == 1 else sum(actions**h for h in range(1, min(horizon, 64) + 1)))
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     widths = np.array([actions**h for h in range(horizon)], dtype=np.int64)
     n_nodes = int(widths.sum())
@@ -81,7 +82,7 @@ def grid(rows: int = 4, columns: int = 4, seed: int = 0, sigma: float = 0.1) -> 
         raise ProblemError("a grid needs at least two crossings; give it more rows or columns")
     horizon = rows + columns - 2
     check_size(2 * horizon * rows)  # the table that it is built from
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     stage, row = np.arange(horizon)[:, None], np.arange(rows)[None, :]
     column = stage - row
@@ -103,7 +104,7 @@ def layered(states: int = 100, actions: int = 4, horizon: int = 50, seed: int = 
     """
     counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
     mdp = MDP.from_arrays(rng.integers(states, size=(horizon, states, actions), dtype=np.int32))
     name = LAYERED.id(states=states, actions=actions, horizon=horizon, seed=seed, sigma=sigma)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import real
+from surepath._checks import one_sigma, positive
 from surepath.errors import ProblemError
-from surepath.model.families.ids import Family, check_noise, check_size, counts, register
+from surepath.model.families.ids import Family, check_size, counts, register
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Gaussian
@@ -46,7 +46,7 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     """
     counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     depth = _tree_depth("minimax_hard", states, actions)
     if horizon < 3 * depth:
         raise ProblemError(
@@ -85,7 +85,7 @@ def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     """
     counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     depth = _tree_depth("minimax_tree", states, actions)
     if horizon <= depth:
         raise ProblemError(f"minimax_tree needs a horizon above log2(states) = {depth}, not {horizon}")
@@ -116,7 +116,7 @@ def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
     """
     counts(m=m)
     check_size(50 * (2 * m + 5))  # built from rows, which take some fifty times the memory of arcs
-    sigma = check_noise(sigma)
+    sigma = one_sigma(sigma, ProblemError)
     rows = [(0, "start", f"way {i + 1}", "first hub") for i in range(m)]
     rows += [(0, "start", "side road", "side road"), (1, "side road", "on", "second hub")]
     rows += [(1, "first hub", "own exit", "exit"), (1, "first hub", "shortcut", "second hub"), (2, "exit", "on", "end")]
@@ -134,9 +134,7 @@ def twin_optimal(horizon: int = 3, gap: float = 0.5, sigma: float = 1.0) -> Inst
     """
     counts(horizon=horizon)
     check_size(4 * horizon)
-    gap, sigma = real("gap", gap, error=ProblemError), check_noise(sigma)
-    if gap <= 0:
-        raise ProblemError(f"gap must be positive, not {gap:g}")
+    gap, sigma = positive("gap", gap, error=ProblemError), one_sigma(sigma, ProblemError)
     next_state = np.zeros((horizon, 2, 2), dtype=np.int64)
     next_state[:, 0], next_state[:, 1] = [0, 1], [1, 0]
     means = np.broadcast_to([1.0, 1.0 - gap], (horizon, 2, 2)).copy()

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import SMALLEST_SIGMA, per_arc
 from surepath._numbers import NotNumbersError, is_whole, refuse_masks
+from surepath._text import word
 from surepath._types import AnyArray, BoolArray, FloatArray
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
@@ -102,16 +103,20 @@ def reward_limits(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tup
         return None
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise ProblemError(f"reward_range must be a pair (lowest, highest), not {given!r}")
-    low, high = (per_arc("reward_range", side, n_arcs, error=ProblemError) for side in given)
+    low, high = (
+        per_arc(word("reward_range", name), side, n_arcs, error=ProblemError)
+        for name, side in zip(("low", "high"), given)
+    )
     bad = np.flatnonzero(low > high)
     if bad.size:
-        raise ProblemError(f"reward_range must not fall; arc {bad[0]} has {low[bad[0]]:g} to {high[bad[0]]:g}")
+        arc, least, most = int(bad[0]), low[bad[0]], high[bad[0]]
+        of_api = f"reward_range must not fall; arc {arc} has {least:g} to {most:g}"
+        raise ProblemError(word(of_api, f"low must not exceed high, but {least:g} > {most:g}"))
     bad = np.flatnonzero((low < high) & (high - low < 2 * SMALLEST_SIGMA))
     if bad.size:
-        raise ProblemError(
-            f"reward_range must be one value or at least {2 * SMALLEST_SIGMA:g} wide; "
-            f"arc {bad[0]} has {low[bad[0]]:g} to {high[bad[0]]:g}"
-        )
+        arc, least, most, width = int(bad[0]), low[bad[0]], high[bad[0]], 2 * SMALLEST_SIGMA
+        of_api = f"reward_range must be one value or at least {width:g} wide; arc {arc} has {least:g} to {most:g}"
+        raise ProblemError(word(of_api, f"low and high must be equal or differ by {width:g} or more"))
     return low, high
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from surepath._checks import LARGEST, SMALLEST_SIGMA, sigma_law, suggest
 from surepath._numbers import is_real, is_whole
+from surepath._text import word
 from surepath.errors import ProblemError
 
 EdgeRow = Mapping[str, Any] | Sequence[Any]
@@ -35,8 +36,8 @@ class Edge:
     cost: float = nan
 
     def __str__(self) -> str:
-        stage = "" if self.stage is None else f"stage {self.stage}, "
-        return f"{self.place} ({stage}state {self.state!r}, action {self.action!r})"
+        stage = "" if self.stage is None else f"{word('stage', 'step')} {self.stage}, "
+        return f"{self.place} ({stage}state {self.state!r}, {word('action', 'option')} {self.action!r})"
 
 
 class CheckedEdges(list[Edge]):
@@ -88,8 +89,9 @@ def check_together(edges: Sequence[Edge], ends: Iterable[tuple[Any, Any]]) -> Ch
     _refuse_namesakes(edges, ends)
     staged = [edge for edge in edges if edge.stage is not None]
     if staged and len(staged) < len(edges):
+        name = word("stage", "`stage`")
         bare = next(edge for edge in edges if edge.stage is None)
-        raise ProblemError(f"{bare} has no stage while {staged[0].place} has one; give every row a stage or none")
+        raise ProblemError(f"{bare} has no {name} while {staged[0].place} has one; give every row a {name} or none")
     return CheckedEdges(edges)
 
 
@@ -146,9 +148,11 @@ def check_numbers(edge: Edge) -> None:
     if edge.cost < 0:
         raise ProblemError(f"{edge}: a cost is a number of at least 0, not {edge.cost:g}")
     if edge.known == edge.known and edge.sigma > 0:
-        raise ProblemError(f"{edge}: a known reward has no noise; leave sigma out or drop known")
+        raise ProblemError(f"{edge}: a known {word('reward', 'score')} has no noise; leave sigma out or drop known")
     if edge.known == edge.known and edge.mean == edge.mean and edge.mean != edge.known:
-        raise ProblemError(f"{edge}: the known reward {edge.known:g} and the mean {edge.mean:g} disagree")
+        raise ProblemError(
+            f"{edge}: the known {word('reward', 'score')} {edge.known:g} and the mean {edge.mean:g} disagree"
+        )
     if edge.mean < edge.low or edge.mean > edge.high:
         raise ProblemError(f"{edge}: the mean {edge.mean:g} lies outside [{edge.low:g}, {edge.high:g}]")
 

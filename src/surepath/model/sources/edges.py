@@ -101,7 +101,12 @@ def read_edges(
     if edges[0].stage is None:
         arcs, start = layer(edges, start, goal)
     elif goal is not None:
-        raise ProblemError(f"target is for tables without stages; with stages every {_path()} ends after the last one")
+        raise ProblemError(
+            word(
+                "target is for tables without stages; with stages every path ends after the last one",
+                "target is for tables without `stage`; with it every plan ends after the last step",
+            )
+        )
     else:
         arcs, start = _staged(edges, start, horizon)
     return assemble(edges, arcs, start, sigma, fallback, direction, states, actions, step_names, cost_weight)
@@ -116,27 +121,29 @@ def _refuse_twins(edges: Sequence[Edge]) -> None:
     for edge in edges:
         twin = seen.setdefault((edge.stage, edge.state, edge.action), edge)
         if twin is not edge:
-            raise ProblemError(f"{edge} repeats {twin.place}; an action leads to one place from one state and stage")
+            law = word("action leads to one place from one state and stage", "option leads to one place from one state")
+            raise ProblemError(f"{edge} repeats {twin.place}; an {law}")
 
 
 def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[LayeredArc], str]:
     """Read the arcs of a table that has stages; a path that ends early waits until the last stage."""
+    name = word("stage", "step")
     stages = {cast(int, edge.stage) for edge in edges}
     last = max(stages)
     horizon = max(last + 1, horizon or 0)
     if min(stages) != 0:
-        raise ProblemError(f"stages are numbered from 0; the lowest here is {min(stages)}")
+        raise ProblemError(f"{name}s are numbered from 0; the lowest here is {min(stages)}")
     if len(stages) <= last:
         gap = next(h for h in range(last) if h not in stages)
-        raise ProblemError(f"no row has stage {gap}, but there is a stage {last}; stages leave no gaps")
+        raise ProblemError(f"no row has {name} {gap}, but there is a {name} {last}; {name}s leave no gaps")
     firsts = list(dict.fromkeys(edge.state for edge in edges if edge.stage == 0))
     if source is None and len(firsts) > 1:
         shown = ", ".join(repr(s) for s in firsts[:5]) + (", ..." if len(firsts) > 5 else "")
         raise ProblemError(
-            f"stage 0 has {len(firsts)} states ({shown}); a {_path()} starts in one: name it with source"
+            f"{name} 0 has {len(firsts)} states ({shown}); a {_path()} starts in one: name it with source"
         )
     if source is not None and source not in firsts:
-        raise ProblemError(f"no row of stage 0 leaves the source {source!r}{suggest(source, firsts)}")
+        raise ProblemError(f"no row of {name} 0 leaves the source {source!r}{suggest(source, firsts)}")
 
     places: dict[str, list[int]] = {}
     for edge in edges:
@@ -165,14 +172,15 @@ def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> t
 
 
 def _dead_end(edge: Edge, stage: int, ahead: str, places: dict[str, list[int]]) -> str:
+    name, option = word("stage", "step"), word("action", "option")
     other = sorted(set(places.get(ahead, [])))
     if other:
         shown = ", ".join(map(str, other[:5]))
         return (
-            f"{edge} leads to state {ahead!r} at stage {stage + 1}, where it has no action; it has some at stage "
-            f"{shown}, and {word('arcs', 'edges')} join consecutive stages"
+            f"{edge} leads to state {ahead!r} at {name} {stage + 1}, where it has no {option}; it has some at {name} "
+            f"{shown}, and {word('arcs', 'edges')} join consecutive {name}s"
         )
     return (
-        f"{edge} leads to state {ahead!r}, which has no action at stage {stage + 1}; "
+        f"{edge} leads to state {ahead!r}, which has no {option} at {name} {stage + 1}; "
         f"add its rows, or leave next_state empty where a {_path()} ends"
     )

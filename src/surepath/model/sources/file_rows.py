@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from surepath._text import word
 from surepath._types import FloatArray
 from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.model.instance import Instance
@@ -18,7 +19,6 @@ from surepath.model.sources.edge_rows import (
     Edge,
     check_numbers,
     check_size,
-    check_stage,
     check_together,
 )
 from surepath.model.sources.problem_schema import PROBLEM_FORMAT, PROBLEM_VERSION, EdgeModel, ProblemModel
@@ -40,7 +40,7 @@ def checked_edges(models: Sequence[EdgeModel], default_range: tuple[float, float
             numbers["low"], numbers["high"] = default_range
         edge = Edge(
             place=place,
-            stage=None if model.stage is None else check_stage(model.stage, place),
+            stage=model.stage,
             state=str(model.state),
             action=str(model.action),
             next_state=None if model.next_state is None else str(model.next_state),
@@ -178,8 +178,8 @@ def check_csv_law(instance: Instance) -> None:
     if kinds == {BETA} and np.allclose((instance.law.a + instance.law.b)[learned], CONCENTRATION, 1e-12, 0):
         return
     raise ProblemError(
-        "an edge-table CSV cannot name the law of its rewards: it is read as Gaussian, or inside ranges as beta "
-        f"with concentration {CONCENTRATION:g}; save it as .json instead"
+        f"an edge-table CSV cannot name the law of its {word('rewards', 'scores')}: it is read as Gaussian, or inside "
+        f"ranges as beta with concentration {CONCENTRATION:g}; save it as .json instead"
     )
 
 
@@ -188,7 +188,7 @@ def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: fl
 
     A Gaussian law needs a sigma; `who` names the file where there is none.
     """
-    learned = ~mdp.is_known
+    learned, scores = ~mdp.is_known, word("rewards", "scores")
     low, high = mdp.reward_range if mdp.reward_range is not None else (np.full(mdp.n_arcs, -np.inf),) * 2
     ranged = np.isfinite(low) & learned
     if law is None:
@@ -199,7 +199,7 @@ def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: fl
         if ranged.any():
             arc = int(np.flatnonzero(ranged)[0])
             raise ProblemError(
-                f"Gaussian rewards leave every range, but {mdp.describe_arc(arc)} declares one; "
+                f"Gaussian {scores} leave every range, but {mdp.describe_arc(arc)} declares one; "
                 f"drop low and high, or give all edges a range and take the law beta"
             )
         missing = mdp.noise_missing(who)
@@ -212,12 +212,12 @@ def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: fl
     if law == "bernoulli":
         bad = np.flatnonzero(ranged & ((low > 0) | (high < 1)))
         if bad.size:
-            raise ProblemError(f"Bernoulli rewards are 0 or 1; {mdp.describe_arc(int(bad[0]))} excludes one of them")
+            raise ProblemError(f"Bernoulli {scores} are 0 or 1; {mdp.describe_arc(int(bad[0]))} excludes one of them")
     half = np.where(ranged, (high - low) / 2, 0.0)
     if mdp.sigma is not None and (mdp.sigma[learned] < half[learned]).any():
         arc = int(np.flatnonzero(learned & (mdp.sigma < half))[0])
         raise ProblemError(
-            f'rewards drawn by the law "{law}" have a sub-Gaussian factor of up to {half[arc]:g} at '
+            f'{scores} drawn by the law "{law}" have a sub-Gaussian factor of up to {half[arc]:g} at '
             f"{mdp.describe_arc(arc)}, more than its sigma {mdp.sigma[arc]:g}; leave sigma out there"
         )
     if law == "bernoulli":

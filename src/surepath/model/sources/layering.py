@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from surepath._checks import suggest
+from surepath._text import word
 from surepath.errors import ProblemError
 from surepath.model.sources.edge_rows import Edge
 
@@ -101,8 +102,9 @@ def _check_padding(
     needed = sum((horizon if goal is None else depth[goal]) - 1 - stage for goal, stage in first.items())
     if needed > max(MAX_PADDING, len(edges)):
         raise ProblemError(
-            f"paths of very unequal length: {len(edges):,} rows would need {needed:,} pass-through arcs, and at most "
-            f"{max(MAX_PADDING, len(edges)):,} are added; give the rows stages of your own"
+            f"{word('paths', 'plans')} of very unequal length: {len(edges):,} rows would need {needed:,} pass-through "
+            f"{word('arcs', 'options')}, and at most {max(MAX_PADDING, len(edges)):,} are added; give the rows "
+            f"{word('stages of your own', 'a `stage` of your own')}"
         )
 
 
@@ -184,4 +186,6 @@ def _topological(edges: Sequence[Edge], kept: Sequence[int], start: str) -> list
         state = before[state]
     cycle = [*reversed(trail[trail.index(state) :])]
     shown = " -> ".join(repr(s) for s in [cycle[-1], *cycle])
-    raise ProblemError(f"the edges form a cycle: {shown}; without stages the edges must form a DAG")
+    raise ProblemError(
+        f"the edges form a cycle: {shown}; without {word('stages', '`stage`')} the edges must form a DAG"
+    )

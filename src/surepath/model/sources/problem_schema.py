@@ -138,8 +138,11 @@ _KINDS = {
     "string_unicode": "must be valid text",
     "list_type": "must be a list",
     "too_short": "must not be empty",
+    "dict_type": "must be an object",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
+    "greater_than_equal": f"must be a whole number from 0 to {STAGES - 1:,}",  # a stage; no other number has limits
+    "less_than": f"must be a whole number from 0 to {STAGES - 1:,}",
 }
 
 

@@ -15,6 +15,7 @@ from surepath._numbers import rounded_up
 from surepath._types import FloatArray
 from surepath.learners.watch.findings import contradiction
 from surepath.model.mdp import MDP
+from surepath.model.plans import plan_in_words
 from surepath.study.trial import WORST
 
 # 1 wrote gaps with all their digits, and said nothing of warnings in the statement; 2 said nothing of a sigma that
@@ -44,7 +45,7 @@ def statement(content: Mapping[str, Any]) -> str:
     size = number(gap) if content["format"] == 1 else rounded_up(gap, GAP_DIGITS)
     weight, less = content["problem"].get("cost_weight"), content["problem"].get("direction") == "minimize"
     by = f", by score {'plus' if less else 'minus'} {number(weight)} times the cost" if weight else ""
-    plan = ", ".join(f"{step}={option}" for step, option in content["plan"].items())
+    plan = plan_in_words(content["plan"])
     among = (
         " among those that avoid what was excluded" if any(a["kind"] == "exclude" for a in content["actions"]) else ""
     )

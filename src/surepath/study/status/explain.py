@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._numbers import rounded_up
-from surepath._text import shown, words_of_users
+from surepath._text import many, shown, words_of_users
 from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.study.certificate.words import ADVICE
@@ -24,7 +24,9 @@ def explain(study: Study) -> str:
     with study._lock:
         learner, tally, window = study.learner, study._fold.tally, len(study._fold.window)
         trials, spent = study._fold.prefix, study._fold.spent
-    lines = [f"study {study.name}: {trials} trials settled" + (f", {window} under way or waiting" if window else "")]
+    lines = [
+        f"study {study.name}: {many(trials, 'trial')} settled" + (f", {window} under way or waiting" if window else "")
+    ]
     lines[0] += "" if spent is None else f"; spent {money(spent)}"
     lines += [f"counted: {in_words(study.mdp)}"] if study.mdp.charge is not None else []
     lines += str(learner.explain()).split("\n") if hasattr(learner, "explain") else _plain(study, learner)
@@ -49,14 +51,16 @@ def _plain(study: Study, learner: Any) -> list[str]:
     active, excluded = learner.active, learner.excluded
     ruled_out = int((~active & ~excluded).sum())
     lines = [
-        f"after {learner.episodes} trials: {plan}",
-        f"{proven} (wanted: {learner.epsilon:g}); {ruled_out} of {mdp.n_arcs} options ruled out",
+        f"after {many(learner.episodes, 'trial')}: {plan}",
+        f"{proven} (wanted: {learner.epsilon:g}); {ruled_out:,} of {many(mdp.n_arcs, 'option')} ruled out",
     ]
     unseen = int(((learner.visits == 0) & ~mdp.is_known & active).sum())
     if unseen:
-        lines.append(f"{unseen} options have no score yet")
+        lines.append("1 option has no score yet" if unseen == 1 else f"{unseen:,} options have no score yet")
     if excluded.any():
-        lines.append(f"{int(excluded.sum())} options were excluded; the proof is over the plans that are left")
+        out = int(excluded.sum())
+        were = "1 option was" if out == 1 else f"{out:,} options were"
+        lines.append(f"{were} excluded; the proof is over the plans that are left")
     if learner.stopped:
         lines.append("the answer is proven; tighten() goes on to a smaller epsilon")
     return lines

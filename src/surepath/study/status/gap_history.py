@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from surepath.errors import RewardError
-from surepath.learners.proven import range_gap
+from surepath.learners.proven import gap_beyond_ranges
 from surepath.learners.registry import build
 from surepath.study.fold import EXCLUDE, worst_reward
 from surepath.study.fold import MOST_REPLAYED as MOST_REPLAYED
@@ -121,10 +121,7 @@ class Past:
 
     def _gap(self) -> float:
         """Return the gap proven by now; infinite while the declared ranges alone say as much."""
-        gap, learner = self._certified(), self.learner
-        if learner.stopped or not np.isfinite(gap) or gap < range_gap(self.study.mdp, learner.recommend()):
-            return gap
-        return float("inf")
+        return gap_beyond_ranges(self.learner, self._certified())
 
     def _certified(self) -> float:
         if self.in_blocks:

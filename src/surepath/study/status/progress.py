@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from surepath._numbers import rounded_up
 from surepath._text import many, shown
+from surepath.model.plans import plan_in_words
 from surepath.study.spending import money
 from surepath.study.trial import FAILED
 
@@ -79,7 +80,7 @@ class Progress:
         more = ", done" if status.done else "" if left is None else f", {at_most(left)}"
         more += ", in doubt" if status.findings else ""
         lost = f", {failed:,} failed" if failed else ""
-        plan = ", ".join(f"{step}={option}" for step, option in status.best_plan.items()) if math.isfinite(gap) else ""
+        plan = plan_in_words(status.best_plan) if math.isfinite(gap) else ""
         plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
         paid = "" if status.spent is None else f", {money(status.spent)} spent"
         paid += f" of {money(self._budget)}" if paid and self._budget is not None else ""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from surepath._text import word
 from surepath._types import BoolArray, IntArray
 from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
@@ -82,7 +83,7 @@ def arcs_of(values: Any, mdp: MDP) -> IntArray:
     """Read a list of arc numbers, or raise an error that names their range."""
     arcs = np.array([whole(arc) for arc in values], dtype=np.int64)
     if arcs.size and arcs.max() >= mdp.n_arcs:
-        raise CertificateError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {int(arcs.max())}")
+        raise CertificateError(f"{word('arc', 'option')} numbers run from 0 to {mdp.n_arcs - 1}; got {int(arcs.max())}")
     return arcs
 
 

@@ -106,7 +106,8 @@ def play(
 ) -> float:
     """Minimise `softmin` by limited-memory BFGS with backtracking, in at most `steps` steps; logits [N] in and out."""
     n = len(logits)
-    slope, trial_slope, trial, way = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    slope, trial_slope = np.empty(n), np.empty(n)
+    trial, way = np.empty(n), np.empty(n)
     moved, turned = np.zeros((REMEMBERED, n)), np.zeros((REMEMBERED, n))
     curve, part = np.zeros(REMEMBERED), np.zeros(REMEMBERED)
     value = softmin(graph, game, sharpness, logits, weight, slope)

@@ -1,7 +1,7 @@
 // One study: what is proven, the graph, the gap, challengers, workers and trials, kept up to date.
 
 import { blob, get, listen } from "/static/api.js";
-import { Bench } from "/static/bench.js";
+import { TrialForm } from "/static/trial_form.js";
 import { card, h, set, setText, throttle } from "/static/dom.js";
 import { Gap } from "/static/gap.js";
 import { Graph, legend, zoom } from "/static/graph.js";
@@ -58,8 +58,8 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     if (ahead.pending && !ending.signal.aborted) setTimeout(() => later[0](), 2500);
   }
 
-  const bench = mayWrite ? new Bench(name, () => trials.first()) : null;
-  const trials = new Trials(name, bench ? (trial) => bench.open(trial) : null);
+  const trialForm = mayWrite ? new TrialForm(name, () => trials.first()) : null;
+  const trials = new Trials(name, trialForm ? (trial) => trialForm.open(trial) : null);
 
   set(main, hero, warned,
     card("Options", { class: "wide" }, h("div", { class: "over" }, graphBox, graphTip), legend(), zoomBox),
@@ -67,7 +67,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote),
       card("Current plan", {}, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of the current plan" }, h("table", { class: "planned" }, h("thead", {}, h("tr", {}, ["Step", "Option", status.worth ? "Worth" : "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), plan)), total),
       card("Challengers", {}, h("p", { class: "muted" }, "How much better each may still be than the current plan, and where it differs."), rivals, rivalNote),
-      h("div", { class: "stack" }, bench?.element, card("Forecast", {}, forecast), card("Workers", {}, workers))),
+      h("div", { class: "stack" }, trialForm?.element, card("Forecast", {}, forecast), card("Workers", {}, workers))),
     trials.element);
 
   function show() {
@@ -82,7 +82,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     set(plan, status.best_plan.map((row) => h("tr", {}, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
       h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null), h("td", { class: "num" }, row.known ? "known" : count(row.visits)))));
     setText(total, !status.settled ? "No score yet: until there are some, this plan is as good as any other." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
-    bench?.rest(status.done);
+    trialForm?.rest(status.done);
     warned.hidden = !status.warnings.length;
     set(warnings, status.warnings.map((text) => h("li", {}, text)));
     showWorkers();
@@ -128,11 +128,11 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
 
 // Where a challenger differs from the current plan, the least tried steps first.
 function differs(rival) {
-  const least = (one) => Math.min(one.visits, one.visits_in_hand);
+  const least = (one) => Math.min(one.visits, one.current_visits);
   const steps = rival.differs.slice().sort((a, b) => least(a) - least(b));
   const estimated = Math.abs(rival.estimate) <= 1e-6 * rival.bound ? "Estimated just as good so far" : `Estimated ${number(Math.abs(rival.estimate))} worse so far`;
   return [`${estimated}; may still be better by up to ${atMost(rival.bound)}. It takes`, h("ul", {}, steps.slice(0, 4).map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option),
-    one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.visits_in_hand)} times`)),
+    one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.current_visits)} times`)),
   steps.length > 4 ? h("li", {}, `and ${plural(steps.length - 4, "step")} more`) : null)];
 }
 

@@ -122,7 +122,8 @@ def halve(product: FloatArray | None, widths: BetWidths | None, e: int, side: Wh
         return
     if widths is None:
         return
-    at, own, zero, one = np.uint64(e), np.uint64(side), np.uint64(LEFT), np.uint64(RIGHT)
+    at, own = np.uint64(e), np.uint64(side)
+    zero, one = np.uint64(LEFT), np.uint64(RIGHT)
     for g in range(np.uint64(TILTS)):
         for i in range(np.uint64(CELLS)):
             widths.middle[g, i] = np.sqrt(product[at, own, zero, g, i]) * np.sqrt(product[at, own, one, g, i])
@@ -175,7 +176,8 @@ def tabulate(
         return
     if widths is None:
         return
-    at, own, c, mass = np.uint64(e), np.uint64(side), np.uint64(which), widths.mass
+    at, own = np.uint64(e), np.uint64(side)
+    c, mass = np.uint64(which), widths.mass
     zero, one, two = np.uint64(0), np.uint64(1), np.uint64(2)
     for i in range(np.uint64(CELLS)):
         mass[zero, i] = mass[one, i] = mass[two, i] = UNBET

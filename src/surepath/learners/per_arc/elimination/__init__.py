@@ -16,7 +16,7 @@ from surepath.learners.per_arc.state import Rules, State
 
 ELIMINATION = ("return", "value", "both", "none")
 SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
-EVERY_EPISODE, EVERY_SA, END_OF_PERIOD, GEOMETRIC = range(4)
+EVERY_EPISODE, EVERY_SA, END_OF_PERIOD = range(3)  # places in SCHEDULES; kernels take any other for geometric
 
 _mark, _by_value, _by_return = value_gap.mark, value_gap.eliminate, return_gap.eliminate
 _value_passes = value_gap.share_passes
@@ -45,7 +45,7 @@ def is_due(rules: Rules, state: State) -> bool:
         due = t % rules.every == 0
     elif rules.schedule == END_OF_PERIOD:
         due = ends_period(state)
-    else:
+    else:  # geometric
         due = t >= tally[at.NEXT_TIME]
         if due:
             tally[at.NEXT_TIME] = max(t + 1, math.ceil(t * rules.growth))

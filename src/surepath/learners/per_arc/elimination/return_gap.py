@@ -61,12 +61,8 @@ def eliminate(graph: Layers, rules: Rules, state: State) -> int:
     """Eliminate what the return rule rules out; return how many arcs."""
     floor_values(graph, state)
     best_values(graph, state)
-    upper, active, reach, best = (
-        state.arc[at.UPPER],
-        state.flag[at.ACTIVE],
-        state.node[at.FROM_START],
-        state.node[at.BEST],
-    )
+    upper, active = state.arc[at.UPPER], state.flag[at.ACTIVE]
+    reach, best = state.node[at.FROM_START], state.node[at.BEST]
     first, target = graph.first, graph.target
     for i in range(1, len(first)):
         reach[i] = -np.inf

@@ -84,7 +84,7 @@ def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
 
 
 @inner_kernel
-def take_stock(rules: Rules, state: State, t: int, every: int) -> bool:
+def measure_or_pause(rules: Rules, state: State, t: int, every: int) -> bool:
     """Measure in a sprint, FLOOR being up to date and nothing to remove, or take no notes for a while; return which.
 
     The seldomer arcs are judged, the longer a measurement must last to cost less than judging them.

@@ -69,8 +69,10 @@ def survey(graph: Layers, state: State) -> None:
     """
     if state.tally[at.FRESH_CLEAR] == 1:
         return
-    top, lower, active, clear = state.arc[at.TOP], state.arc[at.LOWER], state.flag[at.ACTIVE], state.stage[at.CLEAR]
-    highest, lowest, first, target = state.node[at.HIGHEST], state.node[at.FLOOR], graph.first, graph.target
+    top, lower = state.arc[at.TOP], state.arc[at.LOWER]
+    active, clear = state.flag[at.ACTIVE], state.stage[at.CLEAR]
+    highest, lowest = state.node[at.HIGHEST], state.node[at.FLOOR]
+    first, target = graph.first, graph.target
     i = np.uint64(len(first) - 1)
     highest[i] = 0.0
     lowest[i] = 0.0

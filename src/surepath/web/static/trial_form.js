@@ -1,16 +1,16 @@
-// For the lab bench: ask for the next trial, type its scores in, mark a failure, cancel it.
+// The form of a trial: ask for the next trial, type its scores in, mark a failure, cancel it.
 
 import { post } from "/static/api.js";
 import { card, h, set } from "/static/dom.js";
 
-export class Bench {
+export class TrialForm {
   constructor(name, changed) {
     this.query = { study: name };
     this.changed = changed;
     this.place = h("div", {});
     this.said = h("p", { role: "alert", class: "wrong" });
     this.done = h("p", { role: "status", class: "muted" });
-    this.element = card("Run a trial", { class: "bench" }, this.place, this.done, this.said);
+    this.element = card("Run a trial", { class: "trial-form" }, this.place, this.done, this.said);
     this.idle();
   }
 

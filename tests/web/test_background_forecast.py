@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from surepath import Study
 from surepath.study.storage.memory import MemoryStorage
 from surepath.web import reading
-from surepath.web.outlook import Outlook
+from surepath.web.background_forecast import BackgroundForecast
 from tests.web.site import Caller, new_study
 
 
@@ -29,7 +29,7 @@ def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: Memory
 def test_the_forecast_says_how_many_trials_are_left(
     storage: MemoryStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Outlook, "_renew", lambda self: None)  # a better one could come at any moment
+    monkeypatch.setattr(BackgroundForecast, "_renew", lambda self: None)  # a better one could come at any moment
     study = new_study(storage, trials=60, sigma=1.0)
     found = reader.get("forecast")
     assert (
@@ -60,11 +60,11 @@ def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> N
         return Slow()
 
     monkeypatch.setattr(Study, "forecast", forecast, raising=False)
-    outlook = Outlook(new_study("memory", trials=60, sigma=1.0))
-    first = outlook.get()
+    background = BackgroundForecast(new_study("memory", trials=60, sigma=1.0))
+    first = background.get()
     assert first["words"].startswith("Roughly")
     assert first["pending"]
     made.set()
-    assert outlook._worker is not None
-    outlook._worker.join()
-    assert outlook.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials.", "pending": False}
+    assert background._worker is not None
+    background._worker.join()
+    assert background.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials.", "pending": False}

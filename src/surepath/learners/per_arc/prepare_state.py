@@ -1,4 +1,4 @@
-"""Prepare a state: before the first episode, after a snapshot was loaded, after options were excluded.
+"""Prepare a state: before the first episode, after a snapshot was loaded, after arcs were excluded.
 
 All that follows from what was seen (visits, sums, bases) and from what was decided (active arcs, the period) is worked
 out here, by the same formulas as along the way, so a learner that is restored continues bit for bit. What
@@ -20,8 +20,10 @@ from surepath.learners.per_arc.state import BIG, NO_PERIODS, Rules, State
 @inner_kernel
 def lay_out(graph: Layers, rules: Rules, state: State) -> None:
     """Compute everything that follows from visits, sums, bases, closed and active arcs and the period."""
-    arc, flag, number, tally, horizon = state.arc, state.flag, state.number, state.tally, state.path.shape[1]
-    unseen, unseen_active, low, active, closed, crowded = 0, 0, 0, 0, 0, 0
+    arc, flag, number = state.arc, state.flag, state.number
+    tally, horizon = state.tally, state.path.shape[1]
+    unseen, unseen_active, low = 0, 0, 0
+    active, closed, crowded = 0, 0, 0
     for i in range(len(graph.first) - 1):
         degree = 0
         for e in range(graph.first[i], graph.first[i + 1]):
@@ -64,7 +66,8 @@ def lay_out(graph: Layers, rules: Rules, state: State) -> None:
 @folded_kernel
 def set_up(graph: Layers, rules: Rules, state: State) -> None:
     """Prepare a run, whatever was played with these arrays before; CENTRE holds the gains of known arcs."""
-    tally, arc, flag, stage = state.tally, state.arc, state.flag, state.stage
+    tally, arc = state.tally, state.arc
+    flag, stage = state.flag, state.stage
     for e in range(len(graph.target)):
         flag[at.ACTIVE, e] = True
         flag[at.STARTED, e] = True

@@ -16,7 +16,7 @@ log = logging.getLogger("surepath.web")
 PAUSE = 20.0  # seconds between two forecasts of one study
 
 
-class Outlook:
+class BackgroundForecast:
     """The latest forecast of one study."""
 
     def __init__(self, study: Study) -> None:

@@ -11,7 +11,7 @@ from surepath.web.plain import plain
 MOST_STEPS_NAMED = 4  # differing steps named in a sentence
 
 
-def explain(learner: Any, count: int) -> dict[str, Any]:
+def explain_challengers(learner: Any, count: int) -> dict[str, Any]:
     """Return the challengers of a learner that has them; others say that they bound each option alone."""
     if not hasattr(learner, "explain"):
         words = f"{learner.name} bounds each option by itself and has no challengers to name."
