@@ -4,6 +4,10 @@
 own (`surepath serve`) on a SQLite file that is synced at every write; the clients are threads that ask for one trial,
 tell its scores, and go on. A pipeline of 8 steps with 4 options each, Challenger, an epsilon that is never reached. The
 page reads at the same time, as one that is open would: the stream of changes.
+
+Before that, what a connection kept open between requests saves over a new one for each: by one worker and by four, in
+turns on the same server, the least of several rounds; and how much of the server's work for an ask and a tell is the
+study's own, by the same calls without a server.
 """
 
 from __future__ import annotations
@@ -16,8 +20,10 @@ import tempfile
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,11 +69,105 @@ def watch(address: str, token: str, events: list[int]) -> None:
             return
 
 
+class Spent(NamedTuple):
+    """What an ask and a tell took, in milliseconds."""
+
+    wall: float
+    client: float  # CPU of this process
+    server: float  # CPU of the other
+
+
+def cpu(process: int) -> float:
+    """Return the CPU seconds of a process: by Linux's clock of it, which its number makes."""
+    return time.clock_gettime(~process << 3 | 2)
+
+
+def least(one: Spent | None, other: Spent) -> Spent:
+    """Return the least of each."""
+    return other if one is None else Spent(*map(min, one, other))
+
+
+def measured(workers: list[Callable[[], None]], pairs: int, process: int) -> Spent:
+    """Run workers at the same time, each in a thread; returns what one pair took."""
+    threads = [threading.Thread(target=worker) for worker in workers]
+    wall, ours, theirs = time.perf_counter(), time.process_time(), cpu(process)
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    spent = time.perf_counter() - wall, time.process_time() - ours, cpu(process) - theirs
+    return Spent(*(1000 * seconds / pairs for seconds in spent))
+
+
+def ask_and_tell(study: Any, pairs: int, keep: bool) -> None:
+    """Ask and tell over one connection, or over a new one for each request."""
+    rng = np.random.default_rng(0)
+    for _ in range(pairs):
+        trial = study.ask()
+        if not keep:
+            study.close()
+        study.tell(trial, 0.5 + SIGMA * rng.standard_normal(len(trial.path)))
+        if not keep:
+            study.close()
+
+
+def compare_reads(address: str, token: str, reads: int = 200) -> None:
+    """Print how long a read without the disk takes; 40 ms would mean that an answer's body waits for a receipt."""
+    study = connect(address, token)
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for i in range(2 * reads):
+        keep = i % 2 == 1
+        begun = time.perf_counter()
+        study._server.call("session", {})
+        found[keep].append(time.perf_counter() - begun)
+        if keep:
+            study.close()  # the next one needs a new connection, and leaves it to the one after
+    new, kept = (1000 * float(np.median(found[keep])) for keep in (False, True))
+    print(f"a read without the disk, median: {new:.2f} ms with a new connection, {kept:.2f} ms with one kept open")
+    record("a read with a new connection over one kept open", new / kept, "x", "at least 1x")
+
+
+def compare_connections(address: str, token: str, process: int, local: Study, rounds: int, pairs: int = 40) -> None:
+    """Print what kept connections save, and what a study takes by itself."""
+    print(f"an ask and a tell, in ms; the least of {rounds} rounds of {pairs} each")
+    print(f"{'':34}{'wall':>8}{'client CPU':>12}{'server CPU':>12}")
+    alone: Spent | None = None
+    for count in (1, 4):
+        found: dict[bool, Spent | None] = {False: None, True: None}
+        for _ in range(rounds):
+            for keep in found:
+                studies = [connect(address, token) for _ in range(count)]
+                work = [partial(ask_and_tell, study, pairs // count, keep) for study in studies]
+                found[keep] = least(found[keep], measured(work, pairs, process))
+                for study in studies:
+                    study.close()
+            if count == 1:
+                alone = least(alone, measured([partial(ask_and_tell, local, pairs, True)], pairs, process))
+        new, kept = found[False], found[True]
+        assert new is not None
+        assert kept is not None
+        who = "1 worker" if count == 1 else f"{count} workers"
+        for name, spent in ((f"{who}, a new connection each", new), (f"{who}, one kept open", kept)):
+            print(f"{name:34}{spent.wall:>8.2f}{spent.client:>12.2f}{spent.server:>12.2f}")
+        ratios = Spent(*(one / other for one, other in zip(new, kept)))
+        print(f"{'':34}{ratios.wall:>7.2f}x{ratios.client:>11.2f}x{ratios.server:>11.2f}x")
+        record(f"asks and tells a second, {who}, connection kept", 1000 / kept.wall, "a second")
+        for what, ratio in (("client's CPU", ratios.client), ("server's CPU", ratios.server)):
+            record(f"{what} with new connections over kept, {who}", ratio, "x", "at least 1x")
+        if count == 1:
+            assert alone is not None
+            share = alone.client / kept.server
+            print(f"{'the study itself, no server':34}{alone.wall:>8.2f}{alone.client:>12.2f}")
+            print(f"{'its share of the server':34}{alone.wall / kept.wall:>7.0%}{share:>24.0%}")
+            record("the study's own share of the server's CPU", share)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the clients and print the rates."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=9)
     wanted = parser.parse_args(arguments if arguments is not None else [])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -75,7 +175,12 @@ def main(arguments: list[str] | None = None) -> None:
         Study.create(instance.mdp, f"sqlite:///{folder / 'study.db'}", epsilon=1e-3, delta=0.1, sigma=SIGMA).close()
         process, address, token = started(folder)
         try:
-            connect(address, token).ask()  # kernels are loaded
+            study = connect(address, token)
+            study.cancel(study.ask())  # kernels are loaded; a trial left open would hold up the learner
+            place = f"sqlite:///{folder / 'local.db'}"
+            with Study.create(instance.mdp, place, epsilon=1e-3, delta=0.1, sigma=SIGMA) as local:
+                compare_connections(address, token, process.pid, local, wanted.rounds)
+            compare_reads(address, token)
             times: dict[str, list[float]] = {"ask": [], "tell": []}
             events: list[int] = []
             threading.Thread(target=watch, args=(address, token, events), daemon=True).start()
@@ -90,17 +195,20 @@ def main(arguments: list[str] | None = None) -> None:
             for one in clients:
                 one.join()
             spent = time.monotonic() - begun
+            show(wanted.clients, spent, times, events)
         finally:
             process.terminate()
             process.wait()
-    print(
-        f"{wanted.clients} clients for {spent:.0f} s on SQLite, one page open ({sum(events) / spent / 1000:.1f} kB/s)"
-    )
+
+
+def show(clients: int, spent: float, times: dict[str, list[float]], events: list[int]) -> None:
+    """Print the rates of many clients."""
+    print(f"\n{clients} clients for {spent:.0f} s on SQLite, one page open ({sum(events) / spent / 1000:.1f} kB/s)")
     print(f"{'':8}{'a second':>10}{'median ms':>12}{'99th ms':>10}")
     for verb, seconds in times.items():
         half, most = np.percentile(seconds, [50, 99]) * 1000
         print(f"{verb:8}{len(seconds) / spent:>10.0f}{half:>12.1f}{most:>10.1f}")
-        record(f"{verb} over HTTP, {wanted.clients} clients", len(seconds) / spent, "a second")
+        record(f"{verb} over HTTP, {clients} clients", len(seconds) / spent, "a second")
         record(f"{verb} over HTTP, 99th of a hundred", most, "ms")
 
 

@@ -28,14 +28,14 @@ PACKAGES = (
 # What a function does, in the imperative. A new verb is welcome here; a noun is not.
 VERB_LIST = """
 Accept Account Add Adjust Aggregate Allocate Allow Announce Append Apply Ask Assign Average Begin Bound Bring Build
-Call Cancel Change Check Choose Clear Clip Collect Compare Compile Compute Connect Continue Convert Copy Count Create
-Cut Decide Delete Derive Describe Discard Discover Divide Do Draw Drop Eliminate Encode End Enter Estimate Exclude
-Execute Extend Extract Feed Fetch Fill Find Fold Follow Forget Format Gather Give Guess Handle Hash Import Improve
-Insert Join Judge Keep Label Lay Lead Leave Let List Load Lock Lower Make Map Mark Measure Minimise Mix Move Multiply
-Name Narrow Note Open Parse Pass Perform Plan Play Point Poll Prepare Print Propose Prove Put Queue Raise Read Rebuild
-Recompute Record Refuse Register Reject Release Remove Render Renew Replace Replay Report Reset Resolve Return Rewrite
-Round Run Save Say Select Send Serve Set Settle Shorten Show Simulate Skip Solve Sort Split Start Stop Store Stream
-Take Tell Test Try Turn Undo Update Use Verify Wait Warn Wrap Write Yield
+Call Cancel Change Check Choose Clear Clip Close Collect Compare Compile Compute Connect Continue Convert Copy Count
+Create Cut Decide Delete Derive Describe Discard Discover Divide Do Draw Drop Eliminate Encode End Enter Estimate
+Exclude Execute Extend Extract Feed Fetch Fill Find Fold Follow Forget Format Gather Give Guess Handle Hash Import
+Improve Insert Join Judge Keep Label Lay Lead Leave Let List Load Lock Lower Make Map Mark Measure Minimise Mix Move
+Multiply Name Narrow Note Open Parse Pass Perform Plan Play Point Poll Prepare Print Propose Prove Put Queue Raise Read
+Rebuild Recompute Record Refuse Register Reject Release Remove Render Renew Replace Replay Report Reset Resolve Return
+Rewrite Round Run Save Say Select Send Serve Set Settle Shorten Show Simulate Skip Solve Sort Split Start Stop Store
+Stream Take Tell Test Try Turn Undo Update Use Verify Wait Warn Wrap Write Yield
 """
 VERBS = frozenset(VERB_LIST.split())
 NOUN = {"of", "on", "is", "are"}  # after a word that is a verb and a noun: "Bound on ...", "Name of ..."

@@ -18,9 +18,9 @@ from tests.web.site import database, new_study, score
 
 
 @contextmanager
-def running(folder: Path, *arguments: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """A command that serves, on a free port, with what it printed."""
-    command = [sys.executable, "-m", "surepath", *arguments, "--port", "0", "--json"]
+def running(folder: Path, *arguments: str, port: int = 0) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A command that serves, on a free port by default, with what it printed."""
+    command = [sys.executable, "-m", "surepath", *arguments, "--port", str(port), "--json"]
     environment = {"PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin"}
     process = subprocess.Popen(
         command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -85,7 +85,9 @@ def test_settings_are_pinned_in_their_order_with_epsilon_as_built(
     learner = build({**COMMON, **spec}, MDP_OF_TWO)
     learner.tighten(0.25)
     settings = learner.settings()
-    assert settings.pop("bound", None) == getattr(learner, "bound", None)  # many numbers, pinned by test_recipe.py
+    assert settings.pop("bound", None) == getattr(
+        learner, "bound", None
+    )  # many numbers, pinned by test_bound_numbers.py
     assert list(settings.items()) == [("name", spec["name"]), *expected.items()]
 
 

@@ -68,10 +68,10 @@ class Site:
 
 
 @contextmanager
-def served(storage: Any, port: int = 0) -> Iterator[Site]:
+def served(storage: Any, port: int = 0, **options: Any) -> Iterator[Site]:
     place: socket.socket = listen("127.0.0.1", port)
     site = Site(storage, place.getsockname()[1])
-    server = uvicorn.Server(uvicorn.Config(site.app, log_level="error", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(uvicorn.Config(site.app, log_level="error", timeout_graceful_shutdown=1, **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
     thread.start()
     while not server.started:

@@ -162,17 +162,16 @@ def test_a_lost_answer_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPat
     """Every first answer is lost on its way back; the log has each trial and each queued plan once."""
     mine = new_study(site.app.state.studies.storage, "lossy")
     study = surepath.connect(site.url, WRITE, "lossy")
-    real, lost = study._server.opener.open, [0]
+    real, lost = study._server.connections.exchange, [0]
 
-    def lossy(*arguments: Any, **options: Any) -> Any:
-        answer = real(*arguments, **options)
+    def lossy(*arguments: Any) -> Any:
+        answer = real(*arguments)
         lost[0] += 1
         if lost[0] % 2:
-            answer.close()
             raise ConnectionResetError("the answer was lost")
         return answer
 
-    monkeypatch.setattr(study._server.opener, "open", lossy)
+    monkeypatch.setattr(study._server.connections, "exchange", lossy)
     plan = {"chunk": "512", "retriever": "bm25", "answer": "small"}
     study.enqueue(plan)
     trials = study.ask(3)

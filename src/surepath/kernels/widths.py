@@ -17,7 +17,7 @@ empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n 
            over arcs or times, hence NO guarantee.
 uncapped   b(n) = sigma sqrt(2 log((n + 1) / delta) / n), infinite while n = 0. What the paper's appendix says it used:
            as `empirical` without the cap, and with no guarantee either.
-bernstein  No function of n alone: for rewards in a range it learns their noise (`learners/processes/intervals.py`), and
+bernstein  No function of n alone: it learns the noise of rewards in a range (`learners/range_noise/intervals.py`), and
            is held beside `mixture` with half the range for sigma.
 """
 

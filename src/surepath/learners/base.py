@@ -28,7 +28,7 @@ from surepath.kernels.arrays import Graph, graph_of
 from surepath.learners.hooks import Hooks
 from surepath.learners.plays import Failures, UnderWay
 from surepath.learners.precision import Sizes, check_decidable
-from surepath.learners.processes.ranges import declared_sigma
+from surepath.learners.range_noise.declared_noise import declared_sigma
 from surepath.learners.reward_input import read_rewards
 from surepath.learners.runs import GO_ON, STOP_REASONS
 from surepath.learners.snapshots import (

@@ -17,7 +17,7 @@ from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
 from surepath.kernels.streams import Children
 from surepath.learners.base import Learner
-from surepath.learners.processes.ranges import choose_noise, choose_widths, ranges_of
+from surepath.learners.range_noise.declared_noise import choose_noise, choose_widths, ranges_of
 from surepath.learners.registry import LEARNERS, build, setting_names
 from surepath.learners.runs import RunRecord, joined
 from surepath.model.instance import Instance

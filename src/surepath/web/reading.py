@@ -22,8 +22,9 @@ from surepath.web.faults import NotFound
 from surepath.web.open_studies import Opened, OpenStudies
 from surepath.web.picture import arc_values, chosen_arcs, graph
 from surepath.web.plain import plain, rounded
+from surepath.web.threaded import ThreadedRoute
 
-router = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS)
+router = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS, route_class=ThreadedRoute)
 
 MOST_NAMES = 1_000
 WAIT = 5.0  # seconds that a forecast waits for one that is being made

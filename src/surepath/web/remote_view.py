@@ -211,7 +211,8 @@ class RemoteView:
         return f"{type(self).__name__}({self.name!r}, {self.url!r})"
 
     def close(self) -> None:
-        """Do nothing: there is no connection to release."""
+        """Close the connections to the server; whatever is asked later opens one again."""
+        self._server.close()
 
     def __enter__(self) -> Self:
         return self

@@ -6,18 +6,15 @@ import http.client
 import json
 import random
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from surepath import errors
 from surepath.errors import SettingError, StorageError, StudyError, SurepathError
-from surepath.web.access import is_loopback
+from surepath.web.connections import Answer, Connections
 
 SERVER_PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
-TIMEOUT = 60.0  # seconds for one answer
 LONGEST_REQUEST_PAUSE = 5.0
 BUSY_STATUSES = (502, 503, 504)
 T = TypeVar("T")
@@ -32,54 +29,55 @@ class Transport:
             raise SettingError(f'the address of a server is one such as "http://127.0.0.1:8700", not {url!r}')
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token, self._patience = token, patience
-        handlers: list[Any] = [_NoRedirect]  # a redirect would carry the token elsewhere
-        if is_loopback(parts.hostname):
-            handlers.append(urllib.request.ProxyHandler({}))
-        self.opener = urllib.request.build_opener(*handlers)
+        self.connections = Connections(parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle as an address and a token: connections stay where they are."""
+        return type(self), (self.url, self._token, self._patience)
 
     def call(self, verb: str, query: dict[str, Any], body: dict[str, Any] | None = None) -> Any:
         """Send a request and read its answer as JSON; a body makes it a POST."""
         data = None if body is None else json.dumps(body).encode()
-        return self._send(verb, query, data, lambda answer: json.loads(answer.read()))
+        return self._send(verb, query, data, lambda answer: json.loads(answer.content))
 
     def download(self, verb: str, query: dict[str, Any]) -> tuple[bytes, Any]:
         """Return an answer that is a file, and its headers."""
-        return self._send(verb, query, None, lambda answer: (answer.read(), answer.headers))
+        return self._send(verb, query, None, lambda answer: (answer.content, answer.headers))
 
-    def _send(self, verb: str, query: dict[str, Any], data: bytes | None, read: Callable[[Any], T]) -> T:
+    def close(self) -> None:
+        """Close the connections to the server; a later request opens one again."""
+        self.connections.close()
+
+    def _send(self, verb: str, query: dict[str, Any], data: bytes | None, read: Callable[[Answer], T]) -> T:
         wanted = {key: value for key, value in query.items() if value is not None}
-        address = f"{self.url}/api/{verb}" + (f"?{urlencode(wanted)}" if wanted else "")
+        target = f"/api/{verb}" + (f"?{urlencode(wanted)}" if wanted else "")
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         end, pause = time.monotonic() + self._patience, 0.05
         while True:
+            reason: Exception
             try:
-                request = urllib.request.Request(address, data, headers)
-                with self.opener.open(request, timeout=TIMEOUT) as answer:
+                answer = self.connections.exchange(target, data, headers)
+                if 200 <= answer.status < 300:  # no redirect is followed: it would carry the token elsewhere
                     return read(answer)
-            except urllib.error.HTTPError as error:
-                if error.code not in BUSY_STATUSES or time.monotonic() + pause > end:
-                    raise raised(error) from None
+                reason = raised(answer)
+                again = answer.status in BUSY_STATUSES
             except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
-                if time.monotonic() + pause > end:
-                    reason = getattr(error, "reason", error)
-                    raise StorageError(f"{self.url} does not answer: {reason}") from error
+                reason, again = StorageError(f"{self.url} does not answer: {error}"), True
+                reason.__cause__ = error
+            if not again or time.monotonic() + pause > end:
+                raise reason
             time.sleep(pause * (0.5 + random.random()))
             pause = min(2 * pause, LONGEST_REQUEST_PAUSE)
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Follow no redirect."""
-
-
-def raised(answer: urllib.error.HTTPError) -> Exception:
+def raised(answer: Answer) -> Exception:
     """Make the error that the server means."""
     try:
-        content = json.loads(answer.read())
+        content = json.loads(answer.content)
         kind, message = str(content["error"]), str(content["message"])
-    except (ValueError, KeyError, TypeError, OSError):
-        return StorageError(f"the server answered {answer.code} {answer.reason}")
-    if answer.code in (401, 403, 413) or kind == "input":
+    except (ValueError, KeyError, TypeError):
+        return StorageError(f"the server answered {answer.status} {answer.reason}")
+    if answer.status in (401, 403, 413) or kind == "input":
         return SettingError(message)
     found = getattr(errors, kind, None)
     if isinstance(found, type) and issubclass(found, SurepathError):

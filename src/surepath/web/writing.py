@@ -12,8 +12,9 @@ from surepath.web.dependencies import ANSWERS, Meant, Number, Writer
 from surepath.web.faults import NotFound
 from surepath.web.open_studies import Opened
 from surepath.web.plain import plain
+from surepath.web.threaded import ThreadedRoute
 
-router = APIRouter(prefix="/api", tags=["writing"], responses=ANSWERS)
+router = APIRouter(prefix="/api", tags=["writing"], responses=ANSWERS, route_class=ThreadedRoute)
 
 
 def _known(at: Opened, number: int) -> int:

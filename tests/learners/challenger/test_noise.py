@@ -18,7 +18,7 @@ from surepath.learners.challenger.noise import betting
 from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
-from surepath.learners.processes import ranges
+from surepath.learners.range_noise import declared_noise
 from surepath.simulation.stepwise import drive
 from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star
@@ -87,7 +87,7 @@ def test_every_width_is_at_least_the_exact_one(noise: str, direction: str) -> No
 def test_where_sigma_is_declared_no_part_of_learned_noise_reaches_a_kernel() -> None:
     """None is a type of its own: Numba leaves out what None cannot reach. Snapshots keep their empty table of bets."""
     learner = Challenger(options(2, 3), 0.3, 0.1, 0.5)
-    assert (learner.pairs.learned, learner.pairs.size, learner._seen.product, learner._work.course) == (None,) * 4
+    assert (learner.pairs.learned, learner.pairs.size, learner._seen.product, learner._work.learned_work) == (None,) * 4
     assert learner._evidence()["product"].shape == betting.new_bets(0).shape
     for noise in NOISES:
         learned = Challenger(options(2, 3), 0.3, 0.1, noise=noise).pairs.learned
@@ -183,7 +183,7 @@ def test_the_default_suits_what_is_declared() -> None:
 
 
 def test_a_large_graph_takes_bernstein(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "MOST_BETS", 1)
+    monkeypatch.setattr(declared_noise, "MOST_BETS", 1)
     assert Challenger(options(1, 2), 0.1, 0.1).noise == "bernstein"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from surepath import EPRL, Bernoulli, Instance, simulate
 from surepath.learners.per_arc import learner as rule_learner
-from surepath.learners.processes.intervals import interval_table, most_sums
+from surepath.learners.range_noise.intervals import interval_table, most_sums
 from surepath.learners.whole_plan import learner as plan_learner
 from tests.learners.challenger.test_noise_guarantee import CASES, options
 from tests.learners.rates import is_above

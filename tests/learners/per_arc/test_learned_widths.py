@@ -16,7 +16,7 @@ from surepath.kernels.streams import Children
 from surepath.learners.base import Learner
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.uniform import Uniform
-from surepath.learners.processes import intervals
+from surepath.learners.range_noise import intervals
 from surepath.simulation.stepwise import drive
 from tests.learners.per_arc.test_twins import times, walk_together
 from tests.learners.worlds import options, random_mdp, ranged_table, theory_choices, with_ranges

@@ -11,13 +11,13 @@ from surepath.learners.challenger.noise.betting import halve
 from surepath.learners.challenger.noise.gaussian_size import Size
 from surepath.learners.challenger.noise.learned import (
     BERNSTEIN,
-    Course,
     Learned,
-    follow,
-    follow_bernstein,
-    follow_bets,
+    LearnedScratch,
     is_learned,
     learn,
+    refresh_bernstein,
+    refresh_bets,
+    refresh_visits,
 )
 from surepath.learners.challenger.state import SHIFTED, Evidence, Pairs, Scratch
 from surepath.learners.precision import ROUNDING
@@ -38,7 +38,7 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     top[e] = mean
     if s > 0.0:
         top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(origin) + 0.5 * abs(total))
-        refresh_learned(learned, work.course, pairs, seen, work, e)
+        refresh_learned(learned, work.learned_work, pairs, seen, work, e)
         for side in range(2):
             for j in range(len(kind)):
                 if kind[j] >= BERNSTEIN and is_learned(learned, e):
@@ -51,7 +51,7 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
 
 @optional_kernel
 def refresh_learned(
-    learned: Learned | None, course: Course | None, pairs: Pairs, seen: Evidence, work: Scratch, e: int
+    learned: Learned | None, learned_work: LearnedScratch | None, pairs: Pairs, seen: Evidence, work: Scratch, e: int
 ) -> None:
     """Recompute what the widths of arc e depend on in the entries that learn its noise, if it is learned.
 
@@ -59,24 +59,24 @@ def refresh_learned(
     """
     if learned is None:
         return
-    if course is None:
+    if learned_work is None:
         return
     if not learned.learns[e]:
         return
     n = seen.visits[e]
-    follow(learned, course, e, n)
+    refresh_visits(learned, learned_work, e, n)
     work.variance[e] = learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
     for side in range(2):
-        halve(seen.product, course.bets, e, np.int64(side))
+        halve(seen.product, learned_work.bets, e, np.int64(side))
         for j in range(pairs.c.shape[1]):
             if pairs.kind[j] < BERNSTEIN:
                 continue
             c = pairs.c[side, j, e]
             w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
             if pairs.kind[j] == BERNSTEIN:
-                follow_bernstein(learned.bernstein, course, np.int64(side), np.int64(j), e, w)
+                refresh_bernstein(learned.bernstein, learned_work, np.int64(side), np.int64(j), e, w)
             else:
-                follow_bets(learned, seen.product, course, np.int64(side), np.int64(j), e, work.mean[e])
+                refresh_bets(learned, seen.product, learned_work, np.int64(side), np.int64(j), e, work.mean[e])
             work.a[side, j, e] = learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
             work.log_a[side, j, e] = np.log(work.a[side, j, e])
             work.extra[side, j, e] = 0.5 * np.log(w / c)

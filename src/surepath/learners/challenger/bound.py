@@ -56,7 +56,7 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
     """
     j, k = np.uint64(work.grid[row, 0]), work.grid[row, 1]
     kind, cost, table = pairs.kind[j], pairs.cost[j], pairs.conjugate
-    learned, course = pairs.learned, work.course
+    learned, learned_work = pairs.learned, work.learned_work
     sigma, c, tilt = pairs.sigma, pairs.c, pairs.tilt
     all_a, log_a, extra = work.a, work.log_a, work.extra
     weight, live, on = work.weight, work.live, work.on
@@ -72,7 +72,7 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
         elif quiet:
             w = -k
         elif kind >= BERNSTEIN and is_learned(learned, e):
-            w = learned_width(learned, course, kind, side, j, k, log_k, e)
+            w = learned_width(learned, learned_work, kind, side, j, k, log_k, e)
         elif kind == HALF_NORMAL or kind >= BERNSTEIN:
             w = k * (conjugate(table, a / k, log_a[side, j, e] - log_k) + extra[side, j, e])
         elif kind == NORMAL:

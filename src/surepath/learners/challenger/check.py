@@ -71,7 +71,7 @@ def judge(
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
     if high > 0.0:
         slopes = (work.grid[row, 1], high)
-        fill_floors(pairs.learned, work.course, int(work.grid[row, 0]), slopes, work.extra, live, on, weight)
+        fill_floors(pairs.learned, work.learned_work, int(work.grid[row, 0]), slopes, work.extra, live, on, weight)
     else:
         fill_widths(pairs, work, row)
     constant = challenge(graph, pairs, work, row, single)
@@ -198,7 +198,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     for e in range(len(alive)):
         live[e] = alive[e]
         cleared[e] = False
-    rows, convex = fill_grid(pairs, seen, work), convex_from(pairs.learned, work.course, alive)
+    rows, convex = fill_grid(pairs, seen, work), convex_from(pairs.learned, work.learned_work, alive)
     for row in range(rows):
         judged[row, 1] = -1.0
     what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE

@@ -24,15 +24,15 @@ from surepath.learners import tasks
 from surepath.learners.base import Learner, locked
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
+from surepath.learners.challenger.bound_numbers import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.noise.gaussian_size import HIDDEN
 from surepath.learners.challenger.prior import pairs_of
-from surepath.learners.challenger.recipe import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, prices_differ, share_out
 from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
-from surepath.learners.processes.ranges import choose_noise
+from surepath.learners.range_noise.declared_noise import choose_noise
 from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord
 from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
@@ -64,7 +64,7 @@ class Challenger(Learner):
         repeat: In simulations, play a path again up to this share of its least visits before planning again.
         patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
             follow outdated choices, and on long horizons that can cost many times the episodes.
-        bound: Every number that the bound is made of (see `recipe.py`), as `settings()` gives it; by default it is
+        bound: Every number that the bound is made of (see `bound_numbers.py`), as `settings()` gives it; by default
             chosen for the problem, epsilon and delta.
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and

@@ -72,8 +72,8 @@ def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: 
     a, extra = work.a[side, j, arc], work.extra[side, j, arc]
     if a == 0:
         return np.zeros_like(slopes)
-    if pairs.learned is not None and work.course is not None and kind >= BERNSTEIN and pairs.learned.learns[arc]:
-        return learned_values(pairs.learned, work.course, kind, side, j, slopes, arc)
+    if pairs.learned is not None and work.learned_work is not None and kind >= BERNSTEIN and pairs.learned.learns[arc]:
+        return learned_values(pairs.learned, work.learned_work, kind, side, j, slopes, arc)
     y = a / slopes
     if kind == SHIFTED:
         tail = learner.visits[arc] * y**2 / 2 + pairs.c[side, j, arc] * (pairs.tilt[j, arc] - y) ** 2 / 2

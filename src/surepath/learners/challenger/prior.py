@@ -23,14 +23,14 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.learners.challenger import state as at
+from surepath.learners.challenger.bound_numbers import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.noise.gaussian_size import size_of
 from surepath.learners.challenger.noise.learned import BERNSTEIN, learned_of, rounded
-from surepath.learners.challenger.recipe import ENTRY_PRIORS, KINDS
 from surepath.learners.challenger.sampling import prices_of
 from surepath.learners.challenger.state import Pairs
 from surepath.learners.challenger.ties import crowd_limits, planned_shares
-from surepath.learners.processes.ranges import ranges_of
+from surepath.learners.range_noise.declared_noise import ranges_of
 from surepath.model.mdp import MDP
 from surepath.model.paths import even_flow
 

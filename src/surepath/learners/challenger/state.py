@@ -10,7 +10,7 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
 from surepath.learners.challenger.noise.betting import new_bets
 from surepath.learners.challenger.noise.gaussian_size import Size
-from surepath.learners.challenger.noise.learned import Course, Learned, new_course
+from surepath.learners.challenger.noise.learned import Learned, LearnedScratch, new_learned_scratch
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
 # (CLUCB: intervals of arcs, differences of paths).
@@ -84,7 +84,7 @@ class Scratch(NamedTuple):
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
     variance: FloatArray  # [N] sigma^2, or a guess of it, for the sampling
-    course: Course | None  # of arcs whose noise is learned
+    learned_work: LearnedScratch | None  # of arcs whose noise is learned
     weight: FloatArray  # [N]
     ahead: FloatArray  # [n_nodes + 1] largest weight of a path from a node to the sink
     behind: FloatArray  # [n_nodes + 1] largest weight of a path from the start to a node
@@ -148,7 +148,7 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         log_a=np.zeros((2, entries, arcs)),
         extra=np.zeros((2, entries, arcs)),
         variance=pairs.sigma**2,
-        course=new_course(pairs.learned),
+        learned_work=new_learned_scratch(pairs.learned),
         weight=np.zeros(arcs),
         ahead=np.zeros(nodes + 1),
         behind=np.zeros(nodes + 1),

@@ -22,7 +22,7 @@ from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel, option
 from surepath.kernels.widths import base_width, origin_of
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.state import BIG, Rules, State
-from surepath.learners.processes.intervals import most_sum, square_of
+from surepath.learners.range_noise.intervals import most_sum, square_of
 
 
 @hot_kernel

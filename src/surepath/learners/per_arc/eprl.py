@@ -22,7 +22,7 @@ from surepath.learners.per_arc.presets import PRESETS, preset_of
 from surepath.learners.per_arc.sampling import SAMPLING_RULES
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
 from surepath.learners.per_arc.stopping import DIAMETER, RECOMMENDATION
-from surepath.learners.processes.ranges import choose_widths
+from surepath.learners.range_noise.declared_noise import choose_widths
 from surepath.model.mdp import MDP
 
 

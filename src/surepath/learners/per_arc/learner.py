@@ -35,8 +35,8 @@ from surepath.learners.per_arc.between_episodes import perform
 from surepath.learners.per_arc.run import is_lean, play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
-from surepath.learners.processes.intervals import interval_table, most_sums
-from surepath.learners.processes.ranges import learned_arcs, ranges_of
+from surepath.learners.range_noise.declared_noise import learned_arcs, ranges_of
+from surepath.learners.range_noise.intervals import interval_table, most_sums
 from surepath.learners.runs import GAP, GO_ON, RunRecord
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths

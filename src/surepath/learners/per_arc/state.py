@@ -18,7 +18,7 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Layers
-from surepath.learners.processes.ranges import Ranges
+from surepath.learners.range_noise.declared_noise import Ranges
 
 BIG = 2.0**1000
 HALF_BIG = 2.0**999
@@ -30,7 +30,7 @@ N_ARC = 14
 # the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see learners/per_arc/bounds.py).
 # WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
 # TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see elimination/slack.py).
-# SQUARES: V of an arc whose noise is learned (see processes/intervals.py).  LEAST, SPAN: its least gain and the width
+# SQUARES: V of an arc whose noise is learned (see range_noise/intervals.py).  LEAST, SPAN: its least gain and the width
 # of its range; SPAN is 0 where no noise is learned.
 
 # Rows of State.number, int [3, N].

@@ -13,7 +13,7 @@ from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.sampling import UNIFORM_SAMPLING
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP, RECOMMEND_CAUTIOUS
-from surepath.learners.processes.ranges import choose_widths
+from surepath.learners.range_noise.declared_noise import choose_widths
 from surepath.model.mdp import MDP
 
 

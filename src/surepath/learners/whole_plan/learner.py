@@ -17,8 +17,8 @@ from surepath.kernels.widths import ARC_WIDTHS, MIXTURE
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
-from surepath.learners.processes.intervals import interval_table, no_table
-from surepath.learners.processes.ranges import choose_widths, ranges_of
+from surepath.learners.range_noise.declared_noise import choose_widths, ranges_of
+from surepath.learners.range_noise.intervals import interval_table, no_table
 from surepath.learners.runs import RunRecord
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.rounds import play_plans

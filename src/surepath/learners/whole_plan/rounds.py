@@ -6,7 +6,7 @@ epsilon. A plan's return is the sum of rewards that are conditionally sub-Gaussi
 root of the sum of their squares, and the width is that of `kernels/widths.py` with a union over the P plans. It shares
 nothing between plans, yet on a handful of plans one width beats a sum of H of them.
 
-Widths that learn the noise (`processes/intervals.py`) take a plan's rewards one by one, all in units of its widest
+Widths that learn the noise (`range_noise/intervals.py`) take a plan's rewards one by one, all in units of its widest
 range: V adds up the squares of each reward less the guess that the plan's own earlier rewards of that step make, and
 sigma^2 for a step that declares a sigma alone. They are held beside the width of half the ranges, so 2 P processes
 share delta.
@@ -26,7 +26,7 @@ from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel
 from surepath.kernels.widths import UNIT, base_width, origin_of
 from surepath.learners import tasks
-from surepath.learners.processes.intervals import most_sum, square_of
+from surepath.learners.range_noise.intervals import most_sum, square_of
 from surepath.learners.runs import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.state import Plans

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.pure
 
 @bare_kernel
 def floors(pairs: Pairs, work: Scratch, j: int, low: float, high: float) -> None:
-    fill_floors(pairs.learned, work.course, j, (low, high), work.extra, work.live, work.on, work.weight)
+    fill_floors(pairs.learned, work.learned_work, j, (low, high), work.extra, work.live, work.on, work.weight)
 
 
 def test_they_are_at_most_the_widths_and_about_as_large_over_a_short_range() -> None:
@@ -35,7 +35,7 @@ def test_they_are_at_most_the_widths_and_about_as_large_over_a_short_range() -> 
     work, pairs, learned = learner._work, learner.pairs, learner.pairs.learned
     learner._act(tasks.REFRESH)
     assert learned is not None
-    assert work.course is not None
+    assert work.learned_work is not None
     tight = []
     for side in (RIVAL, OWN):
         work.on[:], work.live[:] = side == OWN, True
@@ -45,7 +45,7 @@ def test_they_are_at_most_the_widths_and_about_as_large_over_a_short_range() -> 
                     slopes = low * ratio ** np.linspace(0.0, 1.0, 60)
                     floors(pairs, work, j, low, low * ratio)
                     for e in range(mdp.n_arcs):
-                        widths = learned_values(learned, work.course, BERNSTEIN, side, j, slopes, e)
+                        widths = learned_values(learned, work.learned_work, BERNSTEIN, side, j, slopes, e)
                         assert work.weight[e] <= widths.min(), (side, j, ratio, low, e)
                         if ratio < 2:
                             tight.append(work.weight[e] / widths.min())

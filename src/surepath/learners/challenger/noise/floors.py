@@ -15,8 +15,8 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray
 from surepath.kernels.jit import Whole, optional_kernel
-from surepath.learners.challenger.noise.learned import Course, Learned
-from surepath.learners.processes.bernstein import Bernstein, bernstein_line
+from surepath.learners.challenger.noise.learned import Learned, LearnedScratch
+from surepath.learners.range_noise.bernstein import Bernstein, bernstein_line
 
 SAFE = 1e-12  # relative
 
@@ -24,7 +24,7 @@ SAFE = 1e-12  # relative
 @optional_kernel
 def fill_floors(
     learned: Learned | None,
-    course: Course | None,
+    learned_work: LearnedScratch | None,
     j: Whole,
     slopes: tuple[float, float],
     extra: FloatArray,
@@ -38,7 +38,7 @@ def fill_floors(
     """
     if learned is None:
         return
-    if course is None:
+    if learned_work is None:
         return
     low, high = slopes
     middle = np.sqrt(low * high)
@@ -47,11 +47,11 @@ def fill_floors(
         if not live[e] and not on[e]:
             continue
         side = np.uint64(1 if on[e] else 0)
-        if course.per[e] == 0.0 and learned.learns[e]:
+        if learned_work.per[e] == 0.0 and learned.learns[e]:
             weight[e] = 0.0  # a sigma of 0 was declared for it
         elif learned.learns[e]:
             weight[e] = bernstein_floor(
-                learned.bernstein, course, learned.start, side, j, low, high, middle, log_middle, log_high, e
+                learned.bernstein, learned_work, learned.start, side, j, low, high, middle, log_middle, log_high, e
             )
         else:
             weight[e] = (1.0 - SAFE) * low * extra[side, j, e]
@@ -60,7 +60,7 @@ def fill_floors(
 @optional_kernel
 def bernstein_floor(
     table: Bernstein | None,
-    course: Course,
+    learned_work: LearnedScratch,
     start: FloatArray,
     side: np.uint64,
     j: Whole,
@@ -74,13 +74,13 @@ def bernstein_floor(
     """Return what the width of an arc by the Bernstein process is at least, at slopes from low to high."""
     if table is None:
         return 0.0
-    per, ceiling = course.per[e], course.ceiling[e]
+    per, ceiling = learned_work.per[e], learned_work.ceiling[e]
     edge = 1.01 * per  # the ceiling is the width at no slope from here on
     if edge <= low:
-        y, log_y, least = per / middle, course.log_per[e] - log_middle, low
+        y, log_y, least = per / middle, learned_work.log_per[e] - log_middle, low
     else:
-        y, log_y, least = per / high, course.log_per[e] - log_high, min(0.995 * edge, high)
-    row, beyond = course.row[side, j, e], course.beyond[side, j, e]
+        y, log_y, least = per / high, learned_work.log_per[e] - log_high, min(0.995 * edge, high)
+    row, beyond = learned_work.row[side, j, e], learned_work.beyond[side, j, e]
     fixed, rise = bernstein_line(table, row, beyond, y, log_y)
     fixed += start[side, j, e]
     first, second = rise * per, fixed * (least if fixed >= 0.0 else high)

@@ -29,7 +29,7 @@ from surepath.learners.challenger.noise.betting import (
     new_bet_widths,
     tabulate,
 )
-from surepath.learners.processes.bernstein import (
+from surepath.learners.range_noise.bernstein import (
     Bernstein,
     bernstein_conjugate,
     bernstein_row,
@@ -37,7 +37,7 @@ from surepath.learners.processes.bernstein import (
     bernstein_values,
     log_start,
 )
-from surepath.learners.processes.ranges import Ranges
+from surepath.learners.range_noise.declared_noise import Ranges
 
 BERNSTEIN, BETTING = 10, 11  # kinds of entries
 LEAST_PRECISION, MOST_PRECISION = 0.25, 2.0**24
@@ -56,7 +56,7 @@ class Learned(NamedTuple):
     betting: Betting | None
 
 
-class Course(NamedTuple):
+class LearnedScratch(NamedTuple):
     """Scratch: what follows from the evidence."""
 
     per: FloatArray  # [N] span / n
@@ -101,13 +101,13 @@ def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned | None:
     )
 
 
-def new_course(learned: Learned | None) -> Course | None:
+def new_learned_scratch(learned: Learned | None) -> LearnedScratch | None:
     """Allocate scratch; None where no noise is learned."""
     if learned is None:
         return None
     arcs, entries = len(learned.learns), learned.start.shape[1]
     calm, bold = learned.start.shape[2], learned.which.shape[2]
-    return Course(
+    return LearnedScratch(
         per=np.zeros(arcs),
         log_per=np.zeros(arcs),
         ceiling=np.zeros(arcs),
@@ -148,37 +148,45 @@ def learn(
 
 
 @inner_kernel
-def follow(learned: Learned, course: Course, e: int, n: int) -> None:
+def refresh_visits(learned: Learned, learned_work: LearnedScratch, e: int, n: int) -> None:
     """Recompute what depends on the visits of arc e alone."""
-    course.per[e] = learned.span[e] / n
-    course.log_per[e] = learned.log_span[e] - np.log(n)
-    course.ceiling[e] = learned.span[e] * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
+    learned_work.per[e] = learned.span[e] / n
+    learned_work.log_per[e] = learned.log_span[e] - np.log(n)
+    learned_work.ceiling[e] = learned.span[e] * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
 
 
 @optional_kernel
-def follow_bernstein(table: Bernstein | None, course: Course, side: Whole, j: Whole, e: int, w: float) -> None:
+def refresh_bernstein(
+    table: Bernstein | None, learned_work: LearnedScratch, side: Whole, j: Whole, e: int, w: float
+) -> None:
     """Recompute the place of arc e in the Bernstein table for entry j; w is V + c."""
     if table is None:
         return
     row = bernstein_row(table, w)
-    course.row[side, j, e] = row
-    course.beyond[side, j, e] = w - table.w[row]
+    learned_work.row[side, j, e] = row
+    learned_work.beyond[side, j, e] = w - table.w[row]
 
 
 @inner_kernel
-def follow_bets(
-    learned: Learned, product: FloatArray | None, course: Course, side: Whole, j: Whole, e: int, mean: float
+def refresh_bets(
+    learned: Learned,
+    product: FloatArray | None,
+    learned_work: LearnedScratch,
+    side: Whole,
+    j: Whole,
+    e: int,
+    mean: float,
 ) -> None:
     """Recompute the betting widths of arc e for entry j, after `halve` for this side."""
     x = (mean - learned.low[e]) / learned.span[e]
     which = learned.which[side, j, e]
-    tabulate(learned.betting, product, course.bets, e, side, j, which, x if side == 0 else 1.0 - x)
+    tabulate(learned.betting, product, learned_work.bets, e, side, j, which, x if side == 0 else 1.0 - x)
 
 
 @optional_kernel
 def bernstein_width(
     table: Bernstein | None,
-    course: Course,
+    learned_work: LearnedScratch,
     start: FloatArray,
     side: Whole | np.uint64,
     j: Whole | np.uint64,
@@ -189,33 +197,33 @@ def bernstein_width(
     """Return the width of an arc by the Bernstein process, at slope k."""
     if table is None:
         return 0.0
-    y = course.per[e] / k
-    row, beyond = course.row[side, j, e], course.beyond[side, j, e]
-    here = bernstein_conjugate(table, row, beyond, y, course.log_per[e] - log_k)
-    return float(course.ceiling[e] if here == np.inf else k * (here + start[side, j, e]))
+    y = learned_work.per[e] / k
+    row, beyond = learned_work.row[side, j, e], learned_work.beyond[side, j, e]
+    here = bernstein_conjugate(table, row, beyond, y, learned_work.log_per[e] - log_k)
+    return float(learned_work.ceiling[e] if here == np.inf else k * (here + start[side, j, e]))
 
 
 @optional_kernel
-def convex_from(learned: Learned | None, course: Course | None, alive: BoolArray) -> float:
+def convex_from(learned: Learned | None, learned_work: LearnedScratch | None, alive: BoolArray) -> float:
     """Return a slope from which on no range bounds the Bernstein width of one of these arcs: convex in k from there on.
 
     0 where no noise is learned.
     """
     if learned is None:
         return 0.0
-    if course is None:
+    if learned_work is None:
         return 0.0
     most = 0.0
     for e in range(len(alive)):
         if alive[e] and learned.learns[e]:
-            most = max(most, course.per[e])
+            most = max(most, learned_work.per[e])
     return 1.02 * most
 
 
 @optional_kernel
 def learned_width(
     learned: Learned | None,
-    course: Course | None,
+    learned_work: LearnedScratch | None,
     kind: Whole,
     side: Whole | np.uint64,
     j: Whole | np.uint64,
@@ -226,22 +234,26 @@ def learned_width(
     """Return the width of an arc whose noise is learned, at slope k."""
     if learned is None:
         return 0.0
-    if course is None:
+    if learned_work is None:
         return 0.0
     if kind == BERNSTEIN:
-        return bernstein_width(learned.bernstein, course, learned.start, side, j, k, log_k, e)
+        return bernstein_width(learned.bernstein, learned_work, learned.start, side, j, k, log_k, e)
     span = learned.span[e]
-    return float(span * bet_width(learned.betting, course.bets, side, j, e, k / span, log_k - learned.log_span[e]))
+    return float(
+        span * bet_width(learned.betting, learned_work.bets, side, j, e, k / span, log_k - learned.log_span[e])
+    )
 
 
-def learned_values(learned: Learned, course: Course, kind: int, side: int, j: int, k: FloatArray, e: int) -> FloatArray:
+def learned_values(
+    learned: Learned, learned_work: LearnedScratch, kind: int, side: int, j: int, k: FloatArray, e: int
+) -> FloatArray:
     """Return the widths of arc e for an array of slopes: what the kernel computes, in NumPy."""
     if kind == BERNSTEIN:
         assert learned.bernstein is not None
-        row, beyond = int(course.row[side, j, e]), float(course.beyond[side, j, e])
-        value = bernstein_values(learned.bernstein, row, beyond, course.per[e] / k)
-        return np.asarray(np.where(np.isinf(value), course.ceiling[e], k * (value + learned.start[side, j, e])))
+        row, beyond = int(learned_work.row[side, j, e]), float(learned_work.beyond[side, j, e])
+        value = bernstein_values(learned.bernstein, row, beyond, learned_work.per[e] / k)
+        return np.asarray(np.where(np.isinf(value), learned_work.ceiling[e], k * (value + learned.start[side, j, e])))
     assert learned.betting is not None
-    assert course.bets is not None
+    assert learned_work.bets is not None
     span = learned.span[e]
-    return np.asarray(span * bet_values(learned.betting, course.bets.table[side, j, e], k / span))
+    return np.asarray(span * bet_values(learned.betting, learned_work.bets.table[side, j, e], k / span))

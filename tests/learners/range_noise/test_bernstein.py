@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surepath.learners.processes import bernstein as at
+from surepath.learners.range_noise import bernstein as at
 from tests.naive.processes import log_z, squares, z_star
 
 pytestmark = pytest.mark.pure

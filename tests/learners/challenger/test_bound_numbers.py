@@ -11,7 +11,7 @@ import pytest
 
 from surepath import MDP, Challenger, families, simulate
 from surepath.errors import SettingError
-from surepath.learners.challenger import recipe
+from surepath.learners.challenger import bound_numbers
 from surepath.learners.registry import build
 
 OPTIONS: list[dict[str, Any]] = [
@@ -25,15 +25,15 @@ OPTIONS: list[dict[str, Any]] = [
 
 def other_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a later version might choose."""
-    monkeypatch.setattr(recipe, "DIVISORS", (3.0, 70.0))
-    monkeypatch.setattr(recipe, "WEIGHTS", (0.3, 0.4, 0.3))
-    monkeypatch.setattr(recipe, "EXACT_SCALES", (9000.0, 300.0, 20.0, 2.0))
-    monkeypatch.setattr(recipe, "EXACT_WEIGHTS", (0.1, 0.2, 0.3, 0.4))
-    monkeypatch.setattr(recipe, "RHO", 0.2)
-    monkeypatch.setattr(recipe, "TIES_WEIGHT", 0.2)
-    monkeypatch.setattr(recipe, "STEADINESS", 3.0)
-    monkeypatch.setattr(recipe, "RATIO", 1.5)
-    monkeypatch.setattr(recipe, "LEAST_C", 3.0)
+    monkeypatch.setattr(bound_numbers, "DIVISORS", (3.0, 70.0))
+    monkeypatch.setattr(bound_numbers, "WEIGHTS", (0.3, 0.4, 0.3))
+    monkeypatch.setattr(bound_numbers, "EXACT_SCALES", (9000.0, 300.0, 20.0, 2.0))
+    monkeypatch.setattr(bound_numbers, "EXACT_WEIGHTS", (0.1, 0.2, 0.3, 0.4))
+    monkeypatch.setattr(bound_numbers, "RHO", 0.2)
+    monkeypatch.setattr(bound_numbers, "TIES_WEIGHT", 0.2)
+    monkeypatch.setattr(bound_numbers, "STEADINESS", 3.0)
+    monkeypatch.setattr(bound_numbers, "RATIO", 1.5)
+    monkeypatch.setattr(bound_numbers, "LEAST_C", 3.0)
 
 
 def assert_same(mine: Any, theirs: Any) -> None:

@@ -29,7 +29,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.jit import inner_kernel
-from surepath.learners.processes.bernstein import TABLE_SAFETY, log_mixture, log_start
+from surepath.learners.range_noise.bernstein import TABLE_SAFETY, log_mixture, log_start
 
 SCALES, SCALE_SHARES = (0.5, 4.0, 64.0), (0.4, 0.4, 0.2)
 FIRST_V, V_RATIO, V_POINTS = 0.5, 1.2, 128  # v = FIRST_V (V_RATIO^i - 1): up to 6e9
