@@ -24,6 +24,16 @@ def shown(text: object) -> str:
     return "".join(_escaped(c) if c in _TURNS or unicodedata.category(c) in _CONTROLS else c for c in words)
 
 
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for a wide letter, none for a mark on the one before.
+
+    Example:
+        >>> columns("long"), columns("長い"), columns("e\u0301")
+        (4, 4, 1)
+    """
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
 _to_users = False  # whether messages go to people who run studies, who know no rewards, stages and arcs
 
 

@@ -109,6 +109,14 @@ def test_show_says_what_a_problem_is(tmp_path: Path) -> None:
     assert facts["best"]["return"] == 22
 
 
+def test_show_aligns_wide_letters(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    steps = {"prompt": ["長い指示", "short one"]}
+    file.write_text(json.dumps({"format": "surepath-problem", "version": 1, "sigma": 1, "steps": steps}))
+    drawn = CliRunner().invoke(app, ["show", str(file)]).stdout
+    assert "    長い指示  -> end\n    short one -> end\n" in drawn
+
+
 def test_show_takes_ids_and_counts_beyond_counting() -> None:
     assert call_json("show", "chain-v1/n3k2/seed7")["plans"] == 8
     text = call("show", "chain-v1/n90k4/seed0")

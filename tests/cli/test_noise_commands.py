@@ -79,6 +79,8 @@ def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
     assert (facts["sigma"], facts["noise_missing"], facts["noise_learned"]) == ([2.0, 2.0], None, True)
     answer = CliRunner().invoke(app, ["show", str(file)])
     assert "sigma  2 at most, half of the declared range; a study learns within it" in answer.stdout
+    file.write_text(problem(low=0, high=4, edges=MEANS))  # a learner never sees means, so they change nothing
+    assert json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)["noise_learned"] is True
 
 
 def test_show_says_the_noise_of_an_instance() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -157,3 +158,12 @@ def test_a_storage_without_its_option_is_refused_with_its_name(tmp_path: Path) -
     assert done.returncode == 2
     assert "(my.db); storages are named with --storage" in " ".join(done.stderr.replace("│", "").split())
     assert "--storage" not in shell("show", "a", "b", folder=tmp_path).stderr
+
+
+def test_a_warning_is_one_line_without_the_place_in_the_source(tmp_path: Path) -> None:
+    steps = {"model": ["短", "large"]}
+    text = {"format": "surepath-problem", "version": 1, "sigma": 1, "steps": steps}
+    (tmp_path / "p.json").write_text(json.dumps(text))
+    done = shell("show", "p.json", "--draw", "p.png", folder=tmp_path)
+    assert done.stderr.startswith("warning: the font of pictures lacks letters")
+    assert done.stderr.count("\n") == 1

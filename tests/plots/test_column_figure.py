@@ -50,3 +50,14 @@ def test_every_name_can_be_imported_and_an_unknown_one_is_refused() -> None:
     assert dir(plots) == plots.__all__
     with pytest.raises(AttributeError, match="no attribute 'draw_nothing'"):
         plots.draw_nothing
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_letters_that_the_font_lacks_are_said_once(tmp_path: Path, ending: str) -> None:
+    figure = new_figure(1.0)
+    figure.add_subplot().set_title("\U000f0000 \U000f0001 \U000f0000 plain")
+    with pytest.warns(UserWarning, match="font") as found:
+        plots.save(figure, tmp_path / f"p.{ending}")
+    assert [str(one.message).partition(" (")[0] for one in found] == [
+        "the font of pictures lacks letters of these names"
+    ]

@@ -13,6 +13,7 @@ from surepath.errors import CertificateError, SettingError
 from surepath.plots.challengers import Challenge, Challenges, Difference
 from surepath.plots.column_figure import PLAN
 from surepath.plots.gap import GapCurve
+from surepath.plots.intervals import unit_of
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 pytest.importorskip("matplotlib")
@@ -86,16 +87,34 @@ def test_the_gap_is_what_was_proven_at_the_time() -> None:
     assert curve.epsilon.tolist() == [0.05] * len(gaps)
     np.testing.assert_allclose(curve.gap, gaps, rtol=1e-9)
     line = plots.draw_gap(curve).axes[0].get_lines()[0]
-    shown = np.isfinite(curve.gap)
-    np.testing.assert_array_equal(line.get_ydata(), curve.gap[shown])
-    np.testing.assert_array_equal(line.get_xdata(), curve.trials[shown])
+    np.testing.assert_array_equal(line.get_ydata(), np.where(np.isfinite(curve.gap), curve.gap, np.nan))
+    np.testing.assert_array_equal(line.get_xdata(), curve.trials)
 
 
 def test_a_gap_of_nothing_and_a_gap_of_zero_are_drawn() -> None:
     nothing = GapCurve(np.array([1, 2]), np.array([np.inf, np.inf]), np.array([0.1, 0.1]))
-    assert "nothing proven yet" in {text.get_text() for text in plots.draw_gap(nothing).axes[0].texts}
+    assert "nothing proven" in {text.get_text() for text in plots.draw_gap(nothing).legends[0].get_texts()}
     best = GapCurve(np.array([1, 2]), np.array([0.5, 0.0]), np.array([0.0, 0.0]))
     assert "proven best of all" in {text.get_text() for text in plots.draw_gap(best).axes[0].texts}
+
+
+def test_means_with_costs_in_them_are_called_worth() -> None:
+    for weight, unit in ((0.0, "score"), (0.5, "worth")):
+        mdp = MDP.from_steps({"a": ["x", "y"]}, sigma=0.1, costs={"a": {"x": 2}}, cost_weight=weight)
+        study = Study.create(mdp, storage="memory", epsilon=0.1, delta=0.1)
+        study.tell(study.ask(), [0.7])
+        assert unit_of(study) == unit
+        rows = plots.intervals_data(study)
+        assert plots.draw_intervals(rows, unit_of(study)).axes[0].get_xlabel() == unit
+
+
+def test_only_what_was_not_proven_is_shaded() -> None:
+    gaps = np.array([np.inf, np.inf, 4.0, 3.0, np.inf, 5.0, 2.0])
+    axis = plots.draw_gap(GapCurve(np.arange(1, 8), gaps, np.full(7, 1.0))).axes[0]
+    spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in axis.patches]
+    assert spans == [(0, 3), (5, 6)]
+    assert np.isnan(axis.get_lines()[0].get_ydata()).tolist() == np.isinf(gaps).tolist()
+    assert not axis.texts  # a text in a narrow span would lie over the line
 
 
 def test_challengers_are_those_of_the_learner() -> None:

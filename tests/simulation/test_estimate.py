@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surepath import MDP, families
+from surepath import MDP, Bounded, Instance, families
 from surepath.errors import SettingError
 from surepath.simulation.estimate import WORST_NOISE, Estimate, estimate
 
@@ -121,6 +121,20 @@ def test_ties_make_options_equal_and_the_problems_own_means_are_taken() -> None:
         estimate(GRAPH.with_costs(1.0), 0.3, 0.1, 0.2, instance=own)
     with pytest.raises(SettingError, match="ties is a share of the options, from 0 to 1, not 2"):
         estimate(GRAPH, 0.3, 0.1, 0.2, ties=2.0)
+
+
+def test_means_of_the_problem_leave_the_noise_to_be_learned_as_in_a_study() -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"]}, reward_range=(0.0, 10.0), direction="minimize")
+    own = Instance(mdp, Bounded(0.0, 10.0, [3.0, 5.0], concentration=40.0))
+    guess = estimate(mdp, 1.0, 0.1, worlds=5, instance=own)
+    assert guess.worlds[3] is own
+    assert guess.settings["learned"]
+    assert guess.quantile("Challenger", 0.5) < guess.quantile(WORST_NOISE, 0.5) / 2
+    assert guess.worlds.worst[0].means.tolist() == [3.0, 5.0]
+    calm = estimate(mdp, 1.0, 0.1, worlds=1, instance=own, scatter=0.1)
+    assert calm.worlds[0].means.tolist() == [3.0, 5.0]
+    assert "of the problem itself" in calm.worlds.in_words()
+    assert not estimate(mdp, 1.0, 0.1, 5.0, worlds=1, instance=own).settings["learned"]  # a sigma was declared
 
 
 def test_refusals() -> None:

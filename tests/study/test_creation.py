@@ -52,3 +52,19 @@ def test_a_study_takes_the_options_of_each_step_as_they_are() -> None:
     file = {"format": "surepath-problem", "version": 1, "steps": {"a": [2.5, 1]}}
     with pytest.raises(ProblemError, match=r'not 2\.5; write it as text: "2\.5"'):
         Study.create(file, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
+
+
+def test_what_the_learner_is_given_counts_before_what_the_problem_asks() -> None:
+    asks = {
+        "format": "surepath-problem",
+        "version": 1,
+        "steps": {"a": ["x", "y"]},
+        "sigma": 1,
+        "epsilon": 0.5,
+        "delta": 0.1,
+    }
+    study = Study.create(asks, storage="memory", learner={"name": "challenger", "epsilon": 2.0})
+    assert (study.epsilon, study.delta) == (2.0, 0.1)
+    assert (
+        Study.create(asks, storage="memory", learner={"name": "challenger", "epsilon": 2.0}, epsilon=3.0).epsilon == 3
+    )

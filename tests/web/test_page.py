@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from surepath import Study
+from surepath import MDP, Study
 from tests.cli.shell import SOURCE
 from tests.study.postgres import free_port
 from tests.web.conftest import NASTY, PAST_IS_READ, Window, until
@@ -20,7 +20,7 @@ from tests.web.site import READ, Site, database, new_study, served
 
 LIVE = """
 import sys
-from surepath import Study
+from surepath import MDP, Study
 from tests.web.site import score
 study = Study.load(sys.argv[1], "live")
 while not study.done:
@@ -51,6 +51,52 @@ def test_a_study_says_what_is_proven_and_shows_how(site: Site, window: Window, p
     assert page.locator(".rivals > li").count() == 3
     assert page.locator(".trials tbody tr").count() == 25
     assert page.title() == "support tickets · surepath"
+
+
+def test_bounds_are_rounded_up_and_labels_fit_whatever_the_unit(site: Site, window: Window, place: str) -> None:
+    mdp = MDP.from_steps({"x": ["a", "b"], "y": ["c", "d"]}, sigma=1e-9)
+    study = Study.create(mdp, place, "tiny", epsilon=1e-10, delta=0.1)
+    for _ in range(40):
+        trial = study.ask()
+        study.tell(trial, [2e-10 * (trial.plan["x"] == "b"), 3e-10 * (trial.plan["y"] == "d")])
+    page = window.open(site, "tiny")
+    gap = study.certified_gap
+    assert gap > float(f"{gap:.3g}")  # else rounding up could not be seen
+    facts = dict(zip(page.locator("dt").all_inner_texts(), page.locator("dd").all_inner_texts()))
+    assert gap <= float(facts["Proven within"]) <= 1.01 * gap
+    assert "just as good" not in page.inner_text(".rivals")
+    assert page.evaluate(
+        """() => { const box = document.querySelector('.gap svg').getBoundingClientRect();
+        return [...document.querySelectorAll('.gap svg text')].map((one) => one.getBoundingClientRect())
+          .every((one) => one.left >= box.left && one.right <= box.right + 1); }"""
+    )
+
+
+def test_costs_make_scores_worth_and_excluded_options_are_in_no_plan(site: Site, window: Window, place: str) -> None:
+    mdp = MDP.from_steps({"x": ["a", "b", "c"]}, sigma=0.1, costs={"x": {"a": 1, "b": 2}}, cost_weight=0.5)
+    study = Study.create(mdp, place, "priced", epsilon=0.01, delta=0.1)
+    for _ in range(3):
+        trial = study.ask()
+        study.tell(trial, [{"a": 0.5, "b": 0.5, "c": 5.0}[trial.plan["x"]]])
+    study.exclude({"x": "c"})
+    page = window.open(site, "priced")
+    assert page.locator(".planned th").all_inner_texts()[2] == "Worth"
+    assert page.locator(".planned tbody td.num").first.inner_text().startswith("0 ±")  # 0.5 - 0.5 x 1
+    page.locator(".graph path.arc").nth(1).focus()
+    page.wait_for_timeout(100)
+    assert "worth -0.5 ±" in text(page, ".over .tip >> nth=0")
+    assert "the best plan through it is estimated 0.5 worse than the best" in text(page, ".over .tip >> nth=0")
+
+
+def test_the_line_of_the_gap_is_broken_where_nothing_is_proven(site: Site, window: Window) -> None:
+    page = window.open(site, "support tickets")
+    line, area = page.evaluate(
+        """async () => { const { Gap } = await import('/static/gap.js'), box = document.createElement('div');
+        new Gap(box, document.createElement('p')).load([[1, null, 1], [2, 5, 1], [3, 4, 1], [4, null, 1], [5, 6, 1]]);
+        return ['line', 'area'].map((name) => box.querySelector(`path.${name}`).getAttribute('d')); }"""
+    )
+    assert re.sub(r"[\d. ]+", "", line) == "MLM"
+    assert re.sub(r"[\d. ]+", "", area) == "MLLLZMLLZ"
 
 
 def test_hover_and_keys_tell_about_an_option(site: Site, window: Window) -> None:

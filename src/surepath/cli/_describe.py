@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import ways_to_declare
-from surepath._text import shown
+from surepath._text import columns, shown
 from surepath.model.costs import in_words
 from surepath.model.paths import best_path
 
@@ -24,7 +24,8 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
     from surepath.learners.range_noise.declared_noise import choose_noise
 
     mdp, instance = problem.mdp, problem.instance
-    noise = mdp.declared_sigma if instance is None else instance.sigma
+    learned = missing is None and mdp.noise_missing("") is None and choose_noise(mdp, None, False) != "sigma"
+    noise = mdp.declared_sigma if instance is None or learned else instance.sigma
     own = noise[~mdp.is_known] if not mdp.is_known.all() else np.zeros(1)
     if instance is None:
         missing = mdp.noise_missing(problem.name or "this problem")
@@ -41,7 +42,7 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
         "step_names": None if mdp.step_labels is None else list(mdp.step_labels),
         "sigma": None if missing is not None else [float(own.min()), float(own.max())],
         "noise_missing": missing,
-        "noise_learned": instance is None and missing is None and choose_noise(mdp, None, False) != "sigma",
+        "noise_learned": learned,
         "epsilon": problem.epsilon,
         "delta": problem.delta,
         "per_stage": [
@@ -124,13 +125,14 @@ def drawing(mdp: MDP) -> list[str]:
             out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
             names = {arc: shown(mdp.action_label(arc)) for arc in arcs}
-            width = max(map(len, names.values()))
+            width = max(map(columns, names.values()))
             for arc in arcs:
                 goal = int(mdp.target[arc])
                 ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
                 reward = f"   known score {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
                 cost = f"   cost {mdp.cost[arc]:g}" if mdp.cost is not None and mdp.cost[arc] > 0 else ""
-                out.append(f"    {names[arc]:<{width}} -> {ahead}{reward}{cost}")
+                padding = " " * (width - columns(names[arc]))
+                out.append(f"    {names[arc]}{padding} -> {ahead}{reward}{cost}")
     return out
 
 

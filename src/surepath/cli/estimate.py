@@ -54,7 +54,7 @@ def estimate(
             found.mdp,
             asked("epsilon", epsilon, found.epsilon),
             asked("delta", delta, found.delta),
-            sigma if sigma is not None or found.instance is None else found.instance.sigma,
+            sigma,
             spread=spread,
             ties=ties,
             scatter=scatter,
@@ -123,7 +123,7 @@ def print_text(answer: Estimate, problem: str, budget: int | None = None) -> Non
     console = Console(highlight=False)
     low, high = about["sigma"]
     noise = f"{high:g}" if low >= high else f"{low:g} to {high:g}"
-    said = f"sigma {noise}" if about["scatter"] is None else "noise to be learned within the declared range"
+    said = "noise to be learned within the declared range" if about["learned"] else f"sigma {noise}"
     asks = f"epsilon {about['epsilon']:g}, delta {about['delta']:g}, {said}"
     console.print(f"{shown(problem)}: {asks}", markup=False)
     table = Table("trials to expect", "median", "10 %", "90 %", "worlds", box=None, pad_edge=False)
@@ -155,15 +155,15 @@ def print_text(answer: Estimate, problem: str, budget: int | None = None) -> Non
 
 def _noise(about: dict[str, Any]) -> str:
     """Describe the noise that was simulated."""
+    worst = "; the worst noise is the most that the range allows, half of it" if about["learned"] else ""
+    if about["own_law"]:
+        return f"scores drawn by its law{worst}"
     if about["scatter"] is None:
         return "Gaussian noise"
     low, high = about["scatter"]
     size = f"{high:.3g}" if low >= high else f"{low:.3g} to {high:.3g}"
     whose = "as you expect" if about["scatter_given"] else "a fifth of the range; say what you expect with --scatter"
-    return (
-        f"scores that scatter by {size} within their range ({whose}); the worst noise is the most that the range "
-        "allows, half of it"
-    )
+    return f"scores that scatter by {size} within their range ({whose}){worst}"
 
 
 def _print_curve(console: Any, answer: Estimate) -> None:

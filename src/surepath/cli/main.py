@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -50,6 +51,7 @@ def main(
 def run() -> None:
     """Run the program: errors become one line and an exit code, and Ctrl-C is always handled."""
     handle_interrupts()
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {shown(message)}\n"  # for users, not programmers
     code = _code()
     try:
         sys.stdout.flush()

@@ -84,11 +84,13 @@ def intervals(
     source: OrCertificate, name: Name = None, out: Out = Path("intervals.png"), most: Most = 6, as_json: AsJson = False
 ) -> None:
     """Draw the mean score of each option along the current plan, with an interval."""
-    from surepath.plots.intervals import READING, draw_intervals, intervals_data
+    from surepath.plots.intervals import READING, draw_intervals, intervals_data, unit_of
 
     _check(out)
-    rows = intervals_data(_known(source, name), most)
-    _done("intervals", draw_intervals(rows), out, READING, {"rows": [row._asdict() for row in rows]}, as_json)
+    seen = _known(source, name)
+    rows, unit = intervals_data(seen, most), unit_of(seen)
+    reading = READING.replace("score", unit)
+    _done("intervals", draw_intervals(rows, unit), out, reading, {"rows": [row._asdict() for row in rows]}, as_json)
 
 
 @plot.command("challengers")

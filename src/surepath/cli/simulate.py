@@ -86,6 +86,9 @@ def _settings(pairs: list[str]) -> dict[str, Any]:
             settings[key] = value
         except (ValueError, RecursionError):  # thousands of digits or brackets
             raise SettingError(f"--set {key}=... is too long to be a value: {len(value):,} characters") from None
+        own = "learner" if key == "name" else key
+        if own in ("learner", "epsilon", "delta") or (own == "sigma" and settings[key] != "unknown"):
+            raise SettingError(f"--set {key}=... would count for nothing beside --{own}: say --{own} {shown(value)}")
     return settings
 
 

@@ -75,7 +75,8 @@ def _refuse_size(mdp: MDP, array: FloatArray) -> None:
     if not np.isfinite(array[h]):
         raise RewardError(
             f"{_at(mdp, h)} is {array[h]}; {name}s must be finite. "
-            f"A failed step is not a {name}: tell only the {name}s before it"
+            f"A failed step is not a {name}: "
+            + word("tell only the rewards before it", "report a failed trial, with the scores before it")
         )
     raise RewardError(f"{_at(mdp, h)} is {array[h]:g}; {name}s must lie within {LARGEST:g} of 0")
 

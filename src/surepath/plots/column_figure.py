@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -124,7 +126,28 @@ def save(figure: Any, path: str | Path) -> None:
     """Write a figure as PNG, SVG or PDF, by the ending of the file; whole or not at all."""
     file = picture_file(path)
     form = file.suffix[1:].lower()
-    write_bytes(file, svg(figure) if form == "svg" else picture_bytes(figure, form))
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        content = svg(figure) if form == "svg" else picture_bytes(figure, form)
+    write_bytes(file, content)
+    _warn(raised)
+
+
+def _warn(raised: list[warnings.WarningMessage]) -> None:
+    """Pass warnings on, those about letters that the font lacks as one."""
+    letters: dict[str, None] = {}
+    for one in raised:
+        lacking = re.match(r"Glyph (\d+) ", str(one.message))
+        if lacking:
+            letters[chr(int(lacking[1]))] = None
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if letters:
+        warnings.warn(
+            f"the font of pictures lacks letters of these names ({shown(''.join(list(letters)[:10]))}) and draws boxes "
+            f"for them; name a font that has them as font.family in a file matplotlibrc",
+            stacklevel=3,
+        )
 
 
 def picture_bytes(figure: Any, form: str = "png") -> bytes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.plots.column_figure import OTHER, OUT, PLAN, SMALL_TEXT, WANTED, below, new_axes, new_figure, plain_ticks
+from surepath.plots.column_figure import OUT, PLAN, SMALL_TEXT, WANTED, below, new_axes, new_figure, plain_ticks
 from surepath.study.status.gap_history import MOST_POINTS, gap_history
 from surepath.study.study import Study
 
@@ -47,24 +47,19 @@ def draw_gap(data: GapCurve) -> Any:
     seen = np.isfinite(data.gap) & (data.gap > 0)
     handles = []
     if seen.any():
-        handles += axis.step(
-            data.trials[seen], data.gap[seen], where="post", color=PLAN, linewidth=1.6, label="proven gap"
-        )
+        line = np.where(seen, data.gap, np.nan)  # broken where nothing was proven of the plan of that moment
+        handles += axis.step(data.trials, line, where="post", color=PLAN, linewidth=1.6, label="proven gap")
         axis.plot(data.trials[seen][-1:], data.gap[seen][-1:], "o", color=PLAN, markersize=4)
     if (data.epsilon > 0).any():
         handles += axis.step(
             data.trials, data.epsilon, where="post", color=WANTED, linestyle="--", linewidth=1.2, label="asked for"
         )
+    spans = [axis.axvspan(*span, color=OUT, alpha=0.4, linewidth=0) for span in _unproven(data)]
+    if spans:
+        spans[0].set_label("nothing proven")
     if len(handles):
         axis.set_yscale("log")
         plain_ticks(axis.yaxis)
-    nothing = data.trials[~np.isfinite(data.gap)]
-    if len(nothing):
-        axis.axvspan(0, int(nothing[-1]), color=OUT, alpha=0.4, linewidth=0)
-        place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-        axis.annotate(
-            "nothing proven yet", (int(nothing[-1]), 0.3), xytext=(3, 0), fontsize=SMALL_TEXT, color=OTHER, **place
-        )
     if (data.gap == 0).any():
         first = int(data.trials[data.gap == 0][0])
         axis.axvline(first, color=PLAN, linewidth=1.0, linestyle=":")
@@ -72,5 +67,18 @@ def draw_gap(data: GapCurve) -> Any:
             "proven best of all", (first, 0.5), xycoords=("data", "axes fraction"), fontsize=SMALL_TEXT, color=PLAN
         )
     axis.set_xlim(0, max(1.0, 1.02 * float(data.trials[-1])))
-    below(figure, handles)
+    below(figure, [*handles, *spans[:1]])
     return figure
+
+
+def _unproven(data: GapCurve) -> list[tuple[int, int]]:
+    """List from where to where nothing was proven: a new plan may have no proof where the one before had one."""
+    spans: list[tuple[int, int]] = []
+    for i in np.flatnonzero(~np.isfinite(data.gap)).tolist():
+        start = int(data.trials[i]) if i else 0
+        end = int(data.trials[min(i + 1, len(data.trials) - 1)])
+        if spans and spans[-1][1] >= start:
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    return spans

@@ -8,6 +8,7 @@ import numpy as np
 
 from surepath._checks import whole
 from surepath._types import FloatArray, IntArray
+from surepath.model.costs import in_words
 from surepath.plots.column_figure import OTHER, OUT, PLAN, name_rows, new_figure_of_rows, short, style_axes
 from surepath.plots.evidence import known
 
@@ -74,11 +75,21 @@ def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
     return rows
 
 
-def draw_intervals(rows: list[StepInterval]) -> Any:
-    """Draw the mean and the interval of each option, grouped by step; returns a matplotlib figure."""
+def unit_of(source: Any) -> str:
+    """Return what the means of a study, a learner or a certificate are of: "score", or "worth" where costs count."""
+    return "worth" if in_words(known(source).mdp) else "score"
+
+
+def draw_intervals(rows: list[StepInterval], unit: str = "score") -> Any:
+    """Draw the mean and the interval of each option, grouped by step; returns a matplotlib figure.
+
+    Args:
+        rows: From `intervals_data`.
+        unit: What the means are of: "worth" where costs count (`unit_of` says it).
+    """
     figure, places, heads = new_figure_of_rows([row.step for row in rows])
     axis = figure.add_subplot()
-    style_axes(axis, "score")
+    style_axes(axis, unit)
     for place, row in zip(places, rows):
         colour = PLAN if row.chosen else OTHER if row.open else OUT
         if np.isfinite([row.low, row.high]).all():

@@ -101,7 +101,8 @@ def estimate(
         spread: Least and largest mean of an arc; by default the declared range of its rewards, else 0 to 1.
         ties: Share of the options of each state that are as good as its best one.
         scatter: Standard deviation of scores in a declared range without sigma, whose noise the learners then learn as
-            in real trials; by default a fifth of the range. The worst case, half the range and Gaussian, is played too.
+            in real trials; by default that of the instance's law, else a fifth of the range. The worst case, half the
+            range and Gaussian, is played too.
         instance: A world of the problem's own, used in place of drawn ones unless spread or ties is given.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
@@ -119,7 +120,7 @@ def estimate(
     drawn = worlds_of(mdp, sigma, spread, ties, instance, seed, scatter)
     worlds, seed, noise = whole("worlds", worlds, low=1, high=1_000_000), drawn.seed, drawn.sigma
     budget = whole("budget", budget, low=1)
-    learns = drawn.scatter is not None
+    learns = drawn.learns
     players = {name: (spec, drawn) for name, spec in SPECS.items()}
     if learns:
         players[WORST_NOISE] = (SPECS["Challenger"], drawn.worst)
@@ -168,6 +169,8 @@ def estimate(
         "epsilon": float(epsilon),
         "delta": float(delta),
         "sigma": [float(noise[~mdp.is_known].min(initial=np.inf)), float(noise[~mdp.is_known].max(initial=0.0))],
+        "learned": learns,
+        "own_law": drawn.instance is not None,
         "scatter": None if drawn.scatter is None else _ends(drawn.scatter),
         "scatter_given": scatter is not None,
         "worlds": worlds,

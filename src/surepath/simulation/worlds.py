@@ -31,7 +31,8 @@ class Worlds:
     Attributes:
         mdp: The layered graph.
         sigma: Noise of each arc that is declared, half the range where that is all, float [N].
-        scatter: Standard deviation of each arc, float [N], where noise is learned within ranges; else None.
+        learns: Whether learners find out the noise of scores within their declared ranges.
+        scatter: Standard deviation of each arc, float [N], where noise is learned and no law says it; else None.
         low, high: Range of each arc's means, float [N].
         ties: Share of the arcs of a state that are as good as its best one.
         instance: The problem's own world, when it has means: then every number gives this one.
@@ -40,6 +41,7 @@ class Worlds:
 
     mdp: MDP
     sigma: FloatArray
+    learns: bool
     scatter: FloatArray | None
     low: FloatArray
     high: FloatArray
@@ -64,11 +66,11 @@ class Worlds:
     @property
     def worst(self) -> Worlds:
         """Return the same means with as much noise as was declared."""
-        return replace(self, scatter=None)
+        return replace(self, learns=False, scatter=None, instance=None)
 
     def in_words(self) -> str:
         """Say where the means come from."""
-        if self.instance is not None:
+        if np.array_equal(self.low, self.high):
             return "the means of the problem itself"
         drawn = f"means drawn evenly from {self.low.min():g} to {self.high.max():g}"
         return drawn + (f", {self.ties:.0%} of the options of each state as good as its best one" if self.ties else "")
@@ -95,10 +97,15 @@ def worlds_of(
         raise SettingError(f"the instance has another MDP ({differ}); pass instance.mdp as the MDP to estimate")
     own = instance if spread is None and share == 0 else None
     low, high = (own.means, own.means) if own is not None else _range(mdp, spread)
-    within = _scatter(mdp, scatter, sigma is None and instance is None)
+    within = _scatter(mdp, scatter, sigma is None)
+    learns = within is not None
+    if own is not None and scatter is None:
+        within = None  # its own law says how its scores scatter
+    elif learns:
+        own = None  # its means alone
     if sigma is None:
         sigma = instance.sigma if instance is not None else declared_sigma(mdp, "an estimate")
-    return Worlds(mdp, check_sigma(sigma, mdp.n_arcs), within, low, high, share, own, seed_number(seed))
+    return Worlds(mdp, check_sigma(sigma, mdp.n_arcs), learns, within, low, high, share, own, seed_number(seed))
 
 
 class Within(Law):

@@ -90,15 +90,12 @@ def new_record(
     """Check everything and freeze it; what is missing is taken from the problem file."""
     found = read_problem(problem, sigma)
     spec = learner_spec(learner)
-    wanted = {
-        "epsilon": found.epsilon if epsilon is None else epsilon,
-        "delta": found.delta if delta is None else delta,
-    }
-    for key, value in wanted.items():
-        if value is not None:
-            spec[key] = value
-        elif key not in spec:
+    wanted = {"epsilon": (epsilon, found.epsilon), "delta": (delta, found.delta)}
+    for key, (given, asked) in wanted.items():
+        value = given if given is not None else spec.get(key, asked)
+        if value is None:
             raise SettingError(f"the study needs {key}: neither the call nor the problem gives it")
+        spec[key] = value
     if sigma is not None:
         spec["sigma"] = sigma
     elif found.instance is not None and "sigma" not in spec and found.mdp.noise_missing("") is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from surepath._types import IntArray
+from surepath.model.costs import in_words
 from surepath.model.mdp import MDP
 from surepath.plots.intervals import half_width
 from surepath.web.plain import rounded
@@ -58,6 +59,7 @@ def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
         "steps": [str(step) for step in mdp.step_labels or range(mdp.horizon)],
         "named_steps": mdp.step_labels is not None,
         "direction": mdp.direction,
+        "unit": "worth" if in_words(mdp) else "score",
         "n_arcs": mdp.n_arcs,
         "nodes": {
             "node": nodes,

@@ -107,6 +107,23 @@ def test_creating_twice(here: Path) -> None:
     assert "lease" in call("create", "problem.json", "--name", "b", "--lease", "soon", error=SettingError)
 
 
+@pytest.mark.parametrize(
+    ("pair", "way"),
+    [("epsilon=3", "epsilon 3"), ("delta=0.5", "delta 0.5"), ("name=EPRL", "learner EPRL"), ("sigma=2", "sigma 2")],
+)
+def test_a_setting_that_has_an_option_of_its_own_is_not_passed_over(here: Path, pair: str, way: str) -> None:
+    problem(here)
+    said = call("create", "problem.json", "--set", pair, error=SettingError)
+    assert said.endswith(f": say --{way}")
+
+
+def test_noise_of_unknown_size_needs_no_declaration(here: Path) -> None:
+    problem(here, sigma=None)
+    call("create", "problem.json", "--set", "sigma=unknown", "--sigma", "1", code=2)
+    call("create", "problem.json", "--set", "sigma=unknown")
+    assert facts("show")["settings"]["sigma"] == "unknown"
+
+
 def test_what_is_frozen_is_shown(here: Path) -> None:
     created("--lease", "7d", "--learner", "eprl", "--set", "sampling=max-diameter")
     found = facts("show")

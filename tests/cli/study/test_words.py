@@ -17,24 +17,37 @@ from tests.cli.shell import shell
 from tests.cli.studies import call, created, facts, problem
 
 
-def test_fewer_scores_are_said_to_be_so(here: Path) -> None:
+def test_a_forgotten_score_is_asked_for_since_it_could_never_be_added(here: Path) -> None:
     created()
     call("ask", "--n", "2")
-    assert call("tell", "1", "0.5") == "trial 1: recorded as partial: no score for step model\n"
-    assert facts("tell", "2", "0.5")["state"] == "partial"
+    for words in (("0.1",), ("chunk=0.1",), ("[0.1]",)):
+        assert call("tell", "1", *words, error=StudyError) == (
+            "trial 1 has no score for step model; give a score for every step, or report a trial that failed there: "
+            "surepath study fail 1 0.1"
+        )
+    assert facts("show", "1")["state"] == "running"
+    assert call("tell", "1", "0.1", "0.5") == "trial 1: recorded\n"
+    assert call("fail", "2", "0.1") == "trial 2: failed, its first score is kept\n"
+
+
+def test_a_wrong_number_among_several_cancels_none(here: Path) -> None:
+    created()
+    call("ask", "--n", "2")
+    assert call("cancel", "1", "99", "2", error=StudyError) == "there is no trial 99; the last one is 2"
+    assert [facts("show", number)["state"] for number in ("1", "2")] == ["running", "running"]
 
 
 def test_a_late_result_names_both_trials(here: Path) -> None:
     created()
     call("ask", "--n", "2")
     call("cancel", "1", "2")
-    assert call("tell", "1", "0.5", "0.25") == "trial 1: came after the lease had ended, kept as trial 3\n"
+    assert call("tell", "1", "0.5", "0.25") == "trial 1: was cancelled before, kept as trial 3\n"
     again = "trial 1: its late result was kept as trial 3 before, nothing changed\n"
     assert call("tell", "1", "0.5", "0.25") == again
     assert "trial 1's late result was kept as trial 3, recorded as [0.5, 0.25]" in call(
         "tell", "1", "0.5", "0.3", error=ConflictError
     )
-    assert call("fail", "2", "0.5").endswith("; it came after the lease had ended, kept as trial 4\n")
+    assert call("fail", "2", "0.5").endswith("; it was cancelled before, kept as trial 4\n")
     assert facts("tell", "1", "0.5", "0.25")["kept_as"] == 3
 
 
@@ -97,7 +110,7 @@ def test_help_pages_use_the_words_of_users() -> None:
         (["tell", "1", "0.5", "0.5", "0.5"], "scores must be 2 numbers, one per step, or fewer; got 3"),
         (["tell", "1", "model=0.5"], "the scores name step 'model' but not step 'chunk'; tell every step up to"),
         (["tell", "1", "[[1]]"], "scores must be 2 numbers, "),
-        (["tell", "1", "[]"], "trial 1 needs at least one score"),
+        (["tell", "1", "[]"], "trial 1 has no score for steps chunk, model"),
         (["fail", "1", "0.5", "0.5"], "trial 1 has all 2 scores: that is no failure"),
         (["enqueue", "chunk=512", "model=larg"], "step 'model' has no option 'larg' in state '512'"),
         (["exclude", "chunk=256", "chunk=512"], "named twice"),

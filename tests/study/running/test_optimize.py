@@ -115,6 +115,18 @@ def test_a_reward_outside_the_range_is_no_failure_to_be_left_out() -> None:
         study.optimize(lambda plan: [0.5, 7.0])
 
 
+def test_a_mistake_gives_no_step_its_worst_score() -> None:
+    study = new_study(mdp=bounded(), on_failure="worst", epsilon=NEVER)
+
+    def wrong(plan: dict[Any, Any]) -> Iterator[float]:
+        yield from (0.5, 7.0)
+
+    with pytest.raises(RewardError, match=r"trial 1: the reward 7\.0 at stage 1"):
+        study.optimize(wrong)
+    assert states(study) == {"cancelled": 1}
+    assert not study.learner.visits.any()
+
+
 def test_a_generator_without_end_is_refused() -> None:
     study = new_study()
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath import Study
+from surepath import MDP, Study
 from surepath.errors import StudyError
 from surepath.study.certificate.file import content_hash
 from surepath.study.certificate.words import statement
@@ -47,6 +47,25 @@ def test_the_example_holds_by_itself_and_by_its_log() -> None:
     assert content["proof"]["by"] == "moments"
     assert verify(content).answer == "yes"
     assert verify(content, storage=study.storage).answer == "yes"
+
+
+@pytest.mark.parametrize("learner", ["EPRL", "WholePlan"])
+@pytest.mark.parametrize(
+    ("ends", "costs"), [((5, 6), {}), ((-3, -2), {}), ((0, 1), {"costs": {"a": {"x": 5, "y": 2}}, "cost_weight": 1.0})]
+)
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_ranges_without_zero_and_costs_that_count_are_verified_for_every_learner(
+    learner: str, ends: tuple[int, int], costs: dict[str, Any], direction: str
+) -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["p", "q"]}, reward_range=ends, direction=direction, **costs)
+    study = Study.create(mdp, storage="memory", epsilon=1.0, delta=0.1, learner=learner)
+    for i in range(8):
+        study.tell(study.ask(), [ends[0] + i % 2, ends[0] + 0.7])
+    content = study.certificate().to_dict()
+    assert verify(content, storage=study.storage).answer == "yes"
+    arc = content["evidence"]["visits"].index(max(content["evidence"]["visits"]))
+    content["evidence"]["sums"][arc] += 50.0  # a mean that no score in the range can have
+    assert "a mean lies outside the declared range of its scores" in str(verify(mended(content)))
 
 
 @given(st.data())

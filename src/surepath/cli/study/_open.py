@@ -55,6 +55,11 @@ def late_rows(found: Study, numbers: Sequence[int]) -> list[TrialRow]:
     return found._read(lambda log: [row for n in numbers for row in log.trials_of(n) if row.source == "late"])
 
 
+def why_late(found: Study, number: int) -> str:
+    """Say why a result of this trial is kept as a new one."""
+    return "was cancelled before" if trial_row(found, number).state == "cancelled" else "came after the lease had ended"
+
+
 def pairs(words: Sequence[str], what: str) -> dict[str, str]:
     """Read words such as model=large, or one JSON object, as a mapping."""
     if len(words) == 1 and words[0].lstrip().startswith("{"):

@@ -13,6 +13,8 @@ from surepath.cli.study._open import DEFAULT_STORAGE, Name, Numbers, Storage, lo
 def cancel(numbers: Numbers, storage: Storage = DEFAULT_STORAGE, name: Name = None, as_json: AsJson = False) -> None:
     """Cancel trials that were not run; those already reported stay as they are."""
     found = load(storage, name)
+    for number in numbers:
+        trial_row(found, number)  # a number that is none is refused before anything changes
     states = {}
     for number in numbers:
         found.cancel(number)

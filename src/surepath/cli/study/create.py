@@ -8,7 +8,7 @@ import typer
 
 from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
-from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy
+from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy, open_problem
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Storage
 
@@ -22,9 +22,15 @@ def create(
     delta: Delta = None,
     sigma: Sigma = None,
     direction: Direction = None,
-    learner: Annotated[str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform or WholePlan.")] = "challenger",
+    learner: Annotated[
+        str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform, WholePlan or Design.")
+    ] = "challenger",
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Setting of the learner, such as sampling=max-diameter; sigma=unknown for Gaussian noise of one size.",
+        ),
     ] = None,
     lease: Annotated[
         str, typer.Option(help="How long a trial may stay unreported before its plan is assigned again: 10min, 7d.")
@@ -42,8 +48,10 @@ def create(
     from surepath.study.study import Study
 
     spec: dict[str, Any] = {"name": learner, **_settings(setting or [])}
+    if sigma is not None and "sigma" in spec:
+        raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
     made = Study.create(
-        open_noisy(problem, direction, sigma),
+        open_problem(problem, direction) if "sigma" in spec else open_noisy(problem, direction, sigma),
         storage=storage,
         name=name,
         learner=spec,

@@ -18,6 +18,7 @@ from surepath.cli.study._open import (
     load,
     scores,
     trial_row,
+    why_late,
 )
 
 
@@ -45,5 +46,5 @@ def fail(
     kept = ", its first score is kept" if values and len(values) == 1 else kept
     late = ""
     if answer == "late":
-        late = f"; it came after the lease had ended, kept as trial {late_rows(found, [number])[0].number}"
+        late = f"; it {why_late(found, number)}, kept as trial {late_rows(found, [number])[0].number}"
     typer.echo(f"trial {number}: failed{kept}{late}")

@@ -21,12 +21,13 @@ from surepath.cli.study._open import (
     note,
     scores,
     trial_row,
+    why_late,
 )
 
 WORDS = {
     "told": "recorded",
     "repeated": "recorded before, nothing changed",
-    "late": "came after the lease had ended, kept as new trials",
+    "late": "came after the lease had ended or the trial was cancelled, kept as new trials",
 }
 
 
@@ -52,10 +53,11 @@ def tell(
 
 
 def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
-    from surepath.study.running.performed import missing, with_known
-    from surepath.study.trial import PARTIAL
+    from surepath.study.running.performed import with_known
 
-    rewards = with_known(found.mdp, trial_row(found, number).path, rewards)
+    path = trial_row(found, number).path
+    rewards = with_known(found.mdp, path, rewards)
+    _refuse_missing(found.mdp, number, path, rewards)
     answer = found.tell(number, rewards)
     kept = next(iter(late_rows(found, [number])), None)
     row = kept or trial_row(found, number)
@@ -65,12 +67,26 @@ def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
         return
     words = WORDS[answer]
     if kept is not None:
-        late = f"came after the lease had ended, kept as trial {kept.number}"
+        late = f"{why_late(found, number)}, kept as trial {kept.number}"
         words = late if answer == "late" else f"its late result was kept as trial {kept.number} before, nothing changed"
-    if row.state == PARTIAL and answer != "repeated":
-        partial = f"as partial: {shown(missing(found.mdp, row.path, len(row.rewards)))}"
-        words = f"{words} {partial}"
     typer.echo(f"trial {number}: {words}{_end(found)}")
+
+
+def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
+    """Refuse too few scores: a score that was forgotten could never be added, since a recorded trial never changes."""
+    import numpy as np
+
+    from surepath.errors import StudyError
+    from surepath.learners.reward_input import read_rewards
+    from surepath.study.running.performed import missing
+
+    seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards).tolist()
+    if lacking := missing(mdp, path, len(seen)):
+        so_far = "".join(f" {score!r}" for score in seen)
+        raise StudyError(
+            f"trial {number} has {shown(lacking)}; give a score for every step, or report a trial that failed there: "
+            f"surepath study fail {number}{so_far}"
+        )
 
 
 def _sheet(found: Any, path: Path, as_json: bool) -> None:

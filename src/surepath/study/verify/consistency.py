@@ -106,7 +106,8 @@ def _check_sums(facts: Facts, exact: bool, wrong: list[str]) -> None:
         blur = 1e-9 * (1 + np.abs(low) + np.abs(high))
         charge = 0.0 if mdp.charge is None else mdp.charge[~idle]
         blur = blur + 1e-9 * charge
-        for gain in (seen.origin[~idle], seen.origin[~idle] + seen.sums[~idle] / n):
+        means = seen.origin[~idle] + seen.sums[~idle] / n
+        for gain in (seen.origin[~idle], means) if exact else (means,):  # else sums count from 0, which is no score
             value = mdp.sign * (gain + charge)
             if ((value < low - blur) | (value > high + blur)).any():
                 wrong.append("a mean lies outside the declared range of its scores")

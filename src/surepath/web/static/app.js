@@ -3,7 +3,7 @@
 import { get, hasToken, keepToken } from "/static/api.js";
 import { h, set } from "/static/dom.js";
 import { openStudy } from "/static/study.js";
-import { number, plural } from "/static/words.js";
+import { atMost, number, plural } from "/static/words.js";
 
 const main = document.getElementById("main");
 const where = document.getElementById("where");
@@ -68,7 +68,7 @@ async function list(mine) {
   const rows = studies.map((name) => {
     const facts = h("p", { class: "facts" }, "…");
     get("status", { study: name }).then((status) => {
-      const gap = status.certified_gap === null ? "nothing proven yet" : `proven within ${number(status.certified_gap)}`;
+      const gap = status.certified_gap === null ? "nothing proven yet" : `proven within ${atMost(status.certified_gap)}`;
       const doubt = status.findings.length > 0;
       set(facts, h("span", { class: `badge ${doubt ? "doubt" : status.done ? "done" : ""}` }, doubt ? "In doubt" : status.done ? "Proven" : status.trials ? "Running" : "New"),
         ` ${plural(status.trials, "trial")}, ${gap}, asked for ${number(status.epsilon)}`);

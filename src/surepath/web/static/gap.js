@@ -2,7 +2,7 @@
 // along the trials; the values there are read out.
 
 import { h, s, set, setText } from "/static/dom.js";
-import { count, number, plural } from "/static/words.js";
+import { atMost, count, number, plural } from "/static/words.js";
 
 const HEIGHT = 260, LEFT = 46, RIGHT = 14, TOP = 14, BOTTOM = 34;
 
@@ -50,8 +50,11 @@ export class Gap {
     const x = (n) => LEFT + (n / last) * (width - LEFT - RIGHT);
     const y = (gap) => TOP + (Math.log(high / Math.max(gap, low)) / Math.log(high / low)) * (HEIGHT - TOP - BOTTOM);
     this.scale = { x, y, last, width };
-    const line = proven.map(([n, gap], i) => `${i ? "L" : "M"}${x(n).toFixed(1)} ${y(gap).toFixed(1)}`).join("");
-    const area = `${line}L${x(proven.at(-1)[0]).toFixed(1)} ${HEIGHT - BOTTOM}L${x(proven[0][0]).toFixed(1)} ${HEIGHT - BOTTOM}Z`;
+    // Broken where nothing was proven of the plan of that moment.
+    const runs = [];
+    points.forEach(([n, gap], i) => { if (gap !== null) (i && points[i - 1][1] !== null ? runs.at(-1) : runs[runs.push([]) - 1]).push([x(n).toFixed(1), y(gap).toFixed(1)]); });
+    const lines = runs.map((run) => `M${run.map((point) => point.join(" ")).join("L")}`), line = lines.join("");
+    const area = runs.map((run, i) => `${lines[i]}L${run.at(-1)[0]} ${HEIGHT - BOTTOM}L${run[0][0]} ${HEIGHT - BOTTOM}Z`).join("");
     const asked = points.filter(([, , epsilon]) => epsilon > 0).map(([n, , epsilon], i, all) => {
       const step = i && all[i - 1][2] !== epsilon ? `L${x(n).toFixed(1)} ${y(all[i - 1][2]).toFixed(1)}` : "";
       return `${i ? `${step}L` : `M${LEFT} ${y(epsilon).toFixed(1)}L`}${x(n).toFixed(1)} ${y(epsilon).toFixed(1)}`;
@@ -63,8 +66,8 @@ export class Gap {
     const facts = { width, height: HEIGHT, "aria-label": this.summary(proven, epsilon) };
     for (const [name, value] of Object.entries(facts)) this.svg.setAttribute(name, value);
     set(this.inner,
-      ticksY.map((value) => [s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }), s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, number(value))]).flat(),
-      ticksX.map((value) => s("text", { x: x(value), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, count(value))),
+      ticksY.map((value) => [s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }), s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, value < 1e5 ? number(value) : value.toExponential().replace("+", ""))]).flat(),
+      ticksX.map((value) => s("text", { x: Math.min(x(value), width - 4 * count(value).length - 1), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, count(value))),
       s("text", { x: width - RIGHT, y: HEIGHT - 2, "text-anchor": "end" }, "trials"),
       proven[0][0] > 1 && x(proven[0][0]) > LEFT + 8 ? s("rect", { class: "nothing", x: LEFT, y: TOP, width: x(proven[0][0]) - LEFT, height: HEIGHT - TOP - BOTTOM }) : "",
       x(proven[0][0]) > LEFT + 96 ? s("text", { x: (LEFT + x(proven[0][0])) / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "nothing proven") : "",
@@ -86,7 +89,7 @@ export class Gap {
 
   summary(proven, epsilon) {
     const [[first, was]] = proven, [last, now] = proven.at(-1);
-    return `Proven gap over trials: ${number(was)} after ${count(first)}, ${number(now)} after ${count(last)}; asked for ${number(epsilon)}.`;
+    return `Proven gap over trials: ${atMost(was)} after ${count(first)}, ${atMost(now)} after ${count(last)}; asked for ${number(epsilon)}.`;
   }
 
   near(n) {
@@ -122,7 +125,7 @@ export class Gap {
     this.cursor.setAttribute("visibility", "visible");
     this.spot.setAttribute("visibility", gap === null ? "hidden" : "visible");
     if (gap !== null) { this.spot.setAttribute("cx", x(n)); this.spot.setAttribute("cy", y(gap)); }
-    const words = `after ${plural(n, "trial")}: ${gap === null ? "nothing proven" : `within ${number(gap)}`}`;
+    const words = `after ${plural(n, "trial")}: ${gap === null ? "nothing proven" : `within ${atMost(gap)}`}`;
     this.tip.hidden = false;
     setText(this.tip, words);
     if (aloud) setText(this.said, `${words}, asked for ${number(epsilon)}`);

@@ -111,9 +111,9 @@ export class Graph {
     const { values, graph } = this, i = one.index, step = graph.steps[graph.first + one.stage];
     const visits = values.visits[i], kind = KINDS[values.state[i]];
     const lines = [one.label, `${graph.named_steps ? step : `step ${step}`}${one.stage ? `, after ${one.from.label}` : ""}`];
-    if (kind === "known") lines.push(`score ${number(values.mean[i])}, known in advance`);
+    if (kind === "known") lines.push(`${graph.unit} ${number(values.mean[i])}, known in advance`);
     else if (!visits) lines.push("never tried");
-    else lines.push(`score ${number(values.mean[i])} ± ${number(values.width[i], 2)} over ${plural(visits, "trial")}`);
+    else lines.push(`${graph.unit} ${number(values.mean[i])} ± ${number(values.width[i], 2)} over ${plural(visits, "trial")}`);
     if (values.failures[i]) lines.push(`${plural(values.failures[i], "failure")}`);
     if (this.plan.has(one.arc)) lines.push("in the current plan");
     else if (kind === "excluded") lines.push("excluded: somebody marked it as infeasible");
@@ -126,7 +126,7 @@ export class Graph {
     if (this.layout.arcs.length !== this.graph.n_arcs) return "";
     if (!this.below) this.below = [shortfall(this.layout.arcs, this.values, this.graph.direction === "minimize" ? -1 : 1)];
     const value = this.below[0]?.[one.index];
-    return value === undefined ? "" : value < 1e-9 ? "; the best plan through it is estimated as good as any" : `; the best plan through it is estimated ${number(value, 2)} worse than the best`;
+    return value === undefined ? "" : value <= 1e-6 * this.values.width[one.index] ? "; the best plan through it is estimated as good as any" : `; the best plan through it is estimated ${number(value, 2)} worse than the best`;
   }
 
   point(event) {

@@ -1,7 +1,7 @@
 // Where nodes and arcs of the layered graph go. Stages from left to right, the states of a stage one above the other.
 
 export const TOP = 44, SIDE = 26;
-const ROW = 34, FAN = 26;
+const ROW = 34, FAN = 26, EXCLUDED = 2; // the last: a state of an option, as the server numbers them
 
 // Arcs of the last stage all lead to one end; drawn so they would lie on top of each other. Each option gets an end of
 // its own, unless there are too many.
@@ -78,7 +78,8 @@ export function heightAt({ from, to, bend }, x) {
 // By how much the best plan through each arc is estimated worse than the best of all, by the scores seen; null where unknown.
 export function shortfall(arcs, values, sign) {
   const ahead = new Map(), behind = new Map();
-  const weight = arcs.map((one) => (values.mean[one.index] === null ? null : sign * values.mean[one.index]));
+  // An excluded option is in no plan, so it is worth nothing and needs no score.
+  const weight = arcs.map((one) => (values.state[one.index] === EXCLUDED ? -Infinity : values.mean[one.index] === null ? null : sign * values.mean[one.index]));
   if (weight.some((value) => value === null)) return null;
   const take = (best, node, value) => best.set(node, Math.max(best.get(node) ?? -Infinity, value));
   const last = Math.max(...arcs.map((one) => one.stage));

@@ -6,7 +6,7 @@ import { card, h, set, setText, throttle } from "/static/dom.js";
 import { Gap } from "/static/gap.js";
 import { Graph, legend, zoom } from "/static/graph.js";
 import { Trials } from "/static/trials.js";
-import { count, number, plans, plural, span } from "/static/words.js";
+import { atMost, count, number, plans, plural, span } from "/static/words.js";
 
 export async function openStudy({ name, mayWrite, main, where, live }) {
   const query = { study: name }, ending = new AbortController();
@@ -52,7 +52,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   const workers = h("div", {});
   async function loadRivals() {
     const [found, ahead] = await Promise.all([get("explain", query), get("forecast", query)]);
-    set(rivals, found.rivals.map((rival) => h("li", {}, h("strong", {}, number(rival.bound)), h("div", {}, differs(rival)))));
+    set(rivals, found.rivals.map((rival) => h("li", {}, h("strong", {}, atMost(rival.bound)), h("div", {}, differs(rival)))));
     setText(rivalNote, found.rivals.length ? "" : status.certified_gap === null ? "Challengers are named once every option has a score." : found.remark && status.learner !== "Challenger" ? found.remark : "No plan that is left can be better.");
     setText(forecast, ahead.words || "A forecast comes with the first proven gap.");
     if (ahead.pending && !ending.signal.aborted) setTimeout(() => later[0](), 2500);
@@ -65,7 +65,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     card("Options", { class: "wide" }, h("div", { class: "over" }, graphBox, graphTip), legend(), zoomBox),
     h("div", { class: "columns" },
       card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote),
-      card("Current plan", {}, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of the current plan" }, h("table", { class: "planned" }, h("thead", {}, h("tr", {}, ["Step", "Option", "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), plan)), total),
+      card("Current plan", {}, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of the current plan" }, h("table", { class: "planned" }, h("thead", {}, h("tr", {}, ["Step", "Option", status.worth ? "Worth" : "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), plan)), total),
       card("Challengers", {}, h("p", { class: "muted" }, "How much better each may still be than the current plan, and where it differs."), rivals, rivalNote),
       h("div", { class: "stack" }, trialForm?.element, card("Forecast", {}, forecast), card("Workers", {}, workers))),
     trials.element);
@@ -75,7 +75,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     badge.className = `badge ${doubt ? "doubt" : status.done ? "done" : ""}`;
     setText(badge, doubt ? "In doubt" : status.done ? "Proven" : status.certified_gap !== null ? "Running" : status.trials ? "Gathering" : "New");
     setText(sentence, status.sentence);
-    const items = [["Trials", count(status.trials)], ["Proven within", status.certified_gap === null ? "–" : number(status.certified_gap)], ["Asked for", number(status.epsilon)],
+    const items = [["Trials", count(status.trials)], ["Proven within", status.certified_gap === null ? "–" : atMost(status.certified_gap)], ["Asked for", number(status.epsilon)],
       ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]];
     set(facts, items.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
     download.hidden = status.certified_gap === null;
@@ -130,8 +130,8 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
 function differs(rival) {
   const least = (one) => Math.min(one.visits, one.current_visits);
   const steps = rival.differs.slice().sort((a, b) => least(a) - least(b));
-  const estimated = Math.abs(rival.estimate) < 1e-9 ? "Estimated just as good so far" : `Estimated ${number(Math.abs(rival.estimate))} worse so far`;
-  return [`${estimated}; may still be better by up to ${number(rival.bound)}. It takes`, h("ul", {}, steps.slice(0, 4).map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option),
+  const estimated = Math.abs(rival.estimate) <= 1e-6 * rival.bound ? "Estimated just as good so far" : `Estimated ${number(Math.abs(rival.estimate))} worse so far`;
+  return [`${estimated}; may still be better by up to ${atMost(rival.bound)}. It takes`, h("ul", {}, steps.slice(0, 4).map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option),
     one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.current_visits)} times`)),
   steps.length > 4 ? h("li", {}, `and ${plural(steps.length - 4, "step")} more`) : null)];
 }

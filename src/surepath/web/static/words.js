@@ -2,8 +2,15 @@
 
 export function number(value, digits = 3) {
   if (value === null || value === undefined) return "–";
-  if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4)) return value.toExponential(digits - 1);
+  if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4)) return value.toExponential(digits - 1).replace(/\.?0+e/, "e");
   return Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 8 });
+}
+
+// A bound: never shown smaller than it is.
+export function atMost(value, digits = 3) {
+  if (!value) return number(value, digits);
+  const near = Number(value.toPrecision(digits)), unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - digits + 1);
+  return number(near < value ? near + unit : near, digits);
 }
 
 export function count(value) {
