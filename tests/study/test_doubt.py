@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath._numbers import rounded_up
 from surepath._text import choose_words_of_users
-from surepath.cli.study.status import text
 from surepath.study.certificate.file import content_hash
 from surepath.study.certificate.words import assumptions, statement
 from surepath.study.status.display import html_page
+from surepath.study.status.in_words import status_in_words
 from surepath.study.verify import verify
 from surepath.web.views import sentence
 from tests.cli.shell import shell
@@ -121,8 +121,8 @@ def test_noisy_scores_declared_exact_prove_nothing_without_doubt(caplog: pytest.
     assert "in doubt: the arithmetic holds, but the scores contradict what was declared: scores declared exact" in (
         caplog.text
     )
-    assert "in doubt" in text(status)
-    assert text(status, brief=True).endswith("in doubt")
+    assert "in doubt" in status_in_words(status)
+    assert status_in_words(status, brief=True).endswith("in doubt")
     assert "in doubt" in html_page(status)
     assert verify(study.certificate()).answer == "in doubt"
     assert sentence(study.mdp, study.learner, 9, study.certified_gap).startswith("In doubt")
@@ -135,7 +135,7 @@ def test_a_gap_that_the_ranges_alone_allow_is_no_proof() -> None:
         study.tell(study.ask(), [0.5, 0.5, 0.5])
     assert study.learner.certified_gap() > 3.0
     assert study.certified_gap == study.status().certified_gap == np.inf
-    assert "nothing proven yet" in text(study.status())
+    assert "nothing proven yet" in status_in_words(study.status())
     assert "nothing is proven yet" in study.explain()
     certificate = study.certificate()
     assert certificate.certified_gap == np.inf

@@ -10,6 +10,7 @@ from surepath.learners.proven import proven_gap
 from surepath.learners.watch.findings import DOUBT, doubt
 from surepath.model.costs import in_words
 from surepath.model.plans import Plan
+from surepath.study.status.in_words import status_in_words
 from surepath.study.status.progress import rough_trials_left
 from surepath.study.storage.contract import Reading
 from surepath.study.trial import FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
@@ -83,6 +84,9 @@ class Status:
     def doubt(self) -> str | None:
         """Return why the answer is in doubt, in one sentence, or None."""
         return doubt(self.findings)
+
+    def __str__(self) -> str:
+        return status_in_words(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""

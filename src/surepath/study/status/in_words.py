@@ -1,0 +1,61 @@
+"""The status of a study in words, as `surepath study status` and `print(study.status())` write it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from surepath._text import shown
+from surepath.model.plans import plan_in_words
+from surepath.study.lease import in_words
+from surepath.study.spending import money
+from surepath.study.status.progress import at_most, gap_in_words
+
+if TYPE_CHECKING:
+    from surepath.study.status.status import Status
+
+MOST_SHOWN = 6  # running trials, each on a line of its own
+MOST_WORKERS_LISTED = 10
+
+
+def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False) -> str:
+    """Describe a status; brief gives one line, and where a forecast follows, no rough guess is made."""
+    counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
+    gap = gap_in_words(now.certified_gap, now.epsilon)
+    left = "" if now.rough_trials_left is None or now.done or forecast else f", {at_most(now.rough_trials_left)}"
+    spent = "" if now.spent is None else f"; spent {money(now.spent)}"
+    if brief:
+        return f"trials: {counts}{spent}; {gap}{left}{'; in doubt' if now.findings else ''}"
+    proven = math.isfinite(now.certified_gap)
+    lines = [
+        f"{shown(now.name)} in {shown(now.storage)}",
+        f"trials: {counts}{spent}",
+        f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}",
+        f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
+        f"{': done' if now.done and not now.findings else left}",
+    ]
+    lines += [f"counted: {now.worth}"] if now.worth else []
+    lines += [shown(now.doubt)] if now.doubt else []
+    lines += [f"running: {line}" for line in _running(now)]
+    lines += [f"last failure: {shown(now.last_failure)}"] if now.last_failure else []
+    lines += [f"finding: {shown(one)}" for one in now.findings[1:]]
+    return "\n".join(lines)
+
+
+def _running(now: Status) -> list[str]:
+    """Write one line per running trial, or per worker where there are many."""
+
+    def lease(ends: list[float]) -> str:
+        return in_words(max(min(ends) - now.now, 0.0))
+
+    if len(now.running) <= MOST_SHOWN:
+        ends = [(trial.number, trial.worker, trial.lease_until) for trial in now.running]
+        return [f"trial {number} by {shown(worker)}, lease {lease([end])}" for number, worker, end in ends]
+    by_worker: dict[str, list[float]] = {}
+    for trial in now.running:
+        by_worker.setdefault(trial.worker, []).append(trial.lease_until)
+    lines = [f"{len(ends):,} by {shown(worker)}, lease {lease(ends)}" for worker, ends in by_worker.items()]
+    if len(lines) > MOST_WORKERS_LISTED:
+        more = sum(map(len, list(by_worker.values())[MOST_WORKERS_LISTED:]))
+        lines[MOST_WORKERS_LISTED:] = [f"{more:,} by {len(lines) - MOST_WORKERS_LISTED:,} other workers"]
+    return lines
