@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from surepath import EPRL, Gaussian, Instance, families, simulate
+from surepath.errors import SettingError
 from surepath.kernels.widths import ARC_WIDTHS
 from surepath.learners.per_arc import elimination, sampling, stopping
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
 from surepath.learners.per_arc.sampling import SAMPLING_RULES
 from surepath.learners.per_arc.stopping import RECOMMENDATION
-from surepath.learners.registry import LEARNERS, build, learner_class, setting_names
+from surepath.learners.registry import LEARNERS, build, learner_class, learner_name, setting_names
 from tests.kernels.compiled import COMPILED
 from tests.naive import learner as naive
 
@@ -67,6 +68,12 @@ def test_every_learner_is_built_from_its_settings(name: str) -> None:
     assert set(learner.settings()) - {"name"} <= set(setting_names(name))
     assert build(learner.settings(), mdp).settings() == learner.settings()
     assert f"`{name}`" in DOCS.read_text(encoding="utf-8")
+
+
+def test_a_learner_may_be_written_in_any_case() -> None:
+    assert [learner_name(given) for given in ("eprl", "BPI-UCRL", "whole_plan")] == ["EPRL", "BPIUCRL", "WholePlan"]
+    with pytest.raises(SettingError, match=r"learner 'EPLR' is not known \(did you mean \"EPRL\"\?\)"):
+        learner_name("EPLR")
 
 
 def test_each_kernel_has_one_signature() -> None:

@@ -46,6 +46,7 @@ def simulate(
     """Run a learner many times and say how many trials it needs and how often it is wrong."""
     from surepath.cli.bound import asked
     from surepath.errors import ProblemError
+    from surepath.learners.registry import learner_name
     from surepath.simulation.simulate import simulate as run_many
 
     found = open_noisy(problem, direction, sigma)
@@ -55,7 +56,7 @@ def simulate(
             f'give every edge a "mean" (your best guess will do)'
         )
     risk = delta if delta is not None else found.delta or 0.1
-    spec: dict[str, Any] = {"name": learner, "delta": risk, **_settings(setting or [])}
+    spec: dict[str, Any] = {"name": learner_name(learner), "delta": risk, **_settings(setting or [])}
     if sigma is not None:
         spec["sigma"] = sigma
     grid = epsilon or [asked("epsilon", None, found.epsilon)]

@@ -23,6 +23,12 @@ LEARNERS = {
 }
 
 
+def learner_name(given: str) -> str:
+    """Return the name of a learner that was written in any case, with or without dashes."""
+    names = {name.lower(): name for name in LEARNERS}
+    return names.get(given.lower().replace("-", "").replace("_", "")) or one_of("learner", given, LEARNERS)
+
+
 def learner_class(name: str) -> type[Learner]:
     """Import and return the learner class of this name."""
     module = LEARNERS[one_of("learner", name, LEARNERS)]

@@ -16,7 +16,7 @@ from surepath._numbers import shortened
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, StudyError
 from surepath.learners.own_rules import SamplingRule
-from surepath.learners.registry import LEARNERS, build
+from surepath.learners.registry import build, learner_name
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.sources.files import Problem, load_problem, parse_json_problem, problem_text
@@ -69,12 +69,10 @@ def _are_steps(problem: Mapping[Any, Any]) -> bool:
 def learner_spec(learner: str | Mapping[str, Any]) -> dict[str, Any]:
     """Read a learner: a name in any case, or a spec with a name and settings."""
     spec = {"name": learner} if isinstance(learner, str) else dict(learner)
-    names = {name.lower(): name for name in LEARNERS}
     given = spec.get("name")
     if not isinstance(given, str):
         raise SettingError('learner must be a name such as "challenger", or a dict with a name and settings')
-    known = one_of("learner", given.lower().replace("-", "").replace("_", ""), names)
-    return {**spec, "name": names[known]}
+    return {**spec, "name": learner_name(given)}
 
 
 def new_record(
