@@ -35,6 +35,12 @@ def test_json_holds_what_simulate_gives() -> None:
     assert answer["settings"]["seed"] == 3
 
 
+def test_a_learner_need_not_know_the_noise_that_scores_have() -> None:
+    options = ["--set", "sigma=unknown", "--sigma", "0.2", "--epsilon", "2", "--runs", "2", "--json", "--rows"]
+    answer = json.loads(run(NAME, *options, "--learner", "challenger"))
+    assert answer["settings"]["learner"]["sigma"] == "unknown"
+
+
 def test_the_table_names_settings_and_missing_guarantees() -> None:
     text = run(NAME, "--learner", "BPIUCRL", "--set", "preset=experiment", "--epsilon", "3", "--runs", "3")
     assert "BPIUCRL" in text

@@ -131,6 +131,11 @@ def test_means_of_the_problem_leave_the_noise_to_be_learned_as_in_a_study() -> N
     assert guess.settings["learned"]
     assert guess.quantile("Challenger", 0.5) < guess.quantile(WORST_NOISE, 0.5) / 2
     assert guess.worlds.worst[0].means.tolist() == [3.0, 5.0]
+    narrow = Instance(mdp, Bounded(2.0, 6.0, [3.0, 5.0]))
+    assert estimate(mdp, 1.0, 0.1, worlds=1, instance=narrow).worlds.worst[0].sigma.tolist() == [
+        5.0,
+        5.0,
+    ]  # half the range
     calm = estimate(mdp, 1.0, 0.1, worlds=1, instance=own, scatter=0.1)
     assert calm.worlds[0].means.tolist() == [3.0, 5.0]
     assert "of the problem itself" in calm.worlds.in_words()

@@ -154,6 +154,8 @@ def test_tokens_and_addresses_are_checked(site: Site) -> None:
         surepath.connect(site.url, READ, "kept").ask()
     with pytest.raises(SettingError, match="the address of a server is one such as"):
         surepath.connect("file:///etc/passwd", READ)
+    with pytest.raises(SettingError, match="the address of a server is one such as"):
+        surepath.connect("http://127.0.0.1:none", READ)
     with pytest.raises(StorageError, match="does not answer"):
         surepath.connect("http://127.0.0.1:9", READ, patience=0.2)
 

@@ -58,7 +58,7 @@ def simulate(
     risk = delta if delta is not None else found.delta or 0.1
     spec: dict[str, Any] = {"name": learner_name(learner), "delta": risk, **_settings(setting or [])}
     if sigma is not None:
-        spec["sigma"] = sigma
+        spec.setdefault("sigma", sigma)  # --set sigma=unknown: scores have this noise, and the learner is not told
     grid = epsilon or [asked("epsilon", None, found.epsilon)]
     results = run_many(
         spec, found.instance, runs, seed, grid, workers, budget=budget, progress=progress and not as_json

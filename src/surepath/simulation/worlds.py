@@ -105,6 +105,8 @@ def worlds_of(
         own = None  # its means alone
     if sigma is None:
         sigma = instance.sigma if instance is not None else declared_sigma(mdp, "an estimate")
+        if instance is not None and learns:  # a law may scatter less than its range allows; the worst case is declared
+            sigma = np.where(np.isnan(mdp.declared_sigma), sigma, mdp.declared_sigma)
     return Worlds(mdp, check_sigma(sigma, mdp.n_arcs), learns, within, low, high, share, own, seed_number(seed))
 
 

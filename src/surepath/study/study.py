@@ -255,7 +255,7 @@ class Study:
         """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
 
         Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
-        expired: the result is kept as a new trial at the end of the log.
+        expired or was cancelled: the result is kept as a new trial at the end of the log.
         """
         number = trial_number(trial)
         with self._lock:

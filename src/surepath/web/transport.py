@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from surepath import errors
 from surepath.errors import SettingError, StorageError, StudyError, SurepathError
@@ -20,12 +20,20 @@ BUSY_STATUSES = (502, 503, 504)
 T = TypeVar("T")
 
 
+def _has_valid_port(parts: SplitResult) -> bool:
+    """Return whether the port of an address is a port, or is left out."""
+    try:
+        return parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+
+
 class Transport:
     """Sends requests to one server with one token."""
 
     def __init__(self, url: str, token: str, patience: float = SERVER_PATIENCE) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or not _has_valid_port(parts):
             raise SettingError(f'the address of a server is one such as "http://127.0.0.1:8700", not {url!r}')
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token, self._patience = token, patience

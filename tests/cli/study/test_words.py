@@ -22,8 +22,8 @@ def test_a_forgotten_score_is_asked_for_since_it_could_never_be_added(here: Path
     call("ask", "--n", "2")
     for words in (("0.1",), ("chunk=0.1",), ("[0.1]",)):
         assert call("tell", "1", *words, error=StudyError) == (
-            "trial 1 has no score for step model; give a score for every step, or report a trial that failed there: "
-            "surepath study fail 1 0.1"
+            "trial 1 has no score for step model; give a score for every step, or report a trial that failed there by "
+            "`study fail 1 0.1` on the same study"
         )
     assert facts("show", "1")["state"] == "running"
     assert call("tell", "1", "0.1", "0.5") == "trial 1: recorded\n"

@@ -193,7 +193,7 @@ def test_a_build_without_the_log_term_fails(tmp_path: Path) -> None:
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     home = Path(surepath.__file__).parent
     shutil.copytree(home, tmp_path / "surepath", ignore=shutil.ignore_patterns("__pycache__"))
-    file = tmp_path / "surepath" / "learners" / "challenger" / "bound.py"
+    file = tmp_path / "surepath" / "learners" / "challenger" / "arc_evidence.py"
     text, term = file.read_text(encoding="utf-8"), "0.5 * np.log1p(n / c)"
     assert text.count(term) == 1
     file.write_text(text.replace(term, "0.0"), encoding="utf-8")

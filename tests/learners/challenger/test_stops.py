@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surepath import MDP, Challenger, Gaussian, Instance, simulate
+from surepath import MDP, Challenger, Gaussian, Instance, families, simulate
 from tests.learners.worlds import with_known
 
 
@@ -49,3 +49,17 @@ def test_it_stops_under_every_sampling_rule() -> None:
                     instance.mdp, 0.4, 0.1, instance.sigma, sampling=sampling, widths=widths, repeat=0.2, patience=0.5
                 )
                 assert not simulate(learner, instance, 1, seed, budget=50_000, workers=1).censored.any()
+
+
+def test_what_the_check_has_proven_of_a_path_stays_proven() -> None:
+    """Here the certified gap, found by bisection, is a little above the epsilon that the check has proven."""
+    instance = families.paper_random(2, 2, 3, seed=97, sigma=0.3)
+    learner, rng = Challenger(instance.mdp, 0.6, 0.1, 0.3), np.random.default_rng(97)
+    while not learner.stopped:
+        path = learner.ask()
+        learner.tell(path, rng.normal(instance.means[path], 0.3))
+    path, gap = learner.recommend().tolist(), learner.certified_gap()
+    assert gap == 0.6
+    learner.tighten(0.05)
+    assert learner.recommend().tolist() == path
+    assert learner.certified_gap() <= gap

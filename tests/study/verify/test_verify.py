@@ -321,3 +321,24 @@ def test_the_command_answers_by_its_exit_code(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "is no certificate" in done.stderr
     assert shell("verify", "certificate.json", "--name", "mine", folder=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("noise", [{"reward_range": (0, 1), "sigma": 0.05}, {"sigma": 0.05}])
+@pytest.mark.parametrize("learner", ["uniform", "eprl", "wholeplan", "design"])
+def test_no_origin_makes_room_for_other_means(learner: str, noise: dict[str, Any]) -> None:
+    """Sums from far away are coarse; what the log gives must not be compared as coarsely as that."""
+    mdp = MDP.from_steps({"a": ["x", "y"]}, **noise)
+    study = Study.create(mdp, storage="memory", epsilon=0.2, delta=0.1, learner=learner)
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, [0.7 if trial.plan["a"] == "x" else 0.3])
+    content = study.certificate().to_dict()
+    assert verify(content, storage=study.storage).answer == "yes"
+    evidence = content["evidence"]
+    for arc, mean in enumerate((0.3, 0.7)):
+        n = evidence["visits"][arc]
+        evidence["origin"][arc], evidence["sums"][arc] = 1e12, n * (mean - 1e12)
+    assert says_no(mended(content), storage=study.storage)
+    content["plan"], content["path"] = {"a": "y"}, [1]
+    content["statement"] = statement(content)
+    assert says_no(mended(content), storage=study.storage)

@@ -84,8 +84,8 @@ def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
     if lacking := missing(mdp, path, len(seen)):
         so_far = "".join(f" {score!r}" for score in seen)
         raise StudyError(
-            f"trial {number} has {shown(lacking)}; give a score for every step, or report a trial that failed there: "
-            f"surepath study fail {number}{so_far}"
+            f"trial {number} has {shown(lacking)}; give a score for every step, or report a trial that failed there by "
+            f"`study fail {number}{so_far}` on the same study"
         )
 
 

@@ -202,6 +202,7 @@ class Challenger(Learner):
             self.stopped = True
             self.stop_reason = STOP_REASONS[CLEARED]
             self._answer = _proven_answer(checked, self._recommend(), self.epsilon, self._gap())
+            self._proven[self._answer[0].tobytes()] = self._answer[1]
             self._answered_at = self.episodes
         self._planned = True
 

@@ -107,7 +107,9 @@ def _check_sums(facts: Facts, exact: bool, wrong: list[str]) -> None:
         charge = 0.0 if mdp.charge is None else mdp.charge[~idle]
         blur = blur + 1e-9 * charge
         means = seen.origin[~idle] + seen.sums[~idle] / n
-        for gain in (seen.origin[~idle], means) if exact else (means,):  # else sums count from 0, which is no score
+        origin = seen.origin[~idle]
+        firsts = origin if exact else np.where(origin == 0.0, means, origin)  # some count from 0, which is no score
+        for gain in (firsts, means):
             value = mdp.sign * (gain + charge)
             if ((value < low - blur) | (value > high + blur)).any():
                 wrong.append("a mean lies outside the declared range of its scores")

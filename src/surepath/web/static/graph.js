@@ -126,7 +126,8 @@ export class Graph {
     if (this.layout.arcs.length !== this.graph.n_arcs) return "";
     if (!this.below) this.below = [shortfall(this.layout.arcs, this.values, this.graph.direction === "minimize" ? -1 : 1)];
     const value = this.below[0]?.[one.index];
-    return value === undefined ? "" : value <= 1e-6 * this.values.width[one.index] ? "; the best plan through it is estimated as good as any" : `; the best plan through it is estimated ${number(value, 2)} worse than the best`;
+    const rounding = 1e-12 * Math.max(...this.values.mean.map(Math.abs)) * this.layout.arcs.length; // known options have no width
+    return !Number.isFinite(value) ? "" : value <= 1e-6 * this.values.width[one.index] + rounding ? "; the best plan through it is estimated as good as any" : `; the best plan through it is estimated ${number(value, 2)} worse than the best`;
   }
 
   point(event) {
