@@ -24,7 +24,7 @@ def announce() -> Iterator[Callable[[Folder], None]]:
     made: list[Announcer] = []
 
     def register(folder: Folder) -> None:
-        made.append(Announcer(folder))
+        made.append(Announcer(folder.announcement()))
         event.register("numba:compile", made[-1])
 
     yield register

@@ -28,6 +28,16 @@ class Folder(NamedTuple):
     path: Path | None
     trouble: str = ""
 
+    def announcement(self) -> str:
+        """Write what is said when kernels are compiled: once, or in every process and why."""
+        if self.path is None:
+            return (
+                "compiling kernels; this takes a few seconds in every process, for want of a private folder to keep "
+                f"them in ({self.trouble}); name one with SUREPATH_CACHE_DIR"
+            )
+        where = f", kept in {self.path} because {self.trouble}" if self.trouble else ""
+        return f"compiling kernels, once; this takes a few seconds{where}"
+
 
 def source_key(versions: Iterable[str] = ()) -> str:
     """Hash the sources that compiled code can see, the version of Python and those of what compiles it."""

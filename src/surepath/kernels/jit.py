@@ -35,7 +35,7 @@ def _set_up() -> tuple[Any, Any]:
     import llvmlite
     import numba
 
-    from surepath.kernels._compiling import announce
+    from surepath.kernels._compiling import Announcer
 
     folder = cache_folder(source_key([numba.__version__, llvmlite.__version__, np.__version__]))
     cache: Any = None
@@ -46,7 +46,7 @@ def _set_up() -> tuple[Any, Any]:
             FolderLocator.folder, cache = folder.path, KernelCache
         except (ImportError, AttributeError) as cause:
             folder = Folder(None, f"this Numba has another cache ({cause})")
-    announce(folder)
+    numba.core.event.register("numba:compile", Announcer(folder.announcement()))
     return numba, cache
 
 
