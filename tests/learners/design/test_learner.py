@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from surepath import MDP, Design, Gaussian, Instance, families, simulate
+from surepath import MDP, Design, Gaussian, Instance, families, simulate, theory
 from surepath.errors import SettingError, StoppedError
 from surepath.kernels.arrays import graph_of
 from surepath.kernels.flow.design import design_flow, split_flow
@@ -154,6 +154,40 @@ def test_workers_share_the_list_and_options_may_leave() -> None:
             one.tell(path, [0.1 * path[0], 0.1 * path[1]])
     assert learner.stopped
     assert learner.recommend().tolist() == other.recommend().tolist() == [2, 5]
+
+
+@settings(max_examples=40, deadline=None)
+@given(mdps(max_states=3, max_actions=3, max_horizon=4), st.integers(0, 2**32 - 1))
+def test_rewards_without_noise_must_be_seen_once(mdp: MDP, seed: int) -> None:
+    """No noise is not the same as known: with sigma 0 everywhere the list covers all arcs, in the fewest plays."""
+    means = np.random.default_rng(seed).integers(-5, 6, mdp.n_arcs).astype(float)
+    learner = Design(mdp, 0.5, 0.1, 0.0)
+    while not learner.stopped:
+        path = learner.ask()
+        learner.tell(path, means[path])
+    assert (learner.visits > 0).all()
+    assert learner.certified_gap() == 0.0
+    assert means[learner.recommend()].sum() == best(mdp, means)
+    assert learner.episodes == len(theory.policy_cover(mdp, range(mdp.n_arcs)))
+    assert simulate(learner, Instance(mdp, Gaussian(means, 0.0)), 1, 0).correct.all()
+
+
+def test_known_rewards_need_no_play_of_their_own() -> None:
+    rows = [{"stage": 0, "state": "s", "action": a, "next_state": "t", "known": 1.0} for a in "ab"]
+    rows += [{"stage": 0, "state": "s", "action": "c", "next_state": "t", "sigma": 0.0}]
+    learner = Design(MDP.from_edges(rows), 0.5, 0.1)
+    learner.tell(learner.ask(), [3.0])
+    assert learner.stopped
+    assert learner.recommend().tolist() == [2]
+
+
+def test_an_arc_without_noise_beside_very_many_noisy_ones_is_seen() -> None:
+    """Its part of the flow is next to nothing; it is played once all the same."""
+    arcs = 3000
+    sigma = np.ones(arcs)
+    sigma[-1] = 0.0
+    learner = Design(MDP.from_arrays(np.zeros((1, 1, arcs), dtype=int)), 50.0, 0.5, sigma)
+    assert (learner._planned > 0).all()
 
 
 def test_it_needs_an_epsilon() -> None:

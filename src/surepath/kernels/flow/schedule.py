@@ -10,7 +10,8 @@ P paths a union gives
 Spread T plays as the flow of `kernels/flow/design.py` says: then M <= (sum of sigma^2) / T, so about
 T = 4 (sum of sigma^2) (log P + log(1/delta)) / epsilon^2 plays are enough on every graph, N sigma^2 in place of the sum
 where all noise is alike. Rounding each path up adds at most one play per path; the least T that meets the inequality
-with the real counts is taken.
+with the real counts is taken. An arc without noise adds nothing to M, but unless its reward is known in advance it must
+be seen once: where no arc has noise the fewest paths that visit all such arcs are the list.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import Graph
 from surepath.kernels.flow.design import design_flow, split_flow
+from surepath.kernels.flow.minimum import extract_cover, minimum_flow
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths, values_to_go
 
@@ -56,9 +58,11 @@ def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, closed: 
     """
     graph, arcs = _open_graph(mdp, ~closed)
     noisy = sigma[arcs] > 0
-    if not noisy.any():  # nothing to learn: any play will do
-        path = best_path(mdp, np.where(closed, -np.inf, 0.0))
-        return _rounded_schedule(mdp, sigma, np.ones(1), delta, 1.0, closed, path[None, :])
+    if not noisy.any():
+        paths = arcs[_cover(graph, ~mdp.is_known[arcs])]
+        if not len(paths):  # nothing to learn: any play will do
+            paths = best_path(mdp, np.where(closed, -np.inf, 0.0))[None, :]
+        return _rounded_schedule(mdp, sigma, np.ones(len(paths)), delta, 1.0, closed, paths)
     weight = np.maximum((sigma[arcs] / sigma[arcs].max()) ** 2, 1e-6)
     paths, shares = split_flow(graph, design_flow(graph, weight))
     paths = arcs[paths]
@@ -94,6 +98,15 @@ def _open_graph(mdp: MDP, open_arcs: BoolArray) -> tuple[Graph, IntArray]:
     return Graph(*whole), arcs
 
 
+def _cover(graph: Graph, needed: BoolArray) -> IntArray:
+    """Find the fewest paths that visit all arcs that are needed, int [m, H]."""
+    flow, in_cut = np.zeros(len(needed), dtype=np.int64), np.zeros(len(graph.first) - 1, dtype=np.bool_)
+    count = minimum_flow(graph, needed.astype(np.int64), flow, in_cut)
+    paths = np.zeros((count, len(graph.stage_node) - 1), dtype=np.int64)
+    extract_cover(graph, flow, paths)
+    return paths
+
+
 def _rounded_schedule(
     mdp: MDP, sigma: FloatArray, shares: FloatArray, delta: float, total: float, closed: BoolArray, paths: IntArray
 ) -> Schedule:
@@ -103,5 +116,6 @@ def _rounded_schedule(
     np.add.at(visits, paths.ravel(), np.repeat(plays, mdp.horizon))
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(sigma > 0, sigma**2 / visits, 0.0)
+    each[(visits == 0) & ~mdp.is_known] = np.inf  # without noise too, a reward that nobody has seen is unknown
     variance = float(values_to_go(mdp, np.where(closed, -np.inf, np.minimum(each, 1e300)))[0])
     return Schedule(paths, plays, variance, float(np.sqrt(4.0 * variance * (mdp.log_paths + np.log(1.0 / delta)))))
