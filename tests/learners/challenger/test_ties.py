@@ -154,6 +154,29 @@ def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
     assert runs >= 200
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_number_of_trials_is_the_theorems_own(seed: int) -> None:
+    """The least t of the statement, found anew: with N over the least w for the first N^2, and never above N^2's own."""
+    mdp = some_mdp(np.random.default_rng(seed))
+    entry = Challenger(mdp, 0.7, 0.05, 0.5).bound["entries"][-1]
+    arcs, stages, phi, paths = mdp.n_arcs, mdp.horizon, 8.0, float(mdp.n_paths)
+    need = np.log(paths - 1) + np.log(1 / 0.05) + np.log(1 / entry["weight"]) + stages * np.log(1 + 1 / phi)
+    planned = 4 * arcs * 0.5**2 * need / 0.7**2
+
+    def holds(t: float, reserve: float) -> bool:
+        u = np.log(1 + t / planned * arcs / (phi * stages))
+        square = arcs**2 / (phi * planned * stages)
+        v = 4 * need / stages + np.log(1 + square) + np.log(1 + t / (phi * planned) + 2 * square)
+        r = (phi + 1) / 2 + stages / need * min(u, v)
+        return bool(t >= 2 * (1 + r) * planned + 2 * reserve + arcs + 3)
+
+    least = float(planned_shares(mdp, np.ones(arcs), "design").min())
+    found = (most_trials(mdp, entry, 0.05) - 1) / 1.01
+    assert holds(found * (1 + 1e-9), arcs / least)
+    assert not holds(found * (1 - 1e-6), arcs / least)
+    assert arcs / least <= arcs**2 * (1 + 1e-6)
+
+
 def test_entries_of_the_excursion_prior_stand_alone() -> None:
     learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, prior="excursion")
     assert {entry["prior"] for entry in learner.bound["entries"]} == {"excursion"}
