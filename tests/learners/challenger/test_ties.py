@@ -156,7 +156,7 @@ def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_number_of_trials_is_the_theorems_own(seed: int) -> None:
-    """The least t of the statement, found anew: with N over the least w for the first N^2, and never above N^2's own."""
+    """The least t of the statement, found anew, with N over the least w for the first N^2."""
     mdp = some_mdp(np.random.default_rng(seed))
     entry = Challenger(mdp, 0.7, 0.05, 0.5).bound["entries"][-1]
     arcs, stages, phi, paths = mdp.n_arcs, mdp.horizon, 8.0, float(mdp.n_paths)
