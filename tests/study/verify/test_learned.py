@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -180,3 +181,18 @@ def test_what_known_scores_decide_needs_no_sigma_and_can_be_tightened() -> None:
     certificate = study.certificate()
     assert certificate["certified_gap"] <= 0.5
     assert verify(certificate, storage=study.storage).answer == "yes"
+
+
+def test_an_unknown_sigma_may_be_of_any_size(tmp_path: Path) -> None:
+    """Nothing was declared that large noise could contradict: the log gives no warning, as the study gave none."""
+    study = new_study(problem=pipeline(), name="pipeline", learner="challenger", sigma="unknown", epsilon=3.0)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        trial = study.ask()
+        study.tell(trial, (100.0 + 25.0 * rng.standard_normal(len(trial.path))).tolist())
+    content = study.certificate().to_dict()
+    assert content["certified_gap"] is not None
+    assert content["warnings"] == []
+    assert verify(content, study.storage).answer == "yes"
+    write_export(study, tmp_path / "log.csv")
+    assert verify(content, log=tmp_path / "log.csv").answer == "yes"

@@ -28,7 +28,7 @@ def check_warnings(content: Mapping[str, Any], facts: Facts, logged: Log, wrong:
     such moment. What later trials of the log say counts too.
     """
     settings, actions = dict(content["settings"]), facts.actions
-    sigma = build(settings, facts.mdp).sigma
+    sigma = build(settings, facts.mdp)._watch.sigma  # what rewards are compared with: nothing where sigma is unknown
     log = PlainLog(facts.mdp, facts.seed, facts.on_failure, float(settings["epsilon"]), sigma=sigma)
     assert log.watch is not None
     split = whole(content["log"]["actions"])
