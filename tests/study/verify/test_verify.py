@@ -342,3 +342,20 @@ def test_no_origin_makes_room_for_other_means(learner: str, noise: dict[str, Any
     content["plan"], content["path"] = {"a": "y"}, [1]
     content["statement"] = statement(content)
     assert says_no(mended(content), storage=study.storage)
+
+
+@pytest.mark.parametrize("learner", ["Uniform", "BPIUCRL", "EPRL", "WholePlan", "Challenger"])
+@pytest.mark.parametrize("scores", [(0.1, 0.7), (3.1, 3.1)])
+def test_exact_scores_are_proven_but_for_rounding(learner: str, scores: tuple[float, float]) -> None:
+    """With epsilon 0 and no noise a study is done when only rounding is left, and its certificate holds."""
+    problem = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, sigma=0.0)
+    study = new_study(problem=problem, learner=learner, epsilon=0.0)
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, [scores[int(name in "yv")] for name in trial.plan.values()])
+    content = study.certificate().to_dict()
+    assert content["done"]
+    assert verify(content, study.storage).answer == "yes"
+    content["certified_gap"] = 1e-6
+    content["statement"] = statement(content)
+    assert "said to be done" in str(verify(mended(content), study.storage))

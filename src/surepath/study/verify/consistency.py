@@ -15,6 +15,8 @@ from surepath.study.tally import LEFT_OUT, MARKED
 from surepath.study.trial import SETTLED, SOURCES, WORST
 from surepath.study.verify.facts import Facts, arcs_of, real, whole
 
+RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
+
 
 def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
     """Compare what is said twice, and what follows from something else."""
@@ -41,7 +43,8 @@ def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> N
         wrong.append("there is an action that is neither exclude nor tighten")
     if any(a.kind == "exclude" for a in facts.actions[whole(content["log"]["actions"]) :]):
         wrong.append("an option was excluded after the moment of this proof")
-    if not isinstance(content["done"], bool) or (content["done"] and (gap is None or gap > content["epsilon"])):
+    enough = content["epsilon"] if content["epsilon"] > 0 else _rounding(facts)
+    if not isinstance(content["done"], bool) or (content["done"] and (gap is None or gap > enough)):
         wrong.append(f"the study is said to be done, but the gap {gap!r} is not at most epsilon {content['epsilon']!r}")
     _check_counts(content, facts, wrong)
     _check_sums(facts, settings["name"] == "Challenger", wrong)
@@ -57,6 +60,13 @@ def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> N
             wrong.append("the assumptions are not those of these settings and counts")
         if any(found["advice"] != ADVICE.get(found["kind"]) for found in content["warnings"]):
             wrong.append("the warnings are not in the words of this format")
+
+
+def _rounding(facts: Facts) -> float:
+    """Return what rounding may set returns apart by: with epsilon 0 exact scores are done when only that is left."""
+    seen, mdp = facts.seen, facts.mdp
+    mean = np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
+    return float(RETURNS_ROUNDING * np.maximum.reduceat(np.abs(mean), mdp.stage_arc[:-1]).sum())
 
 
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
