@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,4 +125,4 @@ def _some(numbers: list[int]) -> str:
 
 
 def _end(found: Any) -> str:
-    return "\nthe answer is proven: surepath study status" if found.done else ""
+    return "\nthe answer is proven: surepath study status" if found.done and isfinite(found.certified_gap) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated
 
 import typer
@@ -26,5 +27,6 @@ def tighten(
     if as_json:
         print_json({"epsilon": found.epsilon, "certified_gap": found.certified_gap, "done": found.done})
         return
-    state = "proven already" if found.done else gap_in_words(found.certified_gap, found.epsilon)
+    proven = found.done and isfinite(found.certified_gap)
+    state = "proven already" if proven else gap_in_words(found.certified_gap, found.epsilon)
     typer.echo(f"epsilon is {found.epsilon:g} now; {state}")

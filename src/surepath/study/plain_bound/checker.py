@@ -54,14 +54,17 @@ def checker_of(mdp: MDP, settings: Mapping[str, Any], feasible: BoolArray) -> tu
         if settings.get("widths") == "bernstein" and settings.get("preset", "theory") == "theory":
             return LearnedIntervals(mdp, settings, feasible), ""
         if settings.get("widths") not in WIDTHS or settings.get("preset", "theory") != "theory":
-            return (
-                None,
-                f"{UNCHECKED}: {name} with these settings (the authors' widths or rules) {NO_GUARANTEE}",
-            )
+            return None, _no_guarantee(name)
         return PlainIntervals(mdp, settings, feasible), ""
     if name in BY_REPLAY:
+        if settings.get("widths", "paper") not in (*WIDTHS, "bernstein"):  # a design has none
+            return None, _no_guarantee(name)
         return None, f"what {name} proves does not follow from sums per option; {ONLY_REPLAY}"
     return None, f"{UNCHECKED}: this version knows no learner {name!r}"
+
+
+def _no_guarantee(name: Any) -> str:
+    return f"{UNCHECKED}: {name} with these settings (the authors' widths or rules) {NO_GUARANTEE}"
 
 
 def _challenger(mdp: MDP, settings: Mapping[str, Any]) -> tuple[Checker | None, str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._numbers import rounded_up
 from surepath._text import many, shown, words_of_users
-from surepath.learners.proven import proven_gap
+from surepath.learners.proven import has_guarantee, proven_gap
 from surepath.model.costs import in_words
 from surepath.study.certificate.words import ADVICE
 from surepath.study.spending import money
@@ -61,6 +61,8 @@ def _plain(study: Study, learner: Any) -> list[str]:
         out = int(excluded.sum())
         were = "1 option was" if out == 1 else f"{out:,} options were"
         lines.append(f"{were} excluded; the proof is over the plans that are left")
-    if learner.stopped:
+    if not has_guarantee(learner):
+        lines.append("these settings (the authors' widths or rules) carry no guarantee: nothing is ever proven")
+    elif learner.stopped:
         lines.append("the answer is proven; tighten() goes on to a smaller epsilon")
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from surepath._text import words_of_users
@@ -78,7 +79,8 @@ class Status:
     @property
     def answer(self) -> str:
         """Return "proven", "not proven yet", or "in doubt" where the scores contradict what was declared."""
-        return DOUBT if self.findings else "proven" if self.done else "not proven yet"
+        proven = self.done and isfinite(self.certified_gap)
+        return DOUBT if self.findings else "proven" if proven else "not proven yet"
 
     @property
     def doubt(self) -> str | None:

@@ -70,7 +70,7 @@ async function list(mine) {
     get("status", { study: name }).then((status) => {
       const gap = status.certified_gap === null ? "nothing proven yet" : `proven within ${atMost(status.certified_gap)}`;
       const doubt = status.findings.length > 0;
-      set(facts, h("span", { class: `badge ${doubt ? "doubt" : status.done ? "done" : ""}` }, doubt ? "In doubt" : status.done ? "Proven" : status.trials ? "Running" : "New"),
+      set(facts, h("span", { class: `badge ${doubt ? "doubt" : status.done ? "done" : ""}` }, doubt ? "In doubt" : status.done ? (status.certified_gap === null ? "Stopped" : "Proven") : status.trials ? "Running" : "New"),
         ` ${plural(status.trials, "trial")}, ${gap}, asked for ${number(status.epsilon)}`);
     }).catch((error) => { facts.textContent = error.message; });
     return h("li", { class: "card" }, h("a", { href: `#${new URLSearchParams({ study: name })}` }, name), facts);

@@ -73,7 +73,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   function show() {
     const doubt = status.findings.length > 0;
     badge.className = `badge ${doubt ? "doubt" : status.done ? "done" : ""}`;
-    setText(badge, doubt ? "In doubt" : status.done ? "Proven" : status.certified_gap !== null ? "Running" : status.trials ? "Gathering" : "New");
+    setText(badge, doubt ? "In doubt" : status.done ? (status.certified_gap === null ? "Stopped" : "Proven") : status.certified_gap !== null ? "Running" : status.trials ? "Gathering" : "New");
     setText(sentence, status.sentence);
     const items = [["Trials", count(status.trials)], ["Proven within", status.certified_gap === null ? "–" : atMost(status.certified_gap)], ["Asked for", number(status.epsilon)],
       ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]];
