@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from surepath.experiments.figures.common import (
     CHALLENGER,
     DELTA,
-    NOISE,
     OF_THE_PAPER,
+    PRESET_SIGMA,
     SIGNIFICANCE,
     Claim,
     Found,
@@ -49,7 +49,7 @@ def make(options: Options) -> Found:
         "deltas": [DELTA],
         "epsilons_per_gap": [1.5],
         "budget": 100_000_000,
-        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": NOISE[options.preset]}],
+        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": PRESET_SIGMA[options.preset]}],
         "learners": learners(options.preset),
     }
     means, spec = play(options, "cases", values)

@@ -22,16 +22,16 @@ from surepath.learners.per_arc.presets import PRESETS as PRESETS
 if TYPE_CHECKING:
     import polars
 
-COVERAGE, DIAMETER, BPI, CHALLENGER = "max-coverage", "max-diameter", "BPI-UCRL", "Challenger"
-OF_THE_PAPER = (COVERAGE, DIAMETER, BPI)
+EPRL_COVERAGE, EPRL_DIAMETER, BPI, CHALLENGER = "max-coverage", "max-diameter", "BPI-UCRL", "Challenger"
+OF_THE_PAPER = (EPRL_COVERAGE, EPRL_DIAMETER, BPI)
 LABELS = (*OF_THE_PAPER, CHALLENGER)
 DELTA = 0.1
 SIGNIFICANCE = 0.05
 ENOUGH_RUNS = 6  # runs: with fewer no exchange of pairs has a probability below SIGNIFICANCE, so nothing can be settled
 
-# theory: Algorithm 1 with its proven widths. text: the experiments as the paper describes them. experiment: what the
+# Sigma of the instances. theory: Algorithm 1 with its proven widths. text: the experiments as the paper describes them. experiment: what the
 # authors' code ran. Only the first has a guarantee.
-NOISE = {"theory": 1.0, "text": 1.0, "experiment": 0.5}
+PRESET_SIGMA = {"theory": 1.0, "text": 1.0, "experiment": 0.5}
 
 
 Frames = dict[str, "polars.DataFrame"]
@@ -78,8 +78,8 @@ class Options:
 def learners(preset: str) -> list[dict[str, Any]]:
     """List the paper's three learners and Challenger, which has one setting, with a proof, under every preset."""
     return [
-        {"name": "EPRL", "label": COVERAGE, "sampling": "max-coverage", "preset": preset},
-        {"name": "EPRL", "label": DIAMETER, "sampling": "max-diameter", "preset": preset},
+        {"name": "EPRL", "label": EPRL_COVERAGE, "sampling": "max-coverage", "preset": preset},
+        {"name": "EPRL", "label": EPRL_DIAMETER, "sampling": "max-diameter", "preset": preset},
         {"name": "BPIUCRL", "label": BPI, "preset": preset},
         {"name": "Challenger", "label": CHALLENGER},
     ]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from surepath import theory
 from surepath.experiments.figures.common import (
-    COVERAGE,
     DELTA,
-    NOISE,
+    EPRL_COVERAGE,
+    PRESET_SIGMA,
     Claim,
     Found,
     Frames,
@@ -53,7 +53,7 @@ def make(options: Options) -> Found:
     """Play runs on every size and at every delta, and compute the worst-case bounds of each."""
     import polars as pl
 
-    noise = NOISE[options.preset]
+    noise = PRESET_SIGMA[options.preset]
     sizes = list({f"{size}": size for sweep in SWEEPS.values() for size in sweep}.values())
     values = {
         "runs": options.runs or 6,
@@ -149,7 +149,7 @@ def claims(frames: Frames, preset: str) -> list[Claim]:
     """Judge the growth of max-coverage against both worst-case bounds, and every proven learner against the lower."""
     data, runs = frames["sizes"], int(frames["sizes"]["runs"].min())  # type: ignore[arg-type]
     above_design = frames["crossing"].filter(frames["crossing"]["published"] > frames["crossing"]["design"])
-    coverage, sure = data.filter(learner=COVERAGE), proven(data, preset)
+    coverage, sure = data.filter(learner=EPRL_COVERAGE), proven(data, preset)
     share = ends(coverage["high"] / coverage["upper"])[1]
     above = ends(sure["mean"] / sure["lower"])[0]
     grown, factors = [], []
