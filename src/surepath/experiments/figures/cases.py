@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from surepath.experiments.figures.claims import SIGNIFICANCE, cheaper_everywhere, compared, error_claims
 from surepath.experiments.figures.common import (
     CHALLENGER,
     DELTA,
     OF_THE_PAPER,
     PRESET_SIGMA,
-    SIGNIFICANCE,
     Claim,
     Found,
     Frames,
     Options,
-    cheaper_everywhere,
-    compared,
-    error_claims,
     labels_of,
     learners,
     play,

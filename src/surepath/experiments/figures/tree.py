@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from surepath import theory
+from surepath.experiments.figures.claims import error_claims, proven, settled, under
 from surepath.experiments.figures.common import (
     DELTA,
     EPRL_COVERAGE,
@@ -15,14 +16,10 @@ from surepath.experiments.figures.common import (
     Frames,
     Options,
     ends,
-    error_claims,
     labels_of,
     learners,
     play,
-    proven,
-    settled,
     short_name,
-    under,
 )
 from surepath.experiments.figures.panels import Panel, Series, points_over_epsilon
 from surepath.experiments.instance_sources import instance_of
