@@ -256,9 +256,7 @@ class WholePlan(Learner):
             limit = min(budget, limit + 1_000_000)
             play_plans(plans, reality, rng, tasks.FINISH if limit == budget else tasks.RUN, limit, falling, record)
         back = np.argsort(order)
-        return RunRecord(
-            record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
-        )
+        return RunRecord(*(column[back] for column in record))
 
 
 def _list_plans(mdp: MDP) -> IntArray:
