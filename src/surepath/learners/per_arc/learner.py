@@ -105,7 +105,7 @@ class RuleLearner(Learner):
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, ranges, self._table, most)
 
     def _full(self, betas: bool = False) -> int | None:
-        """Tell `play` whether all of it is needed; it is compiled for each of the two answers when that is given."""
+        """Return 1 if these rules need all of `play`, else None: it is compiled for each of the two by itself."""
         return None if is_lean(self.rules, betas) else 1
 
     @property
