@@ -35,7 +35,7 @@ READING = (
 )
 EPSILON = 1.0  # in units of sigma
 REFUTED = (126_866, 176_129)  # episodes of the design and of the published bound; tests/theory/test_worst_case.py
-SWEEPS = {
+GROWING_SIZES = {  # S, A, H, one of them growing
     "states": [(2, 2, 12), (4, 2, 12), (8, 2, 12), (16, 2, 12)],
     "actions": [(4, 2, 6), (4, 4, 6), (4, 8, 6), (4, 16, 6)],
     "horizon": [(4, 2, 6), (4, 2, 9), (4, 2, 12), (4, 2, 18)],
@@ -52,7 +52,7 @@ def make(options: Options) -> Found:
     import polars as pl
 
     noise = PRESET_SIGMA[options.preset]
-    sizes = list({f"{size}": size for sweep in SWEEPS.values() for size in sweep}.values())
+    sizes = list({f"{size}": size for growing in GROWING_SIZES.values() for size in growing}.values())
     values = {
         "runs": options.runs or 6,
         "epsilons": [EPSILON * noise],
@@ -63,8 +63,8 @@ def make(options: Options) -> Found:
     falling = {**values, "deltas": list(DELTAS), "instances": [source(DELTAS_AT, noise)]}
     at_deltas, _ = play(options, "hard-delta", falling)
     table = []
-    for axis, sweep in SWEEPS.items():
-        for size in sweep:
+    for axis, growing in GROWING_SIZES.items():
+        for size in growing:
             instance = spec.instances[sizes.index(size)]["id"]
             table += rows_of(means.filter(instance=instance), axis, size, DELTA, noise)
     for delta in DELTAS:
@@ -151,7 +151,7 @@ def claims(frames: Frames, preset: str) -> list[Claim]:
     share = ends(coverage["high"] / coverage["upper"])[1]
     above = ends(sure["mean"] / sure["lower"])[0]
     grown, factors = [], []
-    for axis in (*SWEEPS, DELTA_AXIS):
+    for axis in (*GROWING_SIZES, DELTA_AXIS):
         part = coverage.filter(axis=axis).sort("size", descending=axis == DELTA_AXIS)
         low, high = ((part["mean"] / part[bound] / part["full"]).to_list() for bound in ("lower", "upper"))
         grown.append(f"{axis} {low[-1] / low[0]:.2f}x and {high[-1] / high[0]:.2f}x")
