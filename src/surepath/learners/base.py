@@ -150,6 +150,10 @@ class Learner(Hooks):
         width[self.mdp.is_known] = 0.0
         return np.asarray(width)
 
+    def noise_now(self) -> FloatArray:
+        """Return sigma of each arc, or how far its rewards scatter where noise is learned, float [N]; no bound."""
+        return self.sigma
+
     def passable_now(self) -> BoolArray:
         """Return which arcs lie on a path that may still be best, bool [N]."""
         return self._active()

@@ -37,7 +37,7 @@ from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.range_noise.declared_noise import learned_arcs, ranges_of
 from surepath.learners.range_noise.intervals import interval_table, most_sums
-from surepath.learners.runs import GAP, GO_ON, RunRecord
+from surepath.learners.runs import GAP, GO_ON, RunRecord, reordered
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
@@ -319,7 +319,7 @@ class RuleLearner(Learner):
         if size == 1:
             return record
         back = (size * np.arange(runs)[:, None] + np.argsort(order)).reshape(-1)
-        return RunRecord(*(column[back] for column in record))
+        return reordered(record, back)
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
         """Return the rules of one simulated run."""

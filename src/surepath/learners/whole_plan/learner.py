@@ -19,7 +19,7 @@ from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.range_noise.declared_noise import choose_widths, ranges_of
 from surepath.learners.range_noise.intervals import interval_table, no_table
-from surepath.learners.runs import RunRecord
+from surepath.learners.runs import RunRecord, reordered
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.rounds import play_plans
 from surepath.learners.whole_plan.state import Plans
@@ -255,8 +255,7 @@ class WholePlan(Learner):
             raise_if_cancelled()
             limit = min(budget, limit + 1_000_000)
             play_plans(plans, reality, rng, tasks.FINISH if limit == budget else tasks.RUN, limit, falling, record)
-        back = np.argsort(order)
-        return RunRecord(*(column[back] for column in record))
+        return reordered(record, np.argsort(order))
 
 
 def _list_plans(mdp: MDP) -> IntArray:
