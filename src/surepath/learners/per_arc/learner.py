@@ -185,12 +185,14 @@ class RuleLearner(Learner):
         self._serve(tasks.ASK, self._imagined)
         return cast(IntArray, self._imagined.path[at.PATH])
 
-    def _set_under_way(self, path: IntArray, change: int) -> None:
-        if change > 0 and self._imagined is not None:
-            self._imagined.path[at.PATH] = path
-            perform(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
-        else:
-            self._imagined = None
+    def _add_under_way(self, paths: IntArray) -> None:
+        if self._imagined is not None:
+            for path in paths:
+                self._imagined.path[at.PATH] = path
+                perform(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
+
+    def _remove_under_way(self, path: IntArray) -> None:
+        self._imagined = None
 
     def _hold(self) -> None:
         self._imagined = None
