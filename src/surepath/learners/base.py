@@ -150,10 +150,6 @@ class Learner(Hooks):
         width[self.mdp.is_known] = 0.0
         return np.asarray(width)
 
-    def noise_now(self) -> FloatArray:
-        """Return sigma of each arc, or how far its rewards scatter where noise is learned, float [N]; no bound."""
-        return self.sigma
-
     def passable_now(self) -> BoolArray:
         """Return which arcs lie on a path that may still be best, bool [N]."""
         return self._active()
@@ -192,6 +188,10 @@ class Learner(Hooks):
         mean = np.where(self._visits > 0, self._origin + self._sums / np.maximum(self._visits, 1), np.nan)
         mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
         return np.asarray(self.mdp.sign * mean)
+
+    def noise_now(self) -> FloatArray:
+        """Return sigma of each arc, or how far its rewards scatter where noise is learned, float [N]; no bound."""
+        return self.sigma
 
     @property
     @locked

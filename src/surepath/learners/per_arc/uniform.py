@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import positive, whole
 from surepath.learners.per_arc.elimination import EVERY_EPISODE
 from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc.rule_numbers import width_numbers
 from surepath.learners.per_arc.sampling import UNIFORM_SAMPLING
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP, RECOMMEND_CAUTIOUS
@@ -69,7 +70,7 @@ class Uniform(RuleLearner):
             stopping=OPTIMAL_GAP,
             recommendation=RECOMMEND_CAUTIOUS,
             seed=self.seed % (1 << 62),
-            **self._width_settings(self.widths, self.prior),
+            **width_numbers(self.mdp, self.widths, self.delta, self.prior),
         )
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
