@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, positive
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
-from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.presets import PRESETS, preset_of
-from surepath.learners.per_arc.rule_numbers import states_times_actions, width_numbers
 from surepath.learners.per_arc.sampling import OPTIMISTIC
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP, RECOMMEND_CAUTIOUS
@@ -84,5 +83,5 @@ class BPIUCRL(RuleLearner):
             recommendation=RECOMMEND_CAUTIOUS,
             widths_first=int(authors),
             least_played=int(authors),
-            **width_numbers(self.mdp, self.widths, self.delta, self.prior),
+            **self._width_settings(self.widths, self.prior),
         )

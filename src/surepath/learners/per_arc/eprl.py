@@ -16,10 +16,9 @@ from surepath.learners.base import locked
 from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
-from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.periods import Period, PeriodLog
 from surepath.learners.per_arc.presets import PRESETS, preset_of
-from surepath.learners.per_arc.rule_numbers import states_times_actions, width_numbers
 from surepath.learners.per_arc.sampling import SAMPLING_RULES
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
 from surepath.learners.per_arc.stopping import DIAMETER, RECOMMENDATION
@@ -143,7 +142,7 @@ class EPRL(RuleLearner):
             recommendation=RECOMMENDATION.index(self.recommendation),
             least_played=int(authors and sampling == "max-diameter"),
             periods=self._periods(sampling != "max-diameter" or schedule == "end-of-period"),
-            **width_numbers(self.mdp, self.widths, self.delta, self.prior),
+            **self._width_settings(self.widths, self.prior),
         )
 
     def _periods(self, needed: bool) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import NO_REALITY, Reality, layers_of
 from surepath.kernels.streams import Children, Source, open_source, single_source
-from surepath.kernels.widths import LARGEST_TABLE, new_table, table_of
+from surepath.kernels.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
@@ -35,7 +35,7 @@ from surepath.learners.per_arc.between_episodes import perform
 from surepath.learners.per_arc.run import is_lean, play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
-from surepath.learners.range_noise.declared_noise import ranges_of
+from surepath.learners.range_noise.declared_noise import learned_arcs, ranges_of
 from surepath.learners.range_noise.intervals import interval_table, most_sums
 from surepath.learners.runs import GAP, GO_ON, RunRecord, reordered
 from surepath.model.mdp import MDP
@@ -326,3 +326,28 @@ class RuleLearner(Learner):
     def _rules_for(self, rng: np.random.Generator) -> Rules:
         """Return the rules of one simulated run."""
         return self.rules
+
+    def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
+        """Turn the widths into numbers; each process of an arc, one or with learned noise two, has delta / arcs."""
+        learns = widths == "bernstein"
+        kind = MIXTURE if learns else ARC_WIDTHS.index(widths)
+        processes = int((~self.mdp.is_known).sum())
+        if learns:
+            processes += int(learned_arcs(self.mdp).sum())
+        return {
+            "widths": kind,
+            "arcs": float(max(1, processes) if kind == MIXTURE else self.mdp.n_arcs),
+            "delta": self.delta,
+            "prior": prior,
+            "learns": int(learns),
+            "cap": 1.0 if kind == EMPIRICAL else np.inf,
+        }
+
+
+def states_times_actions(mdp: MDP) -> int:
+    """Compute S * A of the paper: number of states times number of actions, as the table, names or numbers say."""
+    if mdp.sizes is not None:
+        return mdp.sizes[0] * mdp.sizes[1]
+    states = len(mdp.state_labels) if mdp.state_labels is not None else int(mdp.node_state.max()) + 1
+    actions = len(mdp.action_labels) if mdp.action_labels is not None else int(mdp.action.max()) + 1
+    return states * actions

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from surepath._checks import positive, whole
 from surepath.learners.per_arc.elimination import EVERY_EPISODE
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.learners.per_arc.rule_numbers import width_numbers
 from surepath.learners.per_arc.sampling import UNIFORM_SAMPLING
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP, RECOMMEND_CAUTIOUS
@@ -70,7 +69,7 @@ class Uniform(RuleLearner):
             stopping=OPTIMAL_GAP,
             recommendation=RECOMMEND_CAUTIOUS,
             seed=self.seed % (1 << 62),
-            **width_numbers(self.mdp, self.widths, self.delta, self.prior),
+            **self._width_settings(self.widths, self.prior),
         )
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
