@@ -189,6 +189,10 @@ class Learner(Hooks):
         mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
         return np.asarray(self.mdp.sign * mean)
 
+    def noise_now(self) -> FloatArray:
+        """Return sigma of each arc, or how far its rewards scatter where noise is learned, float [N]; no bound."""
+        return self.sigma
+
     @property
     @locked
     def excluded(self) -> BoolArray:

@@ -181,6 +181,16 @@ class Challenger(Learner):
             return "unknown"
         return cast(list[float], self.sigma.tolist())
 
+    def noise_now(self) -> FloatArray:
+        """Compute sigma of each arc, or how far rewards scatter where noise is learned, float [N]; no bound."""
+        if self._unknown:
+            squares, count = self._seen.memo[at.RSS], self._seen.memo[at.N_SQUARES]
+            return np.asarray(self.sigma * np.sqrt(squares / count if count > 0 else 1.0))
+        if self.pairs.learned is None:
+            return self.sigma
+        seen = self.pairs.learned.learns & (self._visits > 0)
+        return np.asarray(np.where(seen, np.sqrt(self._work.variance), self.sigma))
+
     def fresh(self, epsilon: float) -> Learner:
         """Return a learner like this one that has seen nothing, with another epsilon and what suits it by default.
 

@@ -37,7 +37,7 @@ from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.range_noise.declared_noise import learned_arcs, ranges_of
 from surepath.learners.range_noise.intervals import interval_table, most_sums
-from surepath.learners.runs import GAP, GO_ON, RunRecord
+from surepath.learners.runs import GAP, GO_ON, RunRecord, reordered
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
@@ -105,7 +105,7 @@ class RuleLearner(Learner):
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, ranges, self._table, most)
 
     def _full(self, betas: bool = False) -> int | None:
-        """Tell `play` whether all of it is needed; it is compiled for each of the two answers when that is given."""
+        """Return 1 if these rules need all of `play`, else None: it is compiled for each of the two by itself."""
         return None if is_lean(self.rules, betas) else 1
 
     @property
@@ -321,7 +321,7 @@ class RuleLearner(Learner):
         if size == 1:
             return record
         back = (size * np.arange(runs)[:, None] + np.argsort(order)).reshape(-1)
-        return RunRecord(*(column[back] for column in record))
+        return reordered(record, back)
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
         """Return the rules of one simulated run."""
