@@ -167,6 +167,14 @@ class Study:
                     return
                 self._read(self._catch_up)
 
+    def _holds(self) -> bool:
+        """Return whether what was reported suffices once earlier trials, which still run, are settled."""
+        with self._lock:
+            if not self._fold.enough():  # as of the last ask: nothing is read where nothing waits
+                return False
+            self.sync()
+            return self._fold.enough()
+
     def _numbers_of(self, request: str) -> list[int]:
         return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
 

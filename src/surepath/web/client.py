@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from surepath.study.telling import Result
 
 MOST_SENT = 500_000  # bytes of past results in one request
+LOOK_EVERY = 5.0  # seconds between two looks at whether more trials are of use
 
 
 def connect(
@@ -49,6 +51,8 @@ def connect(
 
 class RemoteStudy(RemoteView):
     """A study on a server; see `connect`."""
+
+    _look, _enough = 0.0, False  # when to look again whether what was reported suffices, and what was seen
 
     def ask(
         self,
@@ -149,6 +153,14 @@ class RemoteStudy(RemoteView):
         from surepath.study.running.optimize import optimize
 
         optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
+
+    def _holds(self) -> bool:
+        """Return whether what was reported suffices once earlier trials are settled; asked every few seconds at most."""
+        if time.monotonic() < self._look:
+            return self._enough
+        self._look = time.monotonic() + LOOK_EVERY
+        self._enough = bool(self.overview().get("enough", False))
+        return self._enough
 
     def _numbers_of(self, request: str) -> list[int]:
         return [int(trial["number"]) for trial in self._call("trials", request=request)["trials"]]

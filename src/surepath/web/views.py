@@ -21,7 +21,7 @@ from surepath.study.status.status import last_failure
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
-from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING
+from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING, WORST
 from surepath.web.plain import plain, rounded
 
 SCANNED = 20_000  # trials that one request with a filter reads
@@ -50,6 +50,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "trials": log.last_number(),
             "settled": fold.prefix,
             "ahead": len(fold.window) - len(running),
+            "enough": fold.enough(),
             "waiting": waiting,
             "states": {name: fold.tally.states.get(name, 0) + ahead[name] for name in STATES} | {WAITING: waiting},
             "evidence": sum(fold.tally.states[name] for name in SCORED),
@@ -141,8 +142,13 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
             f"{mdp.action_label(arc)} at {step_in_words(mdp, stage)} failed "
             f"{int(learner._failures.in_a_row[arc])} times in a row; exclude it if it cannot be run"
         )
-    states = fold.tally.states
-    lost = {name: states[name] for name in ("failed", "partial", "expired", "cancelled") if states[name]}
+    states, worst = fold.tally.states, fold.on_failure == WORST  # then a step that failed has its worst score
+    if worst and (failed := states[FAILED] + states[PARTIAL]):
+        found.append(
+            f"Of {many(fold.prefix, 'trial')}, {failed:,} failed: the step at which one failed counts as its worst score"
+        )
+    names = ("expired", "cancelled") if worst else ("failed", "partial", "expired", "cancelled")
+    lost = {name: states[name] for name in names if states[name]}
     if lost:
         counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
         found.append(

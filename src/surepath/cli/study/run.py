@@ -54,6 +54,7 @@ def run(
         progress=progress,
         abandon=performer.end,
         budget=checked_budget(found.mdp, budget),
+        say=note,
     )
     words = set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
     allow_seconds(15.0)
@@ -73,6 +74,7 @@ def run(
 
 def _report(found: Any, runner: Any, as_json: bool) -> None:
     from surepath.study.spending import money
+    from surepath.study.status.in_words import waiting_in_words
 
     now = found.status()
     facts = {
@@ -110,6 +112,8 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
             f"{word} within {rounded_up(now.certified_gap)} of the best, wrong with probability {now.delta:g} at most"
         )
         typer.echo(sure if now.done else f"{sure}; wanted: {now.epsilon:g}")
+    if waiting := waiting_in_words(now):
+        typer.echo(waiting)
     if forecast is not None:
         typer.echo(f"{forecast}")
     if now.doubt is not None:

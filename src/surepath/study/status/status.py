@@ -54,6 +54,8 @@ class Status:
         last_failure: Which of the latest trials failed last, and why; "" when none did.
         spent: What the trials have cost, as far as each came; None where no option has a cost.
         worth: How a plan's worth is made of score and cost; "" where it is the score.
+        ahead: Reported trials that count only once an earlier one, which still runs, is settled too.
+        enough: Whether they suffice then, unless what is still running contradicts them.
     """
 
     name: str
@@ -74,6 +76,8 @@ class Status:
     last_failure: str = ""
     spent: float | None = None
     worth: str = ""
+    ahead: int = 0
+    enough: bool = False
 
     @property
     def answer(self) -> str:
@@ -134,6 +138,8 @@ def read_status(study: Study) -> Status:
             last_failure=study._read(last_failure) if states[FAILED] + states[PARTIAL] else "",
             spent=fold.spent,
             worth=in_words(study.mdp),
+            ahead=len(after) - len(running),
+            enough=fold.enough(),
         )
 
 
