@@ -10,7 +10,9 @@ from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
 from surepath.study.forecast.futures import SIMULATED_WORK
 from surepath.study.forecast.worlds import draw_world
+from surepath.web.views import warnings
 from tests.study.pipelines import new_study, pipeline, play
+from tests.study.worlds import bounded
 
 
 def test_a_forecast_leaves_the_study_as_it_was_and_is_the_same_again() -> None:
@@ -161,6 +163,21 @@ def test_explain_names_the_plan_the_gap_and_what_was_left_out(learner: str) -> N
     assert "(wanted: " in text
     assert "options ruled out" in text
     assert "after 26 trials: " in text
+
+
+def test_explain_does_not_call_left_out_what_counts_as_the_worst() -> None:
+    study = Study.create(bounded(), "memory", epsilon=0.1, delta=0.1, on_failure="worst")
+    for _ in range(2):
+        study.fail(study.ask())
+    study.fail(study.ask(), [0.5])
+    study.cancel(study.ask())
+    words = study.explain()
+    assert "3 trials failed; the step at which one failed counts as its worst score" in words
+    assert "left out of the proof: 1 cancelled;" in words
+    study.sync()
+    found = warnings(study.mdp, study._fold)
+    assert "Of 4 trials, 3 failed: the step at which one failed counts as its worst score" in found
+    assert "Of 4 trials, 1 cancelled: the proof assumes that this did not depend on their scores" in found
 
 
 def test_explain_says_what_to_do_about_a_finding() -> None:
