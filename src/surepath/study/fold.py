@@ -201,8 +201,8 @@ class Fold:
     def enough(self) -> bool:
         """Return whether what waits would end the study if the trials that still run were left out.
 
-        It is tried on a copy of the learner, where far more wait than run (else their turn comes soon), and again when a
-        quarter more do. Further trials would then be wasted, most likely: the earlier ones are worth waiting for.
+        It is tried on a copy of the learner, where far more wait than run (else their turn comes soon), and again
+        when a quarter more do. Further trials would then be wasted, most likely.
         """
         key, waiting = (self.prefix, self.actions), sum(row.settled for row in self.window.values())
         if self.learner.stopped or self._coming or waiting < 2 * (len(self.window) - waiting) + FEW_AHEAD:

@@ -81,9 +81,9 @@ class RemoteStudy(RemoteView):
         body = {"rewards": _rewards(rewards), "note": note[:2_000]}
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
-    def cancel(self, trial: Trial | int) -> None:
-        """Cancel a trial that was not run."""
-        self._call(f"trials/{trial_number(trial)}/cancel", {})
+    def cancel(self, trial: Trial | int, note: str = "") -> None:
+        """Cancel a trial that was not run, with a note that says why."""
+        self._call(f"trials/{trial_number(trial)}/cancel", {"note": note[:2_000]})
 
     def renew(self, trial: Trial | int) -> float:
         """Extend a lease from now; returns when it ends."""
@@ -155,7 +155,7 @@ class RemoteStudy(RemoteView):
         optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
 
     def _holds(self) -> bool:
-        """Return whether what was reported suffices once earlier trials are settled; asked every few seconds at most."""
+        """Return whether what was reported suffices once earlier trials are settled, as of a few seconds ago."""
         if time.monotonic() < self._look:
             return self._enough
         self._look = time.monotonic() + LOOK_EVERY

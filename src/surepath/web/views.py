@@ -17,7 +17,7 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 from surepath.plots.intervals import half_width
 from surepath.study.fold import Fold
-from surepath.study.status.status import last_failure
+from surepath.study.status.status import NOTED, last_failure
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
@@ -72,9 +72,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "lease": study.options.lease,
             "sentence": sentence(study.mdp, learner, fold.prefix, gap),
             "findings": [finding.message for finding in learner.findings()],
-            "last_failure": last_failure(log)
-            if any(fold.tally.states[n] + ahead[n] for n in (FAILED, PARTIAL))
-            else "",
+            "last_failure": last_failure(log) if any(fold.tally.states[n] + ahead[n] for n in NOTED) else "",
             "warnings": warnings(study.mdp, fold),
             "running": [trial(study.mdp, row) for row in running[:MOST_LISTED]],
             "workers": workers(running, log.now()),
@@ -144,9 +142,8 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
         )
     states, worst = fold.tally.states, fold.on_failure == WORST  # then a step that failed has its worst score
     if worst and (failed := states[FAILED] + states[PARTIAL]):
-        found.append(
-            f"Of {many(fold.prefix, 'trial')}, {failed:,} failed: the step at which one failed counts as its worst score"
-        )
+        trials = many(fold.prefix, "trial")
+        found.append(f"Of {trials}, {failed:,} failed: the step at which one failed counts as its worst score")
     names = ("expired", "cancelled") if worst else ("failed", "partial", "expired", "cancelled")
     lost = {name: states[name] for name in names if states[name]}
     if lost:

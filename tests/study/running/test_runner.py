@@ -264,7 +264,8 @@ def test_a_trial_that_somebody_forgot_is_waited_for_and_costs_no_further_trials(
     study.cancel(forgotten)
     assert study.done
     assert study.best_plan == BEST
-    assert not study.status().ahead and not study.status().enough
+    assert not study.status().ahead
+    assert not study.status().enough
 
 
 def test_the_run_goes_on_once_the_trial_that_it_waits_for_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:

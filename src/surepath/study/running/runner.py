@@ -157,10 +157,11 @@ class Runner:
             rewards = rewards_of(study.mdp, trial, performed)
         except RewardError as error:
             # Not a failed trial but a mistake: leaving such results out would choose results by how they came out.
+            note = f"{type(error).__name__}: {error}"
             if study.options.on_failure == WORST:
-                study.cancel(trial)  # a failure would give a step that may be fine its worst score, for good
+                study.cancel(trial, note)  # a failure would give a step that may be fine its worst score, for good
             else:
-                study.fail(trial, note=f"{type(error).__name__}: {error}")
+                study.fail(trial, note=note)
             raise RewardError(f"trial {trial.number}: {error}") from error
         whole_trial = len(rewards) == study.mdp.horizon
         if performed.note is None or whole_trial:
