@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath._text import shown
+from surepath.cli._output import colour
 
 if TYPE_CHECKING:
     from surepath.study.storage.records import TrialRow
@@ -120,7 +121,7 @@ def refuse_existing(path: Any, force: bool) -> None:
 
 def note(text: str) -> None:
     """Print a note beside the answer, on standard error."""
-    typer.secho(text, fg="yellow", err=True)
+    typer.secho(text, fg=colour("yellow"), err=True)
 
 
 def _number(word: str) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from surepath._text import many, shown
-from surepath.cli._interrupt import INTERRUPTED, allow_seconds, call_before_kill, set_interrupt_text
+from surepath.cli._interrupt import allow_seconds, call_before_kill, set_interrupt_text
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, shown_plan
@@ -56,7 +56,7 @@ def run(
         budget=checked_budget(found.mdp, budget),
         say=note,
     )
-    words = set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
+    set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
     allow_seconds(15.0)
     call_before_kill(performer.kill)
     signal.signal(
@@ -64,9 +64,6 @@ def run(
     )  # a scheduler's signal to end is handled as Ctrl-C is
     try:
         runner.run(workers)
-    except KeyboardInterrupt:
-        note(words)
-        raise typer.Exit(INTERRUPTED) from None
     finally:
         performer.kill()  # nothing is left of them, unless a second Ctrl-C cut the first one short
     _report(found, runner, as_json)
