@@ -27,10 +27,9 @@ INTERRUPT_AGAIN_AFTER = 0.02  # seconds until an interrupt that came at a bad mo
 _interrupt_text = ["interrupted"]
 
 
-def set_interrupt_text(text: str) -> str:
-    """Set the text to print when the command is interrupted, however it then ends, and return it."""
+def set_interrupt_text(text: str) -> None:
+    """Set the text to print when the command is interrupted, however it then ends."""
     _interrupt_text[0] = text
-    return text
 
 
 def interrupt_text() -> str:
