@@ -1,9 +1,10 @@
 """Studies: ask and tell on a log of a million trials, opening it, many processes on PostgreSQL, beside Optuna.
 
-`python -m benchmarks study [--quick]`. The large log is written through the storage's own functions, and its snapshot
-holds the sums of that log. Times are medians; "disk" is what one synchronised write of 8 KiB takes in the same folder
-at the time, which every ask and every tell pays once, so that what was reported survives a power failure. The learner's
-own cost is that of the same calls without a study. Optuna's study has RandomSampler: its time is that of its storage.
+`python -m benchmarks.bench_study [--quick]`. The large log is written through the storage's own functions, and its
+snapshot holds the sums of that log. Times are medians; "disk" is what one synchronised write of 8 KiB takes in the same
+folder at the time, which every ask and every tell pays once, so that what was reported survives a power failure. The
+learner's own cost is that of the same calls without a study. Optuna's study has RandomSampler: its time is that of its
+storage.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from surepath.study.storage.records import TrialRow
 
 TRIALS, ROUNDS = 1_000_000, 200
 CHUNK = 20_000
+OPEN = 256  # trials that others have not reported yet
 
 
 def timed(do: Callable[[], Any]) -> tuple[float, Any]:
@@ -152,6 +154,10 @@ def large(folder: Path, trials: int) -> None:
     gaps = [timed(lambda: study._fold.copy().certified_gap())[0] for _ in range(2)]
     print(f"  certified gap        {1e3 * min(gaps):8.2f} ms    all of it the learner's own")
     print(f"  learner's own cost   {learner_cost(study, 50):8.2f} ms")
+    study.ask(OPEN)
+    beside = play(study, ROUNDS)["ask"]
+    print(f"  ask, {OPEN} others open {beside:8.2f} ms    target 5 ms")
+    record(f"ask while {OPEN} trials are open", beside, "ms", "5 ms")
     print(f"  disk                 {1e3 * disk(folder):8.2f} ms", flush=True)
     study.close()
 

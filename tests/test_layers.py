@@ -32,8 +32,9 @@ ALLOWED = {
     "cli": PLOTS | {"web", "cli"},
 }
 
-# Learners with a folder of their own: none of them imports from another's.
+# Learners with a folder of their own: none of them imports from another's. What several share knows none of them.
 FOLDERS = ("challenger", "design", "per_arc", "whole_plan")
+SHARED = ("range_noise", "watch")
 
 
 def imports(file: Path) -> set[str]:
@@ -63,14 +64,20 @@ def test_imports_point_one_way() -> None:
 
 
 def test_no_learner_imports_from_the_folder_of_another() -> None:
+    """Neither does what learners share: the modules beside their folders, and the folders of SHARED."""
     wrong = []
-    for learner in FOLDERS:
-        for file in sorted((PACKAGE / "learners" / learner).rglob("*.py")):
-            for name in imports(file):
-                parts = name.split(".")
-                if parts[1] == "learners" and parts[2] in FOLDERS and parts[2] != learner:
-                    wrong.append(f"{file.relative_to(PACKAGE)} imports {name}")
+    for file in sorted((PACKAGE / "learners").rglob("*.py")):
+        own = file.relative_to(PACKAGE).parts[1]
+        for name in imports(file):
+            parts = name.split(".")
+            if parts[1] == "learners" and parts[2] in FOLDERS and parts[2] != own:
+                wrong.append(f"{file.relative_to(PACKAGE)} imports {name}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_every_folder_of_learners_is_one_of_a_learner_or_shared() -> None:
+    folders = {path.name for path in (PACKAGE / "learners").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == {*FOLDERS, *SHARED}
 
 
 def test_the_top_modules_import_no_part() -> None:

@@ -13,7 +13,7 @@ from surepath import MDP, Gaussian, Instance, families
 from surepath.errors import SettingError
 from surepath.theory import characteristic_time, gaps
 from surepath.theory.allocation import Allocation
-from surepath.theory.bounds import checked_case
+from surepath.theory.case import checked_case
 from tests.naive import characteristic_time as naive
 from tests.strategies import arc_values, mdps
 

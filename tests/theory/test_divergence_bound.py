@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance
 from surepath.errors import ProblemError
 from surepath.theory import divergence_lower_bound, lower_bound
-from surepath.theory.bounds import checked_case
+from surepath.theory.case import checked_case
 from surepath.theory.divergence_bound import shifts
 from surepath.theory.divergences import atoms, bounded, kl, nearest
 from tests.naive.divergence import least_change, nearest_on_a_grid

@@ -31,7 +31,7 @@ def computed() -> dict[str, dict[str, Any]]:
 
 
 def _simulated(learner: dict[str, Any], runs: int, seed: int) -> dict[str, Any]:
-    """Return the mean trials of a method."""
+    """Simulate a learner on the demo's problem; return its mean trials and the settings that made them."""
     from surepath.model.families import support_tickets
     from surepath.simulation.simulate import simulate
 
@@ -59,7 +59,7 @@ def _limits() -> dict[str, dict[str, Any]]:
 
 
 def write() -> None:
-    """Compute the figures and keep them."""
+    """Compute what other methods cost on the demo, and write it to the file that is shipped."""
     COSTS_FILE.write_text(json.dumps(computed(), indent=2) + "\n", "utf-8")
 
 

@@ -14,7 +14,7 @@ from surepath.cli.main import app
 
 
 class Kind(StrEnum):
-    """Which starter."""
+    """The starter problems that can be written."""
 
     steps = "steps"
     routes = "routes"

@@ -29,7 +29,7 @@ from surepath.errors import SettingError
 if TYPE_CHECKING:
     import polars
 
-EXACT = 14  # up to this many pairs all sign patterns are tried
+EXACT_PAIRS = 14  # up to this many pairs all sign patterns are tried
 _BLOCK = 4_000_000  # numbers drawn at a time, so that memory stays flat
 
 
@@ -84,7 +84,7 @@ def permutation_test(one: ArrayLike, other: ArrayLike, *, draws: int = 20_000, s
     difference = first - second
     n, observed = len(difference), abs(float(difference.sum()))
     reach = observed - 1e-9 * float(np.abs(difference).sum())
-    if n <= EXACT:
+    if n <= EXACT_PAIRS:
         signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
         return float((np.abs(signs @ difference) >= reach).mean())
     rng = np.random.default_rng(seed)

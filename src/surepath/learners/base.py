@@ -189,6 +189,10 @@ class Learner(Hooks):
         mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
         return np.asarray(self.mdp.sign * mean)
 
+    def noise_now(self) -> FloatArray:
+        """Return sigma of each arc, or how far its rewards scatter where noise is learned, float [N]; no bound."""
+        return self.sigma
+
     @property
     @locked
     def excluded(self) -> BoolArray:
@@ -250,7 +254,7 @@ class Learner(Hooks):
         for i in range(count):
             paths[i] = self._around_failures(self._choose_beside(i))
             self._under_way.add(paths[i])
-            self._set_under_way(paths[i], 1)
+            self._add_under_way(paths[i : i + 1])
         return paths
 
     @locked
@@ -270,7 +274,8 @@ class Learner(Hooks):
         try:
             for path in paths:
                 self._under_way.add(path)
-                self._set_under_way(path, 1)
+            if len(paths):
+                self._add_under_way(paths)
             return self.ask(n)
         finally:
             self._under_way = mine
@@ -281,7 +286,7 @@ class Learner(Hooks):
         """Cancel a path from ask(n) that will never be told: it no longer counts as under way."""
         arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
         if self._under_way.remove(arcs):
-            self._set_under_way(arcs, -1)
+            self._remove_under_way(arcs)
 
     @locked
     def tell(
@@ -312,7 +317,7 @@ class Learner(Hooks):
         self._watch.observe(arcs, gains)
         self._sizes.low, self._sizes.high = low, high
         if self._under_way.remove(arcs):
-            self._set_under_way(arcs, -1)
+            self._remove_under_way(arcs)
         self._note_stop()
 
     @locked
@@ -328,7 +333,7 @@ class Learner(Hooks):
         self._absorb(arcs, np.zeros(0))
         self._failures.blame(suspect, self.episodes)
         if self._under_way.remove(arcs):
-            self._set_under_way(arcs, -1)
+            self._remove_under_way(arcs)
         self._note_stop()
 
     @locked

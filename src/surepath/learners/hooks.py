@@ -32,8 +32,11 @@ class Hooks(ABC):
     def _choose_beside(self, index: int) -> IntArray:
         """Return the path to play next beside those under way, for place `index` of one ask(n); nothing is changed."""
 
-    def _set_under_way(self, path: IntArray, change: int) -> None:  # noqa: B027 (most need nothing)
-        """Count a play of this path as under way (+1) or no longer (-1)."""
+    def _add_under_way(self, paths: IntArray) -> None:  # noqa: B027 (most need nothing)
+        """Count plays of these paths, int [k, H], as under way."""
+
+    def _remove_under_way(self, path: IntArray) -> None:  # noqa: B027 (most need nothing)
+        """Count a play of this path as under way no longer."""
 
     def _hold(self) -> Any:  # noqa: B027 (most change nothing)
         """Return what choosing beside other plays may change, for `_put_back`; most change nothing."""

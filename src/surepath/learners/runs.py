@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,12 @@ class RunRecord(NamedTuple):
         """Allocate the record of a run that is still to be played."""
         wholes = [np.zeros(epsilons, dtype=np.int64) for _ in range(3)]
         return cls(wholes[0], wholes[1], np.zeros((epsilons, horizon), dtype=np.int64), wholes[2], np.zeros(epsilons))
+
+
+def reordered(record: RunRecord, order: IntArray) -> RunRecord:
+    """Return a record with its entries in this order."""
+    columns: list[Any] = [column[order] for column in record]
+    return RunRecord(*columns)
 
 
 def joined(records: Sequence[RunRecord]) -> RunRecord:

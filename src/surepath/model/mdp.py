@@ -242,7 +242,7 @@ class MDP:
 
         An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of
         the node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present.
-        Paths of unequal length wait on pass-through arcs of known reward 0.
+        Paths of unequal length are padded with pass-through arcs of known reward 0.
 
         Args:
             graph: A networkx DiGraph or MultiDiGraph (the extra `graph`).

@@ -30,7 +30,7 @@ class Difference(NamedTuple):
 
 
 class Challenge(NamedTuple):
-    """One challenger."""
+    """One challenger of the current plan: where it differs, and how much better it may be."""
 
     path: list[int]
     differs: list[Difference]

@@ -198,8 +198,8 @@ def curve_epsilons(drawn: Worlds, epsilon: float) -> list[float]:
     """Choose the epsilons of the curve: from half the spread of the first world's returns down to half of epsilon."""
     first = drawn[0]
     values = first.gains
-    worst = -float(values_of(first.mdp, -values))
-    wide = 0.5 * (float(values_of(first.mdp, values)) - worst)
+    worst = -float(largest_return(first.mdp, -values))
+    wide = 0.5 * (float(largest_return(first.mdp, values)) - worst)
     least = epsilon / 2 if epsilon > 0 else wide / 64
     if not wide > least > 0:
         return [epsilon] if epsilon > 0 else []
@@ -207,8 +207,8 @@ def curve_epsilons(drawn: Worlds, epsilon: float) -> list[float]:
     return sorted(aims, reverse=True)
 
 
-def values_of(mdp: MDP, weight: FloatArray) -> float:
-    """Return the largest sum of weights along a path."""
+def largest_return(mdp: MDP, weight: FloatArray) -> float:
+    """Return the largest sum of weights that a path has."""
     return float(weight[best_path(mdp, weight)].sum())
 
 
@@ -229,9 +229,9 @@ def _time_limit(halt: threading.Event, seconds: float | None) -> Iterator[None]:
 
 
 def _trials_seen(play: Callable[[int], Results], most: int, budget: int) -> tuple[int, bool]:
-    """Count the trials of a run, and return whether it was cut by the budget or called off.
+    """Count the trials of a run, and return whether it was cut by the budget or cancelled.
 
-    A run that is called off leaves no record, so where that may happen it starts with a single trial and is played
+    A run that is cancelled leaves no record, so where that may happen it starts with a single trial and is played
     again four times as far, and so on: what the last whole one saw is then known.
     """
     seen = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,11 +22,10 @@ from surepath.learners.runs import RunRecord, joined
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import CALLABLE
+from surepath.simulation.progress import Progress, Reporter
 from surepath.simulation.results import Results, different_rows
 from surepath.simulation.stepwise import drive
-from surepath.simulation.workers import REPORT_EVERY, play_all
-
-Progress = Callable[[int, int], None]
+from surepath.simulation.workers import play_all
 
 
 def simulate(
@@ -82,7 +80,7 @@ def simulate(
         grid = np.array([learner.epsilon])
     first_run = whole("first_run", first_run, low=0)
     some = _some_runs(learner, instance, seed, budget, grid, first_run)
-    with _reporter(progress, runs) as report:
+    with Reporter(progress, runs) as report:
         if workers > 1:
             _compile(learner, instance)
         records = play_all(some, runs, workers, report)
@@ -180,40 +178,6 @@ def _some_runs(
         return learner._run_many(reality, children, budget, grid)
 
     return some
-
-
-class _reporter:
-    """Call the user's function, or show a bar, or do nothing."""
-
-    def __init__(self, progress: bool | Progress, runs: int) -> None:
-        self.progress, self.runs = progress, runs
-        self.bar: Any = None
-        self.task: Any = None
-        self.shown = 0.0
-
-    def __enter__(self) -> Callable[[int], None]:
-        if self.progress is True:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self.bar = Progress(*columns, console=Console(stderr=True))
-            self.bar.start()
-            self.task = self.bar.add_task("runs", total=self.runs)
-        return self.report
-
-    def report(self, done: int) -> None:
-        if self.bar is not None:
-            now = time.monotonic()
-            if done == self.runs or now >= self.shown + REPORT_EVERY:
-                self.bar.update(self.task, completed=done)
-                self.shown = now
-        elif callable(self.progress):
-            self.progress(done, self.runs)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
 
 
 def _results(

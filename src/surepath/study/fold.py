@@ -134,10 +134,8 @@ class Fold:
     def _feed(self, learner: Any, row: TrialRow) -> bool:
         """Tell a learner what came of a trial; return whether it could take it."""
         path = np.array(row.path, dtype=np.int64)
-        rewards, failed_at = list(row.rewards), None
-        if row.state in (PARTIAL, FAILED) and self.on_failure == WORST and len(rewards) < len(path):
-            failed_at = len(rewards)
-            rewards.append(worst_reward(self.mdp, int(path[failed_at])))
+        rewards = counted_rewards(self.mdp, row, self.on_failure)
+        failed_at = len(row.rewards) if len(rewards) > len(row.rewards) else None
         try:
             if rewards:
                 learner.tell(path, rewards, failed_at=failed_at)
@@ -279,8 +277,18 @@ class Fold:
         self.mark_saved(self.prefix)
 
 
-def worst_reward(mdp: MDP, arc: int) -> float:
-    """Return the worst reward that an arc with a declared range can have; the known one, where it is known."""
+def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
+    """Return the rewards of a settled trial that count: those seen, and the worst one of an arc that failed if asked.
+
+    That is the worst reward of its declared range; the known one, where it is known.
+    """
+    rewards = list(row.rewards)
+    if row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
+        rewards.append(_worst_reward(mdp, row.path[len(rewards)]))
+    return rewards
+
+
+def _worst_reward(mdp: MDP, arc: int) -> float:
     if mdp.known is not None and mdp.is_known[arc]:
         return float(mdp.known[arc])
     assert mdp.reward_range is not None

@@ -5,12 +5,12 @@ This part needs the true means; no learner imports it.
 
 from __future__ import annotations
 
-from surepath.theory.bounds import is_tree as is_tree
+from surepath.theory.case import is_tree as is_tree
 from surepath.theory.characteristic_time import CharacteristicTime as CharacteristicTime
 from surepath.theory.characteristic_time import characteristic_time as characteristic_time
-from surepath.theory.comparison import FlowComparison as FlowComparison
-from surepath.theory.comparison import compare_flows as compare_flows
 from surepath.theory.divergence_bound import divergence_lower_bound as divergence_lower_bound
+from surepath.theory.flow_comparison import FlowComparison as FlowComparison
+from surepath.theory.flow_comparison import compare_flows as compare_flows
 from surepath.theory.flows import Flow as Flow
 from surepath.theory.flows import minimum_flow as minimum_flow
 from surepath.theory.flows import policy_cover as policy_cover

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array, hstack
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import graph_of
 from surepath.kernels.sweeps import backward
-from surepath.theory.bounds import Case
+from surepath.theory.case import Case
 from surepath.theory.kernels.excursions import Question, candidates, search, sweep, sweep_forward
 from surepath.theory.kernels.soft_game import Challengers, play, spread
 

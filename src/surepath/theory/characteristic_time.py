@@ -27,7 +27,7 @@ from surepath._checks import check_delta, real
 from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
-from surepath.theory.bounds import Case, checked_case
+from surepath.theory.case import Case, checked_case
 
 MOST_SEARCHES = 60  # of searching for harder paths
 SEARCH_LIMIT = 2_000_000  # nodes of the final branch and bound

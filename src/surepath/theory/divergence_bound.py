@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 
 from surepath._types import FloatArray
 from surepath.model.instance import Instance
-from surepath.theory.bounds import Case, checked_case
+from surepath.theory.case import Case, checked_case
 from surepath.theory.divergences import change_of_measure, nearest
 from surepath.theory.lower_bounds import LowerBound, demanded
 

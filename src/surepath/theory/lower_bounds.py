@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from surepath._types import FloatArray, IntArray
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.theory.bounds import Case, checked_case, divide, log_confidence, require_tree
+from surepath.theory.case import Case, checked_case, divide, log_confidence, require_tree
 from surepath.theory.flows import Flow, minimum_flow
 
 

@@ -12,10 +12,10 @@ from surepath._types import FloatArray
 from surepath.errors import SettingError
 from surepath.model.instance import Instance
 from surepath.model.rewards import CALLABLE, GAUSSIAN
-from surepath.theory.bounds import Case, checked_case, divide, is_tree
+from surepath.theory.case import Case, checked_case, divide, is_tree
 from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time, confidence
-from surepath.theory.comparison import compare_flows
 from surepath.theory.divergence_bound import divergence_lower_bound
+from surepath.theory.flow_comparison import compare_flows
 from surepath.theory.lower_bounds import LowerBound, lower_bound, tree_lower_bound
 from surepath.theory.upper_bounds import gap_complexity, tree_upper_bound, upper_bound, worst_case_upper_bound
 from surepath.theory.worst_case import worst_case_lower_bound

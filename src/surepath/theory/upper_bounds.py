@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import check_delta, check_epsilon, one_of, one_sigma, whole
 from surepath._types import FloatArray
 from surepath.model.instance import Instance
-from surepath.theory.bounds import Case, checked_case, divide, require_tree
+from surepath.theory.case import Case, checked_case, divide, require_tree
 from surepath.theory.flows import minimum_flow
 
 COVERAGE_RULES = ("max-coverage", "static-max-coverage")

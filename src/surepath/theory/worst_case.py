@@ -16,7 +16,7 @@ from surepath._checks import check_delta, check_epsilon, check_sigma, one_of, on
 from surepath.errors import SettingError
 from surepath.kernels.flow.schedule import schedule
 from surepath.model.mdp import MDP
-from surepath.theory.bounds import divide, log_confidence
+from surepath.theory.case import divide, log_confidence
 
 FORMULAS = ("corrected", "published")
 

@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A connection that waits for its next request."""
+    """An idle connection, kept open for the next request."""
 
     connection: http.client.HTTPConnection
     process: int
@@ -81,7 +81,7 @@ class Connections:
         return found
 
     def _take(self) -> http.client.HTTPConnection | None:
-        """Return a connection that can be used again."""
+        """Take an idle connection that this process opened and the server has not closed; None if there is none."""
         while True:
             try:
                 connection, process, since = self._kept.pop()
@@ -107,7 +107,7 @@ class Connections:
 
 
 def close_all(kept: deque[Kept]) -> None:
-    """Close the connections that wait."""
+    """Close idle connections."""
     while kept:
         try:
             kept.pop().connection.close()

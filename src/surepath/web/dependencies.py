@@ -68,7 +68,7 @@ async def opened(
         str | None, Query(max_length=LONGEST_NAME, description="Name of the study; not needed where there is only one.")
     ] = None,
 ) -> Opened:
-    """Open the study that is meant."""
+    """Open the study that a request names, or the only one there is."""
     assert who in (READ, WRITE)
     studies: OpenStudies = request.app.state.studies
     found = studies.kept(study)

@@ -23,7 +23,7 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware; see the module."""
+    """Limit the body of every request and add headers to every response, as ASGI middleware."""
 
     def __init__(self, app: App, largest: int = LARGEST_BODY) -> None:
         self.app, self.largest = app, largest

@@ -23,10 +23,12 @@ from surepath.web.open_studies import Opened, OpenStudies
 from surepath.web.picture import arc_values, chosen_arcs, graph
 from surepath.web.plain import plain, rounded
 from surepath.web.threaded import ThreadedRoute
+from surepath.web.trial_pages import trial, trials_asked, trials_page
 
 router = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS, route_class=ThreadedRoute)
 
 MOST_NAMES = 1_000
+LARGE_GRAPH = 2_000  # arcs beyond which the challengers are computed for the drawing
 WAIT = 5.0  # seconds that a forecast waits for one that is being made
 State = Annotated[str | None, Query(pattern="^(running|" + "|".join(sorted(SETTLED)) + ")$")]
 
@@ -79,7 +81,7 @@ def show_graph(
         low, high = min(first, end), end if last is None else min(last, end)
         low = min(low, high)
         path = learner.recommend().tolist()
-        large = int(at.study.mdp.n_arcs) > views.LARGE_GRAPH
+        large = int(at.study.mdp.n_arcs) > LARGE_GRAPH
         plans = [path, *(one["path"] for one in explain_challengers(learner, 3)["rivals"])] if large else [path]
         arcs = chosen_arcs(learner, plans, low, high)
         return {
@@ -121,8 +123,8 @@ def trials(
     """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
     with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
         if request is not None:
-            return views.trials_asked(at.study, log, request)
-        return views.trials_page(at.study, fold, log, before, limit, state, text)
+            return trials_asked(at.study, log, request)
+        return trials_page(at.study, fold, log, before, limit, state, text)
 
 
 @router.get("/trials/{number}")
@@ -132,7 +134,7 @@ def one_trial(at: Meant, number: Number) -> Any:
         row = log.trial(number)
     if row is None:
         raise NotFound(f"there is no trial {number}")
-    return plain(views.trial(at.study.mdp, row))
+    return plain(trial(at.study.mdp, row))
 
 
 @router.get("/explain")
@@ -185,4 +187,4 @@ def export(at: Meant, format: Annotated[str, Query(pattern="^(jsonl|csv)$")] = "
 def certificate(at: Meant) -> JSONResponse:
     """Return the certificate, as a file to keep and to verify."""
     headers = {"Content-Disposition": 'attachment; filename="certificate.json"'}
-    return JSONResponse(views.certificate(at.study), headers=headers)
+    return JSONResponse(at.study.certificate().to_dict(), headers=headers)

@@ -79,7 +79,7 @@ class Transport:
 
 
 def raised(answer: Answer) -> Exception:
-    """Make the error that the server means."""
+    """Build the error that a server's answer describes."""
     try:
         content = json.loads(answer.content)
         kind, message = str(content["error"]), str(content["message"])

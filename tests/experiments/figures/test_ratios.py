@@ -32,7 +32,7 @@ def test_the_grid_is_the_authors() -> None:
     assert ratios.EPSILON_GRID[-4:] == (2.45, 2.5, 5.0, 10.0)
 
 
-def test_the_whole_sweep_is_one_spec() -> None:
+def test_the_whole_grid_is_one_spec() -> None:
     spec = Spec.from_dict(
         {
             "runs": 10,

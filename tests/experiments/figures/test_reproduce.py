@@ -28,7 +28,7 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
         "DELTAS": (0.1, 0.01),
         "TREES": ((2, 3, 4),),
         "CROSSING": (2, 2, 6, 1.0, (0.1, 0.01)),
-        "SWEEPS": {"states": [(2, 2, 6), (4, 2, 6)], "actions": [(2, 2, 6)], "horizon": [(2, 2, 6)]},
+        "GROWING_SIZES": {"states": [(2, 2, 6), (4, 2, 6)], "actions": [(2, 2, 6)], "horizon": [(2, 2, 6)]},
     }.items():
         if hasattr(module, attribute):
             monkeypatch.setattr(module, attribute, value)

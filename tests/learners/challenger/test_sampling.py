@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Gaussian, Instance
 from surepath.learners import tasks
-from surepath.learners.challenger.sampling import LEAST_PRICE, OTHER_ARCS, prices_differ
+from surepath.learners.challenger.sampling import LEAST_PRICE, OTHER_ARCS, prices_differ, share_out
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 
@@ -98,3 +98,24 @@ def test_excluded_options_never_fill_in() -> None:
         path = learner.ask()
         assert 1 not in path
         learner.tell(path, means[path] + 0.2 * rng.standard_normal(2))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_plays_under_way_lower_marks_one_after_the_other(data: Any) -> None:
+    mdp = data.draw(mdps())
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    paths = all_paths(mdp)
+    plays = [paths[i] for i in data.draw(st.lists(st.integers(0, len(paths) - 1), min_size=1, max_size=8))]
+    learner = Challenger(mdp, 0.1, 0.1, 1.0)
+    visits, marks = rng.integers(1, 9, size=mdp.n_arcs), rng.random(mdp.n_arcs)
+    learner._seen.visits[:], learner._work.mark[:], learner._work.variance[:] = visits, marks, 1.0
+    share_out(learner.pairs, learner._seen, learner._work, np.array(plays))
+    for path in plays:
+        for e in path:
+            visits[e] += 1
+            marks[e] *= (visits[e] - 1) / visits[e]
+        learned = ~mdp.is_known
+        marks[learned] = np.maximum(marks[learned], OTHER_ARCS / visits[learned])
+    np.testing.assert_array_equal(learner._seen.visits + learner._seen.pending, visits)
+    np.testing.assert_allclose(learner._work.mark, marks, rtol=1e-12)

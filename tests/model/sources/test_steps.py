@@ -170,6 +170,17 @@ def test_a_dependency_that_blows_up_is_told_before_it_is_built() -> None:
     assert isinstance(SettingError("x"), SurepathError)
 
 
+@pytest.mark.parametrize("costs", [None, {"s0": 1.0}])
+def test_too_many_plans_with_one_score_are_refused_before_any_is_named(
+    costs: dict[str, float] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = {f"s{i}": ["a", "b"] for i in range(24)}
+    message = "these steps make 16,777,216 plans; at most 20,000 are taken"
+    monkeypatch.setattr("surepath.model.sources.step_input.whole_label", lambda _: pytest.fail("a plan was named"))
+    with pytest.raises(ProblemError, match=message):
+        MDP.from_steps(steps, sigma=0.1, scores="end", costs=costs)
+
+
 @pytest.mark.parametrize("more", [{"sigma": 0.1}, {"sigma": {"a": 0.1, "b": 0.2}}, {"reward_range": (0, 1)}])
 def test_problems_with_steps_that_are_not_scored_make_studies(more: dict[str, Any]) -> None:
     """They come back from the text that a study keeps."""

@@ -5,25 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surepath import theory
+from surepath.experiments.figures.claims import cheaper_everywhere, compared, error_claims, proven, settled
 from surepath.experiments.figures.common import (
     BPI,
     CHALLENGER,
-    COVERAGE,
-    DIAMETER,
-    NOISE,
+    EPRL_COVERAGE,
+    EPRL_DIAMETER,
+    PRESET_SIGMA,
     Claim,
     Found,
     Frames,
     Options,
-    cheaper_everywhere,
-    compared,
     ends,
-    error_claims,
     labels_of,
     learners,
     play,
-    proven,
-    settled,
 )
 from surepath.experiments.figures.panels import Panel, line_with_band
 from surepath.experiments.instance_sources import instance_of
@@ -49,7 +45,7 @@ def make(options: Options) -> Found:
         "runs": options.runs or 10,
         "deltas": list(DELTAS),
         "budget": 100_000_000,
-        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": NOISE[options.preset]}],
+        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": PRESET_SIGMA[options.preset]}],
     }
     everybody = learners(options.preset)
     exact = [learner for learner in everybody if learner["label"] != BPI]
@@ -93,7 +89,7 @@ def claims(
     import polars as pl
 
     runs = min(int(frame["runs"].min()) for frame in means)  # type: ignore[arg-type]
-    cheaper = cheaper_everywhere([compared(rows, CHALLENGER, label) for label in (COVERAGE, DIAMETER)])
+    cheaper = cheaper_everywhere([compared(rows, CHALLENGER, label) for label in (EPRL_COVERAGE, EPRL_DIAMETER)])
     least = [ends(proven(frame, preset)["ratio"])[0] for frame in means]
     ours = spread.filter(learner=CHALLENGER).sort("delta")
     theirs = spread.filter(pl.col("learner") != CHALLENGER).join(ours.select("delta", ours="ratio"), on="delta")

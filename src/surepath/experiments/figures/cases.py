@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from surepath.experiments.figures.claims import SIGNIFICANCE, cheaper_everywhere, compared, error_claims
 from surepath.experiments.figures.common import (
     CHALLENGER,
     DELTA,
-    NOISE,
     OF_THE_PAPER,
-    SIGNIFICANCE,
+    PRESET_SIGMA,
     Claim,
     Found,
     Frames,
     Options,
-    cheaper_everywhere,
-    compared,
-    error_claims,
     labels_of,
     learners,
     play,
@@ -49,7 +46,7 @@ def make(options: Options) -> Found:
         "deltas": [DELTA],
         "epsilons_per_gap": [1.5],
         "budget": 100_000_000,
-        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": NOISE[options.preset]}],
+        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": PRESET_SIGMA[options.preset]}],
         "learners": learners(options.preset),
     }
     means, spec = play(options, "cases", values)

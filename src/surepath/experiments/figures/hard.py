@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surepath import theory
+from surepath.experiments.figures.claims import proven, settled, under
 from surepath.experiments.figures.common import (
-    COVERAGE,
     DELTA,
-    NOISE,
+    EPRL_COVERAGE,
+    PRESET_SIGMA,
     Claim,
     Found,
     Frames,
@@ -17,9 +18,6 @@ from surepath.experiments.figures.common import (
     labels_of,
     learners,
     play,
-    proven,
-    settled,
-    under,
 )
 from surepath.experiments.figures.panels import Panel, Series, line_with_band
 from surepath.model import families
@@ -37,7 +35,7 @@ READING = (
 )
 EPSILON = 1.0  # in units of sigma
 REFUTED = (126_866, 176_129)  # episodes of the design and of the published bound; tests/theory/test_worst_case.py
-SWEEPS = {
+GROWING_SIZES = {  # S, A, H, one of them growing
     "states": [(2, 2, 12), (4, 2, 12), (8, 2, 12), (16, 2, 12)],
     "actions": [(4, 2, 6), (4, 4, 6), (4, 8, 6), (4, 16, 6)],
     "horizon": [(4, 2, 6), (4, 2, 9), (4, 2, 12), (4, 2, 18)],
@@ -53,8 +51,8 @@ def make(options: Options) -> Found:
     """Play runs on every size and at every delta, and compute the worst-case bounds of each."""
     import polars as pl
 
-    noise = NOISE[options.preset]
-    sizes = list({f"{size}": size for sweep in SWEEPS.values() for size in sweep}.values())
+    noise = PRESET_SIGMA[options.preset]
+    sizes = list({f"{size}": size for growing in GROWING_SIZES.values() for size in growing}.values())
     values = {
         "runs": options.runs or 6,
         "epsilons": [EPSILON * noise],
@@ -65,8 +63,8 @@ def make(options: Options) -> Found:
     falling = {**values, "deltas": list(DELTAS), "instances": [source(DELTAS_AT, noise)]}
     at_deltas, _ = play(options, "hard-delta", falling)
     table = []
-    for axis, sweep in SWEEPS.items():
-        for size in sweep:
+    for axis, growing in GROWING_SIZES.items():
+        for size in growing:
             instance = spec.instances[sizes.index(size)]["id"]
             table += rows_of(means.filter(instance=instance), axis, size, DELTA, noise)
     for delta in DELTAS:
@@ -149,11 +147,11 @@ def claims(frames: Frames, preset: str) -> list[Claim]:
     """Judge the growth of max-coverage against both worst-case bounds, and every proven learner against the lower."""
     data, runs = frames["sizes"], int(frames["sizes"]["runs"].min())  # type: ignore[arg-type]
     above_design = frames["crossing"].filter(frames["crossing"]["published"] > frames["crossing"]["design"])
-    coverage, sure = data.filter(learner=COVERAGE), proven(data, preset)
+    coverage, sure = data.filter(learner=EPRL_COVERAGE), proven(data, preset)
     share = ends(coverage["high"] / coverage["upper"])[1]
     above = ends(sure["mean"] / sure["lower"])[0]
     grown, factors = [], []
-    for axis in (*SWEEPS, DELTA_AXIS):
+    for axis in (*GROWING_SIZES, DELTA_AXIS):
         part = coverage.filter(axis=axis).sort("size", descending=axis == DELTA_AXIS)
         low, high = ((part["mean"] / part[bound] / part["full"]).to_list() for bound in ("lower", "upper"))
         grown.append(f"{axis} {low[-1] / low[0]:.2f}x and {high[-1] / high[0]:.2f}x")

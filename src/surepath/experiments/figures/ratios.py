@@ -6,27 +6,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from surepath.experiments.figures.claims import SIGNIFICANCE, cheaper_everywhere, compared, error_claims, settled
 from surepath.experiments.figures.common import (
     BPI,
     CHALLENGER,
-    COVERAGE,
     DELTA,
-    DIAMETER,
-    NOISE,
+    EPRL_COVERAGE,
+    EPRL_DIAMETER,
     OF_THE_PAPER,
-    SIGNIFICANCE,
+    PRESET_SIGMA,
     Claim,
     Found,
     Frames,
     Options,
-    cheaper_everywhere,
-    compared,
     ends,
-    error_claims,
     labels_of,
     learners,
     play,
-    settled,
 )
 from surepath.experiments.figures.panels import Panel, points_over_epsilon
 from surepath.experiments.results import scan
@@ -58,7 +54,7 @@ def make(options: Options) -> Found:
         "deltas": [DELTA],
         "epsilons_per_gap": list(TEXT_GRID if options.preset == "text" else EPSILON_GRID),
         "budget": RATIO_BUDGETS[options.preset],
-        "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": NOISE[options.preset]}],
+        "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": PRESET_SIGMA[options.preset]}],
         "learners": learners(options.preset),
     }
     means, spec = play(options, "ratios", values)
@@ -73,7 +69,7 @@ def with_ratios(means: polars.DataFrame) -> polars.DataFrame:
 
     keys = ["instance", "epsilon"]
     base = means.filter(learner=BPI).select(*keys, base="mean", base_censored="censored")
-    coverage = means.filter(learner=COVERAGE).select(*keys, coverage="mean")
+    coverage = means.filter(learner=EPRL_COVERAGE).select(*keys, coverage="mean")
     return (
         means.join(base, on=keys, how="left")
         .join(coverage, on=keys, how="left")
@@ -95,7 +91,7 @@ def panels(frames: Frames) -> list[Panel]:
         part = means.filter(learner=label)
         if label != BPI:
             left.append(points_over_epsilon(label, part, "ratio_to_bpi", hollow=part["bound"].to_list()))
-    right = [points_over_epsilon(DIAMETER, means.filter(learner=DIAMETER), "ratio_to_coverage")]
+    right = [points_over_epsilon(EPRL_DIAMETER, means.filter(learner=EPRL_DIAMETER), "ratio_to_coverage")]
     x = "epsilon / Delta_min"
     return [
         Panel("against BPI-UCRL", x, "mean episodes / those of BPI-UCRL", left, line_at=1.0),
@@ -112,13 +108,13 @@ def claims(means: polars.DataFrame, rows: polars.DataFrame | polars.LazyFrame) -
 
     found, runs = [], int(means["runs"].min())  # type: ignore[arg-type]
     large = means.filter(pl.col("epsilon_per_gap") > LARGE_EPSILON - 0.001)
-    for label, most in ((DIAMETER, 2.0), (COVERAGE, 3.0)):
+    for label, most in ((EPRL_DIAMETER, 2.0), (EPRL_COVERAGE, 3.0)):
         low, high = ends(large.filter(learner=label)["ratio_to_bpi"])
         top = ends(means.filter(pl.col("epsilon_per_gap") > 9.99, learner=label)["ratio_to_bpi"])
         words = f"for large epsilon / Delta_min BPI-UCRL is cheaper than {label}, by at most {most:g}x"
         measured = f"from {LARGE_EPSILON:g} on: ratios {low:.2f} to {high:.2f}; at 10: {top[0]:.2f} to {top[1]:.2f}"
         found.append(Claim(words, measured, settled(high <= most and top[0] >= 1, runs)))
-    for label in (DIAMETER, COVERAGE):
+    for label in (EPRL_DIAMETER, EPRL_COVERAGE):
         part = means.filter(pl.col("epsilon_per_gap") < 0.051, learner=label)
         low, high = ends(part["ratio_to_bpi"])
         measured, holds = f"at 0.05: ratios {low:.2g} to {high:.2g}", high <= 1e-2
@@ -129,7 +125,7 @@ def claims(means: polars.DataFrame, rows: polars.DataFrame | polars.LazyFrame) -
         elif cut:  # the true ratios are lower than these
             measured += ", at most: BPI-UCRL was cut by the budget"
         found.append(Claim(words, measured, None if own_cut or (cut and not holds) else settled(holds, runs)))
-    starts = [_threshold(part) for part in means.filter(learner=DIAMETER).partition_by("instance")]
+    starts = [_threshold(part) for part in means.filter(learner=EPRL_DIAMETER).partition_by("instance")]
     found.append(
         Claim(
             "where EPRL starts to win varies with the MDP",
@@ -137,7 +133,7 @@ def claims(means: polars.DataFrame, rows: polars.DataFrame | polars.LazyFrame) -
             settled(max(starts) > min(starts), runs),
         )
     )
-    better = compared(rows, DIAMETER, COVERAGE)
+    better = compared(rows, EPRL_DIAMETER, EPRL_COVERAGE)
     sure = better.filter(pl.col("p") < SIGNIFICANCE)
     wins, losses = int((sure["factor"] > 1).sum()), int((sure["factor"] < 1).sum())
     found.append(

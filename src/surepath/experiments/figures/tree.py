@@ -5,24 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from surepath import theory
+from surepath.experiments.figures.claims import error_claims, proven, settled, under
 from surepath.experiments.figures.common import (
-    COVERAGE,
     DELTA,
-    DIAMETER,
-    NOISE,
+    EPRL_COVERAGE,
+    EPRL_DIAMETER,
+    PRESET_SIGMA,
     Claim,
     Found,
     Frames,
     Options,
     ends,
-    error_claims,
     labels_of,
     learners,
     play,
-    proven,
-    settled,
     short_name,
-    under,
 )
 from surepath.experiments.figures.panels import Panel, Series, points_over_epsilon
 from surepath.experiments.instance_sources import instance_of
@@ -47,7 +44,7 @@ def make(options: Options) -> Found:
     """Play runs on full trees, and compute all four bounds of each."""
     import polars as pl
 
-    noise = NOISE[options.preset]
+    noise = PRESET_SIGMA[options.preset]
     values = {
         "runs": options.runs or 10,
         "deltas": [DELTA],
@@ -67,7 +64,7 @@ def make(options: Options) -> Found:
             row = {"instance": source["id"], "epsilon": epsilon}
             row["lower"] = theory.lower_bound(instance, epsilon, DELTA).value
             row["tree_lower"] = theory.tree_lower_bound(instance, epsilon, DELTA)
-            for label in (COVERAGE, DIAMETER):
+            for label in (EPRL_COVERAGE, EPRL_DIAMETER):
                 row[f"upper {label}"] = theory.upper_bound(instance, epsilon, DELTA, sampling=label).value
                 row[f"tree_upper {label}"] = theory.tree_upper_bound(instance, epsilon, DELTA, sampling=label)
             bounds.append(row)
@@ -90,7 +87,7 @@ def panels(frames: Frames) -> list[Panel]:
         x = one["epsilon_per_gap"].to_list()
         series.append(Series("lower bound, tree", x, one["tree_lower"].to_list()))
         series.append(Series("lower bound", x, one["lower"].to_list(), dash="dotted"))
-        for label in (COVERAGE, DIAMETER):
+        for label in (EPRL_COVERAGE, EPRL_DIAMETER):
             series.append(Series(f"upper bound, tree, {label}", x, one[f"tree_upper {label}"].to_list(), dash="dashed"))
             series.append(Series(f"upper bound, {label}", x, one[f"upper {label}"].to_list(), dash="dotted"))
         found.append(Panel(short_name(part["instance"][0]), "epsilon / Delta_min", "episodes", series))
@@ -99,14 +96,16 @@ def panels(frames: Frames) -> list[Panel]:
 
 def claims(data: polars.DataFrame, limits: polars.DataFrame, preset: str) -> list[Claim]:
     """Judge the means in `data` against the bounds, and the tree bounds in `limits` against the general ones."""
-    rules = {label: data.filter(learner=label) for label in (COVERAGE, DIAMETER)}
+    rules = {label: data.filter(learner=label) for label in (EPRL_COVERAGE, EPRL_DIAMETER)}
     below = [ends(part["high"] / part[f"tree_upper {label}"])[1] for label, part in rules.items()]
     cut = any((part["censored"] > 0).any() for part in rules.values())
     sure = proven(data, preset)
     lowest = ends(sure["mean"] / sure["tree_lower"])[0]
     runs = int(data["runs"].min())  # type: ignore[arg-type]
     gain = ends(limits["tree_lower"] / limits["lower"])
-    saved, other = (ends(limits[f"upper {label}"] / limits[f"tree_upper {label}"]) for label in (COVERAGE, DIAMETER))
+    saved, other = (
+        ends(limits[f"upper {label}"] / limits[f"tree_upper {label}"]) for label in (EPRL_COVERAGE, EPRL_DIAMETER)
+    )
     return [
         Claim(
             "in trees the lower bound gains a factor of up to H",

@@ -31,7 +31,7 @@ MOST_PLAYS = 10**9
 
 
 class Schedule(NamedTuple):
-    """What is played, in all."""
+    """The plays of a design: which paths, how often, and what they prove."""
 
     paths: IntArray  # [m, H]
     plays: IntArray  # [m] how often each is played

@@ -216,7 +216,7 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
 def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: int) -> float:
     """Make the passes of the row that work.grid[0] holds over all arcs that are left; returns `challenge`'s constant.
 
-    An entry point of its own, compiled only where a single row is asked for.
+    An entry point for tests, which compare a single row with enumeration; nothing else asks for one.
     """
     alive, live = seen.alive, work.live
     for e in range(len(alive)):

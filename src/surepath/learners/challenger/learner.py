@@ -181,6 +181,16 @@ class Challenger(Learner):
             return "unknown"
         return cast(list[float], self.sigma.tolist())
 
+    def noise_now(self) -> FloatArray:
+        """Compute sigma of each arc, or how far rewards scatter where noise is learned, float [N]; no bound."""
+        if self._unknown:
+            squares, count = self._seen.memo[at.RSS], self._seen.memo[at.N_SQUARES]
+            return np.asarray(self.sigma * np.sqrt(squares / count if count > 0 else 1.0))
+        if self.pairs.learned is None:
+            return self.sigma
+        seen = self.pairs.learned.learns & (self._visits > 0)
+        return np.asarray(np.where(seen, np.sqrt(self._work.variance), self.sigma))
+
     def fresh(self, epsilon: float) -> Learner:
         """Return a learner like this one that has seen nothing, with another epsilon and what suits it by default.
 
@@ -221,15 +231,18 @@ class Challenger(Learner):
     def _choose_beside(self, index: int) -> IntArray:
         return self._choose()
 
-    def _set_under_way(self, path: IntArray, change: int) -> None:
+    def _add_under_way(self, paths: IntArray) -> None:
+        """Count these plays, and plan what goes beside them."""
         seen, work = self._seen, self._work
-        seen.pending[path] += change
-        if change > 0:  # what is asked for next goes beside it
-            work.path[:] = path
-            covering = bool((work.mark[(seen.visits == 0) & ~self.pairs.is_known] > 0).any())
-            if not covering:
-                share_out(self.pairs, seen, work)
-            self._act(tasks.PLAN if covering else tasks.AGAIN)
+        covering = bool((work.mark[(seen.visits == 0) & ~self.pairs.is_known] > 0).any())
+        if covering:
+            np.add.at(seen.pending, paths, 1)
+        else:
+            share_out(self.pairs, seen, work, paths)
+        self._act(tasks.PLAN if covering else tasks.AGAIN)
+
+    def _remove_under_way(self, path: IntArray) -> None:
+        self._seen.pending[path] -= 1
 
     def _hold(self) -> tuple[dict[str, Any], IntArray, FloatArray, bool]:
         self._settle()

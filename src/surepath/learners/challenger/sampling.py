@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import BoolArray, FloatArray
+from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, folded_kernel, optional_kernel
 from surepath.kernels.sweeps import backward, heaviest, walk
@@ -248,14 +248,15 @@ def choose_by_price(prices: FloatArray | None, graph: Graph, allowed: BoolArray,
         walk(graph, weight, allowed, ahead, path)
 
 
-def share_out(pairs: Pairs, seen: Evidence, work: Scratch) -> None:
-    """Lower the marks of work.path, which is now pending, so that another worker is given another path.
+def share_out(pairs: Pairs, seen: Evidence, work: Scratch, paths: IntArray) -> None:
+    """Count plays of these paths, int [k, H], as pending, and lower their marks: another worker gets another path.
 
-    What many plays under way will show by themselves leaves the rest to be learned: any other arc counts for something.
+    Marks hold sigma^2 / n, so they fall as the visits, those under way included, rise. What many plays under way will
+    show by themselves leaves the rest to be learned: any other arc counts for something.
     """
-    n = (seen.visits + seen.pending).astype(np.float64)
-    on_path = n[work.path]
-    work.mark[work.path] *= np.where(on_path > 1.0, (on_path - 1.0) / np.maximum(on_path, 1.0), 1.0)
-    rest = seen.alive & ~pairs.is_known
-    with np.errstate(divide="ignore"):
-        work.mark[rest] = np.maximum(work.mark[rest], OTHER_ARCS * work.variance[rest] / n[rest])
+    mark, rest = work.mark, seen.alive & ~pairs.is_known
+    before = np.maximum(seen.visits + seen.pending, 1)
+    np.add.at(seen.pending, paths, 1)
+    n = np.maximum(seen.visits + seen.pending, 1)
+    mark *= before / n
+    mark[rest] = np.maximum(mark[rest], OTHER_ARCS * work.variance[rest] / n[rest])

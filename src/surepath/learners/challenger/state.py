@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._types import AnyArray, BoolArray, FloatArray, IntArray
 from surepath.learners.challenger.conjugate import Conjugate
 from surepath.learners.challenger.noise.betting import new_bets
 from surepath.learners.challenger.noise.gaussian_size import Size
@@ -122,7 +122,7 @@ def new_evidence(arcs: int, bets: int = 0) -> Evidence:
     )
 
 
-def arrays_of(seen: Evidence) -> dict[str, np.ndarray]:
+def arrays_of(seen: Evidence) -> dict[str, AnyArray]:
     """Return the evidence by name, as snapshots keep it: bets on no arcs where there are none."""
     return {name: new_bets(0) if array is None else array for name, array in seen._asdict().items()}
 

@@ -8,7 +8,7 @@ from surepath._types import BoolArray, IntArray
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.bounds import arc_width, find_origin, learn_noise
+from surepath.learners.per_arc.arc_bounds import arc_width, find_origin, learn_noise
 from surepath.learners.per_arc.covers import follow_cover
 from surepath.learners.per_arc.elimination.slack import note
 from surepath.learners.per_arc.state import Rules, State

@@ -37,7 +37,7 @@ from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.range_noise.declared_noise import learned_arcs, ranges_of
 from surepath.learners.range_noise.intervals import interval_table, most_sums
-from surepath.learners.runs import GAP, GO_ON, RunRecord
+from surepath.learners.runs import GAP, GO_ON, RunRecord, reordered
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
@@ -105,7 +105,7 @@ class RuleLearner(Learner):
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, ranges, self._table, most)
 
     def _full(self, betas: bool = False) -> int | None:
-        """Tell `play` whether all of it is needed; it is compiled for each of the two answers when that is given."""
+        """Return 1 if these rules need all of `play`, else None: it is compiled for each of the two by itself."""
         return None if is_lean(self.rules, betas) else 1
 
     @property
@@ -185,12 +185,14 @@ class RuleLearner(Learner):
         self._serve(tasks.ASK, self._imagined)
         return cast(IntArray, self._imagined.path[at.PATH])
 
-    def _set_under_way(self, path: IntArray, change: int) -> None:
-        if change > 0 and self._imagined is not None:
-            self._imagined.path[at.PATH] = path
-            perform(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
-        else:
-            self._imagined = None
+    def _add_under_way(self, paths: IntArray) -> None:
+        if self._imagined is not None:
+            for path in paths:
+                self._imagined.path[at.PATH] = path
+                perform(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
+
+    def _remove_under_way(self, path: IntArray) -> None:
+        self._imagined = None
 
     def _hold(self) -> None:
         self._imagined = None
@@ -319,7 +321,7 @@ class RuleLearner(Learner):
         if size == 1:
             return record
         back = (size * np.arange(runs)[:, None] + np.argsort(order)).reshape(-1)
-        return RunRecord(*(column[back] for column in record))
+        return reordered(record, back)
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
         """Return the rules of one simulated run."""

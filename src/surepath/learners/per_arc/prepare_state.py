@@ -12,7 +12,7 @@ import numpy as np
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.bounds import forget_measures, refer, write_bounds
+from surepath.learners.per_arc.arc_bounds import forget_measures, refer, write_bounds
 from surepath.learners.per_arc.elimination.remove import refresh_passable
 from surepath.learners.per_arc.state import BIG, NO_PERIODS, Rules, State
 

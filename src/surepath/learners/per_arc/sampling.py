@@ -1,9 +1,9 @@
 """Sampling rules: which path to play next. `choose` dispatches on the rule's number.
 
-A rule only says which path is due; the kernels that find it are shared (`values.py`, `covers.py`, `random_path`),
-because each copy of them takes time to compile. k_t = 1 + min of n^{t-1} over active arcs is the period of episode t;
-it never falls and may jump. Arcs with a known reward are never undersampled. Ties: lowest arc, unless a rule says
-otherwise.
+A rule only says which path is due; the kernels that find it are shared (`cached_values.py`, `covers.py`,
+`random_path`), because each copy of them takes time to compile. k_t = 1 + min of n^{t-1} over active arcs is the period
+of episode t; it never falls and may jump. Arcs with a known reward are never undersampled. Ties: lowest arc, unless a
+rule says otherwise.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from surepath._types import IntArray
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.cached_values import BY_UPPER, BY_WIDTH, walk
 from surepath.learners.per_arc.covers import cover, follow_cover
 from surepath.learners.per_arc.state import Rules, State
-from surepath.learners.per_arc.values import BY_UPPER, BY_WIDTH, walk
 
 SAMPLING_RULES = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
 MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM_SAMPLING = range(6)

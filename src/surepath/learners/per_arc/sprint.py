@@ -20,7 +20,7 @@ import numpy as np
 from surepath.kernels.arrays import Layers, Reality
 from surepath.kernels.jit import folded_kernel, hot_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.bounds import visited_width
+from surepath.learners.per_arc.arc_bounds import visited_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, measure_or_pause, note, note_nothing

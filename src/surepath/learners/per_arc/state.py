@@ -27,7 +27,7 @@ HALF_BIG = 2.0**999
 SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE, SQUARES, LEAST, SPAN = range(14)
 N_ARC = 14
 # SUMS: of gain - ORIGIN.  CENTRE: ORIGIN once visited, the gain where known.  BASE: CENTRE (0 where unvisited) less
-# the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see learners/per_arc/bounds.py).
+# the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see learners/per_arc/arc_bounds.py).
 # WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
 # TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see elimination/slack.py).
 # SQUARES: V of an arc whose noise is learned (see range_noise/intervals.py).  LEAST, SPAN: its least gain and the width

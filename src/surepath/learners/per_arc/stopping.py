@@ -16,10 +16,10 @@ import numpy as np
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.cached_values import BY_LOWER, BY_UPPER, floor_values, refresh_values, walk_counting
 from surepath.learners.per_arc.elimination.slack import start_over
 from surepath.learners.per_arc.rounding import safe_best, safe_lower
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
-from surepath.learners.per_arc.values import BY_LOWER, BY_UPPER, floor_values, refresh_values, walk_counting
 
 DIAMETER, OPTIMAL_GAP = range(2)
 RECOMMENDATION = ("optimistic", "cautious")

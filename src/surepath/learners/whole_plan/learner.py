@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import log
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -13,16 +12,15 @@ from surepath._checks import positive, whole
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import NO_REALITY, Reality
-from surepath.kernels.widths import ARC_WIDTHS, MIXTURE
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
-from surepath.learners.range_noise.declared_noise import choose_widths, ranges_of
-from surepath.learners.range_noise.intervals import interval_table, no_table
-from surepath.learners.runs import RunRecord
+from surepath.learners.range_noise.declared_noise import choose_widths
+from surepath.learners.runs import RunRecord, reordered
 from surepath.learners.whole_plan import state as at
+from surepath.learners.whole_plan.plan_list import list_plans, rank_of
 from surepath.learners.whole_plan.rounds import play_plans
-from surepath.learners.whole_plan.state import Plans
+from surepath.learners.whole_plan.state import Plans, new_plans
 from surepath.model.mdp import MDP
 from surepath.model.paths import paths_from
 
@@ -92,7 +90,7 @@ class WholePlan(Learner):
                 f"the graph has {count} plans and WholePlan lists them all, at most {self.max_plans}; "
                 f"EPRL and Challenger need no list"
             )
-        self._arcs = _list_plans(mdp)
+        self._arcs = list_plans(mdp)
         self._after = np.array(paths_from(mdp), dtype=np.int64)
         self._plans = self._new_plans()
         self._waiting: dict[int, list[list[float]]] = {}  # by plan and stage: told, and not yet part of a return
@@ -104,45 +102,7 @@ class WholePlan(Learner):
         self._origin = self._plans.origin
 
     def _new_plans(self) -> Plans:
-        count, known, learns = len(self._arcs), self.mdp.is_known, self.widths == "bernstein"
-        kind = MIXTURE if learns else ARC_WIDTHS.index(self.widths)
-        plans = Plans(
-            arcs=self._arcs,
-            learned=~known,
-            noise=self.sigma.copy(),
-            sigma=np.sqrt((self.sigma[self._arcs] ** 2).sum(axis=1)),
-            visits=np.zeros(count, dtype=np.int64),
-            sums=np.zeros(count),
-            active=np.ones(count, dtype=np.bool_),
-            base=np.zeros(count),
-            size=np.zeros(count),
-            upper=np.zeros(count),
-            seen=known.copy(),
-            origin=np.zeros(self.mdp.n_arcs),
-            centre=self.known_gain.copy(),
-            gain=np.zeros(self.mdp.horizon),
-            used=np.zeros(self.mdp.n_arcs, dtype=np.bool_),
-            tally=np.zeros(at.N_TALLY, dtype=np.int64),
-            bound=np.array([float(kind), self.delta, self.prior, np.inf]),
-            **self._learned(learns),
-        )
-        plans.tally[[at.ROUND, at.PLAYS_LEFT, at.N_ACTIVE, at.PIVOT]] = 1, count, count, -1
-        return plans
-
-    def _learned(self, learns: bool) -> dict[str, FloatArray]:
-        """Return the fields of Plans that learn the noise."""
-        count, ranges = len(self._arcs) if learns else 0, ranges_of(self.mdp, "bernstein" if learns else "sigma")
-        width = np.where(ranges.learns, ranges.span, 0.0)
-        unbounded = np.where(ranges.learns | self.mdp.is_known, width, np.inf)
-        return {
-            "unit": width[self._arcs].max(axis=1) if learns else np.zeros(0),
-            "reach": unbounded[self._arcs].sum(axis=1) if learns else np.zeros(0),
-            "squares": np.zeros(count),
-            "scores": np.zeros((count, self.mdp.horizon)),
-            "least": ranges.low,
-            "range": width,
-            "most": interval_table(log(4.0 * count / self.delta)) if learns else no_table(),
-        }
+        return new_plans(self.mdp, self._arcs, self.sigma, self.known_gain, self.widths, self.delta, self.prior)
 
     @property
     def _saved(self) -> dict[str, str]:
@@ -174,7 +134,7 @@ class WholePlan(Learner):
         """Return the active plan with the fewest plays, those under way included; ties: lowest plan."""
         plays = self._plans.visits.copy()
         for path in self._under_way:
-            plays[self._rank(path)] += 1
+            plays[rank_of(self.mdp, self._after, path)] += 1
         active = np.flatnonzero(self._plans.active)
         return cast(IntArray, self._arcs[active[np.argmin(plays[active])]])
 
@@ -185,7 +145,7 @@ class WholePlan(Learner):
         then be a biased choice; the i-th reward of each stage is not chosen by anything, so what a failed episode has
         shown waits for the stages that it lacks.
         """
-        rank, played = self._rank(path), path[: len(gains)]
+        rank, played = rank_of(self.mdp, self._after, path), path[: len(gains)]
         self.episodes += 1
         waiting = self._waiting.setdefault(rank, [[] for _ in range(self.mdp.horizon)])
         for queue, gain in zip(waiting, gains.tolist()):
@@ -238,14 +198,6 @@ class WholePlan(Learner):
         self._epsilons[0] = self.epsilon
         self._connect()
 
-    def _rank(self, path: IntArray) -> int:
-        """Return the number of a plan in the list."""
-        rank = 0
-        for arc in path.tolist():
-            low = int(self.mdp.first[self.mdp.source[arc]])
-            rank += int(self._after[self.mdp.target[low:arc]].sum())
-        return rank
-
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
@@ -255,21 +207,4 @@ class WholePlan(Learner):
             raise_if_cancelled()
             limit = min(budget, limit + 1_000_000)
             play_plans(plans, reality, rng, tasks.FINISH if limit == budget else tasks.RUN, limit, falling, record)
-        back = np.argsort(order)
-        return RunRecord(
-            record.tau[back], record.reason[back], record.path[back], record.eliminated[back], record.gap[back]
-        )
-
-
-def _list_plans(mdp: MDP) -> IntArray:
-    """Return every plan, int [P, H], in lexicographic order of arcs."""
-    paths, node = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    for _ in range(mdp.horizon):
-        low = mdp.first[node]
-        degree = mdp.first[node + 1] - low
-        row = np.repeat(np.arange(len(node)), degree)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
-        arc = low[row] + place
-        paths = np.column_stack([paths[row], arc])
-        node = mdp.target[arc]
-    return np.ascontiguousarray(paths)
+        return reordered(record, np.argsort(order))

@@ -23,8 +23,8 @@ def from_networkx(
     """Build an MDP whose plans are the paths from source to target in a directed acyclic graph.
 
     An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of the
-    node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present. Ways of
-    unequal length wait on pass-through arcs of known reward 0.
+    node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present. Paths
+    of unequal length are padded with pass-through arcs of known reward 0.
 
     Args:
         graph: A networkx DiGraph or MultiDiGraph.

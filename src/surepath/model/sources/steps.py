@@ -8,28 +8,35 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from itertools import product
-from math import fsum, isfinite, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import check_sigma, one_of, per_arc, suggest
-from surepath._numbers import is_real
+from surepath._checks import one_of
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.errors import ProblemError, SettingError
+from surepath.errors import ProblemError
 from surepath.model.costs import step_costs
 from surepath.model.mdp import MDP
-from surepath.model.plans import WHOLE, number_name, whole_label
+from surepath.model.plans import WHOLE
 from surepath.model.sources.dense import reward_limits
+from surepath.model.sources.step_input import (
+    AT_END,
+    EVERY_STEP,
+    named_options,
+    needed_steps,
+    noise_of_steps,
+    one_sigma,
+    scored_steps,
+    whole_costs,
+    whole_plans,
+)
 
 Depends = str | Mapping[str, str | Sequence[str]]
 
 MANY = 100_000  # arcs from which on a warning asks whether this was meant
 MOST_BUILT = 5_000_000  # arcs from which on nothing is built
-MOST_PLANS = 20_000  # plans with one score at the end: each must be tried by itself
-EVERY_STEP, AT_END = "every", "end"
 
 
 class Step(NamedTuple):
@@ -75,16 +82,17 @@ def from_steps(
         >>> mdp.plan(mdp.path({"chunk": "512", "retriever": "bm25"}))
         {'chunk': '512', 'retriever': 'bm25'}
     """
-    named = _named(steps)
+    named = named_options(steps)
     prices = step_costs(costs or {}, named)
     if isinstance(scores, str):
         if one_of("scores", scores, (EVERY_STEP, AT_END)) == AT_END:
-            prices = {WHOLE: _whole_costs(named, prices)} if prices else {}
-            named, depends, sigma = {WHOLE: _whole_plans(named)}, "none", _one_sigma(sigma)
+            plans = whole_plans(named)  # refuses too many of them before their costs are added up
+            prices = {WHOLE: whole_costs(named, prices)} if prices else {}
+            named, depends, sigma = {WHOLE: plans}, "none", one_sigma(sigma)
         scored = set(named)
     else:
-        scored = _scored(named, scores)
-    rows = _remembering(named, _needs(list(named), depends))
+        scored = scored_steps(named, scores)
+    rows = _remembering(named, needed_steps(list(named), depends))
     sizes = [prod(len(rows[j].options) for j in row.remembers) for row in rows]  # states before each step
     _refuse_blow_up(rows, sizes)
     labels, state_of = _states(rows)
@@ -109,7 +117,7 @@ def from_steps(
         stage_node=stage_node,
         node_state=np.concatenate(node_state),
         action=np.concatenate(action),
-        sigma=_silenced(_noise(sigma, rows, arcs_of), silent),
+        sigma=_silenced(noise_of_steps(sigma, list(named), arcs_of), silent),
         reward_range=limits,
         known=np.where(silent, 0.0, np.nan) if silent.any() else None,
         state_labels=labels,
@@ -121,89 +129,8 @@ def from_steps(
     )
 
 
-def _named(steps: Any) -> dict[str, tuple[str, ...]]:
-    if not isinstance(steps, Mapping) or not steps:
-        raise ProblemError(f"steps must be a mapping {{step: options}} with at least one step, not {steps!r}")
-    named = {}
-    for name, options in steps.items():
-        if not isinstance(name, str) or not name:
-            raise ProblemError(f"the name of a step must be text and not empty, not {name!r}")
-        if isinstance(options, (str, bytes)) or not isinstance(options, Sequence) or not len(options):
-            raise ProblemError(f"step {name!r} needs a list of at least one option, not {options!r}")
-        for option in options:
-            if not is_real(option) and (not isinstance(option, str) or not option):
-                raise ProblemError(f"an option of step {name!r} must be text or a number, not {option!r}")
-            if is_real(option) and not isfinite(option):
-                raise ProblemError(f"an option of step {name!r} must be finite, not {option!r}")
-        texts = tuple(number_name(option) for option in options)
-        twice = next((text for i, text in enumerate(texts) if text in texts[:i]), None)
-        if twice is not None:
-            raise ProblemError(f"step {name!r} has the option {twice!r} twice")
-        named[name] = texts
-    return named
-
-
-def _whole_plans(named: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Name every plan, as "chunk=256, model=large"."""
-    count = prod(len(options) for options in named.values())
-    if count > MOST_PLANS:
-        raise ProblemError(
-            f"with one score at the end every plan is tried by itself, and these steps make {count:,} plans; at most "
-            f"{MOST_PLANS:,} are taken. Score the steps one by one, or leave out options"
-        )
-    return tuple(whole_label(dict(zip(named, choice))) for choice in product(*named.values()))
-
-
-def _whole_costs(named: dict[str, tuple[str, ...]], prices: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Add up what the options of every plan cost."""
-    return {
-        whole_label(plan): fsum(prices.get(step, {}).get(option, 0.0) for step, option in plan.items())
-        for choice in product(*named.values())
-        for plan in [dict(zip(named, choice))]
-    }
-
-
-def _one_sigma(sigma: Any) -> Any:
-    if isinstance(sigma, Mapping):
-        raise SettingError("with one score at the end sigma is one number: the noise of that score")
-    return sigma
-
-
-def _scored(named: Mapping[str, Any], scores: Any) -> set[str]:
-    """Read the list of steps that are scored."""
-    if not isinstance(scores, (list, tuple, set, frozenset)) or not scores:
-        raise SettingError(f'scores must be "{EVERY_STEP}", "{AT_END}" or a list of steps, not {scores!r}')
-    for name in scores:
-        if name not in named:
-            raise SettingError(f"scores names no step {name!r}{suggest(str(name), list(named))}")
-    return set(scores)
-
-
-def _needs(names: list[str], depends: Any) -> list[set[int]]:
-    """Return the earlier steps on which each step's score depends."""
-    if not isinstance(depends, Mapping):
-        kind = one_of("depends", depends, ("previous", "none"))
-        return [{i - 1} if i and kind == "previous" else set() for i in range(len(names))]
-    needs: list[set[int]] = [set() for _ in names]
-    for name, earlier in depends.items():
-        if name not in names:
-            raise SettingError(f"depends names no step {name!r}{suggest(str(name), names)}")
-        at = names.index(name)
-        if not isinstance(earlier, (str, list, tuple, set, frozenset)):
-            raise SettingError(f"depends of step {name!r} must be a list of earlier steps, not {earlier!r}")
-        for other in [earlier] if isinstance(earlier, str) else earlier:
-            if other not in names:
-                raise SettingError(f"step {name!r} depends on no step {other!r}{suggest(str(other), names)}")
-            if names.index(other) >= at:
-                raise SettingError(
-                    f"step {name!r} cannot depend on {other!r}, which does not come before it; "
-                    f"the order is {' > '.join(names)}"
-                )
-            needs[at].add(names.index(other))
-    return needs
-
-
 def _remembering(named: dict[str, tuple[str, ...]], needs: list[set[int]]) -> list[Step]:
+    """Find what the state before each step has to remember: what its own score or a later one needs."""
     rows = []
     for i, (name, options) in enumerate(named.items()):
         ahead = set().union(*needs[i:])
@@ -273,19 +200,3 @@ def _ahead(rows: list[Step], i: int, size: int) -> IntArray:
 def _silenced(sigma: FloatArray | None, silent: BoolArray) -> FloatArray | None:
     """Set sigma of known scores to 0, as a problem file does, so that the same problem is read back from one."""
     return None if sigma is None else np.where(silent, 0.0, sigma)
-
-
-def _noise(sigma: Any, rows: list[Step], arcs_of: list[int]) -> FloatArray | None:
-    if sigma is None:
-        return None
-    if not isinstance(sigma, Mapping):
-        return check_sigma(sigma, sum(arcs_of))
-    names = [row.name for row in rows]
-    for name in sigma:
-        if name not in names:
-            raise SettingError(f"sigma names no step {name!r}{suggest(str(name), names)}")
-    lacking = next((name for name in names if name not in sigma), None)
-    if lacking is not None:
-        raise SettingError(f"sigma lacks step {lacking!r}; give every step one, or one number for all")
-    own = [per_arc(f"sigma of step {name!r}", sigma[name], count) for name, count in zip(names, arcs_of)]
-    return check_sigma(np.concatenate(own), sum(arcs_of))

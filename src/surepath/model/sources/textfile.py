@@ -56,7 +56,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes | Iterable[bytes]) -> None:
-    """Write a file whole or not at all: to a new neighbour first, then over the old one in one step.
+    """Write a file whole or not at all: to a temporary file beside it, which then replaces it atomically.
 
     Nothing is ever written through a link: one at `path` is itself replaced.
     """

@@ -15,12 +15,11 @@ from surepath.learners.precision import Sizes, rounding_of
 from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
-from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
+from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, counted_rewards
 from surepath.study.plain_bound.checker import Checker
 from surepath.study.plain_bound.evidence import Scores, Sums
 from surepath.study.storage.records import ActionRow, TrialRow
 from surepath.study.tally import Tally
-from surepath.study.trial import FAILED, PARTIAL, WORST
 
 
 class PlainLog:
@@ -52,15 +51,8 @@ class PlainLog:
         self.digest = hashlib.sha256(seed.encode()).hexdigest()
 
     def take(self, row: TrialRow) -> None:
-        """Add one settled trial."""
-        rewards = list(row.rewards)
-        if row.state in (PARTIAL, FAILED) and self.on_failure == WORST and len(rewards) < len(row.path):
-            assert self.mdp.reward_range is not None
-            low, high = self.mdp.reward_range
-            worst, arc = low if self.mdp.sign > 0 else high, row.path[len(rewards)]
-            rewards.append(
-                float(worst[arc] if self.mdp.known is None or not self.mdp.is_known[arc] else self.mdp.known[arc])
-            )
+        """Add one settled trial to the sums, the counts and the hash."""
+        rewards = counted_rewards(self.mdp, row, self.on_failure)
         if self._can_be_held(row.path, rewards):
             if self.watch is not None and rewards:
                 arcs = np.array(row.path, dtype=np.int64)
@@ -89,7 +81,7 @@ class PlainLog:
         return True
 
     def act(self, action: ActionRow) -> None:
-        """Add one action of a person."""
+        """Add one exclusion or tightening to the hash; a tighter epsilon counts from here on."""
         if action.kind == TIGHTEN:
             self.epsilon = float(json.loads(action.content))
         self._chain([action.number, action.after, action.kind, json.loads(action.content)])

@@ -10,11 +10,9 @@ import numpy as np
 
 from surepath.errors import RewardError
 from surepath.kernels.arrays import reality_of
-from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.challenger import Challenger
-from surepath.learners.challenger import state as at
-from surepath.learners.challenger.run import DONE, act, least_gap
+from surepath.learners.challenger.play_on import gap_now, play_on
 from surepath.model.instance import Instance
 from surepath.simulation.stepwise import draw_reward
 
@@ -70,19 +68,15 @@ class Compiled(Run):
         assert isinstance(own, Challenger)
         while self.played < trials and not self.done and clock() < end:
             goal = min(trials, self.played + max(1, CLOCK_STRETCH // own.mdp.n_arcs))
-            answer = act(
-                own.graph, own.pairs, own._seen, own._work, self.reality, self.rng, tasks.RUN,
-                self.start + goal, float(self.start + goal), own.epsilon,
-            )  # fmt: skip
-            self.played = int(own._seen.memo[at.EPISODES]) - self.start
-            self.done = answer == DONE
+            episodes, self.done = play_on(own, self.reality, self.rng, self.start + goal)
+            self.played = episodes - self.start
             if not self.done and self.played < goal:
                 return
 
     def gap(self) -> float:
         own = self.learner
         assert isinstance(own, Challenger)
-        gap = least_gap(own.graph, own.pairs, own._seen, own._work, self.reality, self.rng)
+        gap = gap_now(own, self.reality, self.rng)
         return max(0.0, min(gap, own.epsilon) if self.done else gap)
 
 

@@ -12,9 +12,6 @@ import numpy as np
 
 from surepath._types import FloatArray
 from surepath.learners.base import Learner
-from surepath.learners.challenger import Challenger
-from surepath.learners.challenger import state as at
-from surepath.learners.per_arc.learner import RuleLearner
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import Bounded, Gaussian
@@ -22,7 +19,7 @@ from surepath.model.rewards import Bounded, Gaussian
 
 def draw_world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance:
     """Draw a world: means of all arcs, in the user's direction, and noise as declared."""
-    visits, sigma = learner.visits, _noise(learner)
+    visits, sigma = learner.visits, learner.noise_now()
     mean = np.where(np.isnan(learner.means), 0.0, learner.means)
     if mdp.charge is not None:  # from worths back to scores
         mean = np.where(np.isnan(learner.means), 0.0, learner.means + mdp.sign * mdp.charge)
@@ -43,17 +40,6 @@ def draw_world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance
     low = np.where(np.isfinite(low), low, inside - half)  # law whose standard deviation is sigma
     high = np.where(np.isfinite(high), high, inside + half)
     return Instance(mdp, Bounded(low, high, inside, concentration=concentration))
-
-
-def _noise(learner: Learner) -> FloatArray:
-    """Return the noise to simulate: as declared, or as estimated where the learner learns it."""
-    if isinstance(learner, Challenger) and learner.settings()["sigma"] == "unknown":
-        squares, count = learner._seen.memo[at.RSS], learner._seen.memo[at.N_SQUARES]
-        return np.asarray(learner.sigma * np.sqrt(squares / count if count > 0 else 1.0))
-    if isinstance(learner, Challenger) and learner.pairs.learned is not None:
-        seen = learner.pairs.learned.learns & (learner.visits > 0)
-        return np.asarray(np.where(seen, np.sqrt(learner._work.variance), learner.sigma))
-    return learner.noise_now() if isinstance(learner, RuleLearner) else learner.sigma
 
 
 def _unseen(mdp: MDP, known: FloatArray, sigma: FloatArray, unseen: Any, rng: np.random.Generator) -> FloatArray:

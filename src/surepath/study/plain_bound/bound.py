@@ -35,7 +35,7 @@ BLOCK_NUMBERS = 4_000_000  # numbers of one block of rows
 
 
 class Rows(NamedTuple):
-    """Some rows side by side."""
+    """Weights of arcs at several slopes of one entry, computed side by side."""
 
     weight: FloatArray  # [N, rows]; -inf on arcs that do not count
     constant: FloatArray  # [rows] turns weights of paths into G

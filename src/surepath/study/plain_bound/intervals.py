@@ -129,7 +129,7 @@ class LearnedIntervals(PlainIntervals):
 
 @lru_cache(maxsize=4096)
 def largest_sum(budget: float, v: float) -> float:
-    """Return Sbar, or a little more."""
+    """Return Sbar, the most that a sum of deviations can be at this V, or a little more."""
     s = np.array([np.sqrt(2 * (v + PARTS[-1][0]) * budget) + 2 * budget])
     for _ in range(60):
         logs, tilts = [], []

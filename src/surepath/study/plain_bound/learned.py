@@ -53,7 +53,7 @@ class LearnedEntries(Entries):
         self._lines: dict[tuple[int, str, float], tuple[int, tuple[FloatArray, FloatArray]]] = {}
 
     def precision(self, entry: Entry, side: str) -> FloatArray:
-        """Return c of every arc."""
+        """Return c, the precision of the prior, of every arc; a power of 2 where noise is learned."""
         c = super().precision(entry, side)
         if entry["kind"] not in LEARNED_KINDS:
             return c

@@ -36,7 +36,7 @@ class UnknownSigma:
         self.part = max(0.0, spare) * float(settings["delta"])
 
     def sigma(self, seen: Sums) -> float:
-        """Return what sigma is at most."""
+        """Bound an unknown sigma from above by the scores seen."""
         assert seen.scores is not None
         total, count = sum_of_squares(seen.scores, np.where(self.plain.mdp.is_known, 0, seen.visits))
         if self.part == 0.0:

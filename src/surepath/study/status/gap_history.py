@@ -18,12 +18,12 @@ import numpy as np
 from surepath.errors import RewardError
 from surepath.learners.proven import gap_beyond_ranges
 from surepath.learners.registry import build
-from surepath.study.fold import EXCLUDE, worst_reward
+from surepath.study.fold import EXCLUDE, counted_rewards
 from surepath.study.fold import MOST_REPLAYED as MOST_REPLAYED
 from surepath.study.storage.contract import PAGE
 from surepath.study.storage.records import ActionRow, TrialRow
 from surepath.study.study import Study
-from surepath.study.trial import EXPIRED, FAILED, PARTIAL, WORST
+from surepath.study.trial import EXPIRED, FAILED
 
 MOST_POINTS = 400
 Point = tuple[int, float, float]  # settled trials, proven gap (inf: nothing proven), epsilon at that time
@@ -89,10 +89,7 @@ class Past:
             yield self.number, self._gap(), float(self.learner.epsilon)
 
     def _take(self, row: TrialRow) -> None:
-        rewards = list(row.rewards)
-        mdp = self.study.mdp
-        if row.state in (PARTIAL, FAILED) and self.study.options.on_failure == WORST and len(rewards) < mdp.horizon:
-            rewards.append(worst_reward(mdp, row.path[len(rewards)]))
+        rewards = counted_rewards(self.study.mdp, row, self.study.options.on_failure)
         if not self.in_blocks:
             self._tell(row, rewards)
             return

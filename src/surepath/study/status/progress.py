@@ -101,7 +101,7 @@ class Progress:
             sys.stderr.write(f"{shown(words)}\n")
 
     def close(self) -> None:
-        """End the line."""
+        """End the line of progress."""
         if self._used:
             sys.stderr.write(f"\r{self.text(0)}\x1b[K\n")
             sys.stderr.flush()

@@ -50,7 +50,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Return whether the answer is yes."""
+        """Return whether the certificate was confirmed."""
         return self.answer == YES
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from surepath.kernels.jit import kernel
 
 
 class Question(NamedTuple):
-    """The given path and the two sums."""
+    """What excursions are searched for: the given path, the terms of A and B, and the grid of k."""
 
     node_on: BoolArray  # [n_nodes + 1] on the path; the sink counts as on it
     leaves: IntArray  # [L] arcs off the path that leave one of its nodes

@@ -7,7 +7,7 @@ import numpy as np
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.bounds import width_of
+from surepath.learners.per_arc.arc_bounds import width_of
 from surepath.learners.per_arc.state import Rules, State
 
 

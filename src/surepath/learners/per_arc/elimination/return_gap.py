@@ -19,11 +19,11 @@ import numpy as np
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.cached_values import best_values, floor_values
 from surepath.learners.per_arc.elimination.remove import remove
 from surepath.learners.per_arc.elimination.slack import measure
 from surepath.learners.per_arc.rounding import safe_best, safe_floor, safe_upper
 from surepath.learners.per_arc.state import Rules, State
-from surepath.learners.per_arc.values import best_values, floor_values
 
 
 @folded_kernel

@@ -1,4 +1,4 @@
-"""What the bounds share: settings checked once, the gap that each formula divides by, tree-ness, logarithms."""
+"""An instance with the accuracy asked of it, checked once, and what the formulas of all bounds share."""
 
 from __future__ import annotations
 

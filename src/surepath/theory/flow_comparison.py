@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath.model.instance import Instance
-from surepath.theory.bounds import checked_case
+from surepath.theory.case import checked_case
 from surepath.theory.flows import minimum_flow
 from surepath.theory.lower_bounds import demanded, local_bounds
 from surepath.theory.upper_bounds import coverage_visits
