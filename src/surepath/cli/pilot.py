@@ -60,7 +60,7 @@ def pilot(
 
 
 def _run(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bool) -> None:
-    """Perform the trials one after another and write the sheet with their scores: those so far, should it be cut short."""
+    """Perform the trials one after another and write the sheet with their scores; cut short, with those so far."""
     import csv
     import io
 
