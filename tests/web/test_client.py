@@ -310,5 +310,8 @@ def test_a_client_waits_for_a_trial_that_somebody_forgot(site: Site, monkeypatch
     now = remote.status()
     assert now.enough
     assert now.ahead == len(study) - 1 < 60
+    seen = remote.overview()
+    assert seen["sentence"] == f"Nothing is proven yet: {now.ahead} results wait for trial 1, which still runs."
+    assert seen["warnings"][0].startswith(f"{now.ahead} results suffice once trial 1 is settled; report it, or cancel")
     study.cancel(1)
     assert remote.done

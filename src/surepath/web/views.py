@@ -69,7 +69,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "ruled_out": int((~learner.active).sum()),
             "on_failure": study.options.on_failure,
             "lease": study.options.lease,
-            "sentence": sentence(study.mdp, learner, fold.prefix, gap),
+            "sentence": sentence(study.mdp, learner, fold.prefix, gap, len(fold.window) - len(running)),
             "findings": [finding.message for finding in learner.findings()],
             "last_failure": last_failure(log) if any(fold.tally.states[n] + ahead[n] for n in NOTED) else "",
             "warnings": warnings(study.mdp, fold),
@@ -101,14 +101,17 @@ def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
-    """Return one sentence that states what is proven right now."""
+def sentence(mdp: MDP, learner: Any, settled: int, gap: float, ahead: int = 0) -> str:
+    """Return one sentence that states what is proven right now; `ahead` results wait for an earlier trial."""
     sure, proven = f"with probability at least {1 - learner.delta:.6g}", "Proven"
     if learner.findings():
         sure += ", if what was declared of the scores holds; they contradict it"
         proven = "In doubt"
     trials = many(settled, "trial")
     if not isfinite(gap):
+        if settled == 0 and ahead:
+            results = "1 result waits" if ahead == 1 else f"{ahead:,} results wait"
+            return f"Nothing is proven yet: {results} for trial 1, which still runs."
         if settled == 0:
             return "Nothing is proven yet: no trial has been reported."
         untried = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
@@ -138,6 +141,11 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
         found.append(
             f"{mdp.action_label(arc)} at {step_in_words(mdp, stage)} failed "
             f"{int(learner._failures.in_a_row[arc])} times in a row; exclude it if it cannot be run"
+        )
+    if fold.enough():
+        found.append(
+            f"{len(fold.ahead):,} results suffice once trial {fold.prefix + 1} is settled; report it, or cancel it if "
+            f"nobody runs it any more"
         )
     states, worst = fold.tally.states, fold.on_failure == WORST  # then a step that failed has its worst score
     if worst and (failed := states[FAILED] + states[PARTIAL]):

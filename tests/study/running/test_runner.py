@@ -255,8 +255,8 @@ def test_a_trial_that_somebody_forgot_is_waited_for_and_costs_no_further_trials(
     study = new_study()
     forgotten = study.ask(worker="the bench")
     study.optimize(scores, timeout=0.5)
-    assert not study.done, "trials count in the order in which they were asked for"
     now = study.status()
+    assert not now.done, "trials count in the order in which they were asked for"
     assert now.enough
     assert now.ahead == len(study) - 1 < 40
     assert str(now).splitlines()[4].startswith(f"{now.ahead} results count once trial 1 by the bench is reported, ")
