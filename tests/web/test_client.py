@@ -302,7 +302,7 @@ def test_a_budget_is_kept_over_http(site: Site) -> None:
 
 
 def test_a_client_waits_for_a_trial_that_somebody_forgot(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(client, "CHECK_EVERY", 0.05)
     study = new_study(site.app.state.studies.storage, "forgotten")
     study.ask(worker="the bench")
     remote = surepath.connect(site.url, WRITE, "forgotten")

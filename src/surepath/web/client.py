@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from surepath.study.telling import Result
 
 MOST_SENT = 500_000  # bytes of past results in one request
-LOOK_EVERY = 5.0  # seconds between two looks at whether more trials are of use
+CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
 
 
 def connect(
@@ -52,7 +52,7 @@ def connect(
 class RemoteStudy(RemoteView):
     """A study on a server; see `connect`."""
 
-    _look, _enough = 0.0, False  # when to look again whether what was reported suffices, and what was seen
+    _next_check, _enough = 0.0, False  # when to ask again whether what was reported suffices, and the last answer
 
     def ask(
         self,
@@ -156,9 +156,9 @@ class RemoteStudy(RemoteView):
 
     def _holds(self) -> bool:
         """Return whether what was reported suffices once earlier trials are settled, as of a few seconds ago."""
-        if time.monotonic() < self._look:
+        if time.monotonic() < self._next_check:
             return self._enough
-        self._look = time.monotonic() + LOOK_EVERY
+        self._next_check = time.monotonic() + CHECK_EVERY
         self._enough = bool(self.overview().get("enough", False))
         return self._enough
 

@@ -17,7 +17,7 @@ def renew(numbers: Numbers, storage: Storage = DEFAULT_STORAGE, name: Name = Non
 
     found = load(storage, name)
     for number in numbers:
-        refuse_settled(trial_row(found, number))  # all are looked at before anything changes
+        refuse_settled(trial_row(found, number))  # all are checked before anything changes
     until = {number: found.renew(number) for number in numbers}
     if as_json:
         print_json({"lease_until": until})

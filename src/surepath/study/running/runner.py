@@ -28,7 +28,7 @@ log = logging.getLogger("surepath.study")
 MOST_JOBS = 1024
 HOPELESS = {LEAVE_OUT: 10, WORST: 50}  # first trials that all fail: a mistake in the set-up, not bad luck
 RENEW = 1 / 3  # of a lease
-HOLD = 1.0  # seconds between two looks at trials that are waited for
+HOLD = 1.0  # seconds between two checks whether trials that are waited for are settled
 
 Perform = Callable[[Trial], Performed]
 
