@@ -18,6 +18,11 @@ settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, p
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if STRICT or os.environ.get("CI") else "dev"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what needs Ray last: its threads outlive it, and beside them a forked process may hang or crash."""
+    items.sort(key=lambda item: item.get_closest_marker("needs_ray") is not None)
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Any]:
     """A PostgreSQL server of this run's own."""

@@ -45,6 +45,7 @@ def test_ctrl_c_is_heard_at_a_million_arcs(tmp_path: Path, words: list[str]) -> 
     _, said = process.communicate(timeout=30)  # it takes two seconds; a machine may be busy
     assert process.returncode == 130
     assert "Traceback" not in said
+    assert said.rstrip().endswith("interrupted")
 
 
 DEAF = """

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from surepath import MDP, families
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SettingError, SurepathError
 from surepath.experiments.spec import Spec
-from tests.cli.shell import shell
+from tests.cli.shell import SOURCE, shell
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
@@ -167,3 +170,18 @@ def test_a_warning_is_one_line_without_the_place_in_the_source(tmp_path: Path) -
     done = shell("show", "p.json", "--draw", "p.png", folder=tmp_path)
     assert done.stderr.startswith("warning: the font of pictures lacks letters")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("no_color", "red"), [("1", False), ("", True)])
+def test_messages_have_no_colour_where_the_user_wants_none(tmp_path: Path, no_color: str, red: bool) -> None:
+    """On a terminal, that is: a pseudo-terminal takes its place."""
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "NO_COLOR": no_color}
+    words = [sys.executable, "-m", "surepath", "show", "nothing.json"]
+    with os.fdopen(ours, "rb") as reader:
+        done = subprocess.run(words, stderr=theirs, env=environment, cwd=tmp_path, check=False)
+        os.close(theirs)
+        said = reader.read1(1000).decode()  # type: ignore[attr-defined]
+    assert done.returncode == 3
+    assert "error: there is no file nothing.json" in said
+    assert ("\x1b[31m" in said) == red

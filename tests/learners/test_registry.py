@@ -72,6 +72,8 @@ def test_every_learner_is_built_from_its_settings(name: str) -> None:
 
 def test_a_learner_may_be_written_in_any_case() -> None:
     assert [learner_name(given) for given in ("eprl", "BPI-UCRL", "whole_plan")] == ["EPRL", "BPIUCRL", "WholePlan"]
+    with pytest.raises(SettingError, match=r"learner 'eprll' is not known \(did you mean \"EPRL\"\?\)"):
+        learner_name("eprll")
     with pytest.raises(SettingError, match=r"learner 'EPLR' is not known \(did you mean \"EPRL\"\?\)"):
         learner_name("EPLR")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from surepath.errors import SettingError, StorageError
+from surepath.errors import SettingError, StorageError, StudyError
 from surepath.study import Study
 from tests.study.workers import ENDLESS, check_nothing_lost, in_child, new_study, rewards_of
 
@@ -183,3 +183,33 @@ def test_no_password_is_shown(postgres: str) -> None:
         Study.load(url)
     assert "secret" not in str(caught.value)
     study.close()
+
+
+def test_a_file_that_is_deleted_in_the_middle_takes_nothing_more(tmp_path: Path) -> None:
+    """Through open connections it could still be written, and all of that would be lost without a word."""
+    file = tmp_path / "study.db"
+    study = new_study(str(file))
+    trial = study.ask()
+    kept = tmp_path / "moved.db"
+    for part in tmp_path.glob("study.db*"):
+        part.rename(tmp_path / part.name.replace("study", "moved"))
+    with pytest.raises(StorageError, match=r"study\.db was deleted or moved while it was in use"):
+        study.tell(trial, rewards_of(trial))
+    with pytest.raises(StorageError, match="was deleted or moved"):
+        study.ask()
+    assert not file.exists()
+    for part in tmp_path.glob("moved.db*"):
+        part.rename(tmp_path / part.name.replace("moved", "study"))
+    assert study.tell(trial, rewards_of(trial)) == "told", "once it is back, the study goes on"
+    assert not kept.exists()
+
+
+def test_a_file_that_was_replaced_is_opened_anew(tmp_path: Path) -> None:
+    study, other = new_study(str(tmp_path / "study.db")), new_study(str(tmp_path / "other.db"))
+    study.ask()
+    other.close()
+    for part in tmp_path.glob("study.db*"):
+        part.unlink()
+    (tmp_path / "other.db").rename(tmp_path / "study.db")
+    with pytest.raises(StudyError, match="was deleted and created anew; load it again"):
+        study.ask()

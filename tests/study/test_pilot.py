@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from surepath import MDP, Study
 from surepath.cli.main import app
-from surepath.errors import StudyError
+from surepath.errors import RewardError, StudyError
 from surepath.study.pilot import SIGMA_FACTOR, Pilot, pilot_paths, read_pilot
 from surepath.study.sheets.sheet import read_past
 from tests.strategies import mdps
@@ -102,3 +102,16 @@ def test_a_pilot_by_hand_and_by_command_becomes_data(tmp_path: Path, monkeypatch
     past, _ = read_past(study.mdp, Path("run.csv").read_text(), "run.csv")
     assert study.import_trials([(one.plan, one.rewards) for one in past]) == len(past)
     assert study.learner.visits.min() >= 2
+
+
+def test_a_pilot_that_is_cut_short_keeps_the_scores_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    steps = {"a": ["x", "y"], "b": ["u"]}
+    Path("p.json").write_text(json.dumps({"format": "surepath-problem", "version": 1, "steps": steps}))
+    program = "import sys; print(0.5, 0.25 if int(sys.argv[1]) < 4 else 'oops')"
+    words = ["pilot", "p.json", "--plays", "3", "--command", f'python3 -c "{program}" {{trial}}']
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, RewardError)
+    assert done.stderr.endswith("pilot.csv has the scores of the first 3 trials; the others are to be filled in\n")
+    again = CliRunner().invoke(app, ["pilot", "p.json", "--json"])
+    assert (json.loads(again.stdout)["trials"], json.loads(again.stdout)["empty"]) == (3, 3)

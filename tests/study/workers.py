@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import multiprocessing
 import os
@@ -24,8 +23,6 @@ from surepath.study.storage.sql import SqlStorage
 from surepath.study.storage.sql_log import SqlWriting
 
 FORK = multiprocessing.get_context("fork")
-# What other tests left in this process is not for a child to collect: a client of Ray waits there for threads it lacks.
-os.register_at_fork(after_in_child=gc.freeze)
 SCORES = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.1, "equal to c": 0.5}
 TAKES = 0.005  # seconds; a trial takes a moment, else hardly any kill would hit one
 STEPS = {"first": ["a", "b"], "second": ["c", "d"], "third": ["a", "c"]}

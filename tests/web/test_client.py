@@ -299,3 +299,19 @@ def test_a_budget_is_kept_over_http(site: Site) -> None:
     with pytest.raises(BudgetError):
         remote.ask(budget=4.0)
     assert remote.spent == remote.status().spent == 0.0
+
+
+def test_a_client_waits_for_a_trial_that_somebody_forgot(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "CHECK_EVERY", 0.05)
+    study = new_study(site.app.state.studies.storage, "forgotten")
+    study.ask(worker="the bench")
+    remote = surepath.connect(site.url, WRITE, "forgotten")
+    remote.optimize(score, timeout=1.0)
+    now = remote.status()
+    assert now.enough
+    assert now.ahead == len(study) - 1 < 60
+    seen = remote.overview()
+    assert seen["sentence"] == f"Nothing is proven yet: {now.ahead} results wait for trial 1, which still runs."
+    assert seen["warnings"][0].startswith(f"{now.ahead} results suffice once trial 1 is settled; report it, or cancel")
+    study.cancel(1)
+    assert remote.done

@@ -48,11 +48,54 @@ def test_what_is_wrong_is_said_in_words(
     assert answer.json()["error"] == (said or "SettingError")
 
 
+@pytest.mark.parametrize(
+    ("method", "route", "body", "kind", "said"),
+    [
+        ("POST", "ask", "{}", "application/x-www-form-urlencoded", "JSON, sent with the header Content-Type: applicat"),
+        ("POST", "ask", "{n: 1}", "application/json", "the body is no JSON: "),
+        ("POST", "ask", "[1]", "application/json", "the body must be a JSON object, such as {}"),
+        ("POST", "ask", '{"count": 2}', "application/json", "there is no field count here; /api/openapi.json lists"),
+        ("POST", "ask", '{"n": 0}', "application/json", "n: Input should be greater than or equal to 1"),
+        ("POST", "trials/1/tell", "{}", "application/json", "rewards is missing"),
+        (
+            "POST",
+            "trials/1/tell",
+            '{"rewards": ["a"]}',
+            "application/json",
+            "rewards.0: Input should be a valid number",
+        ),
+        ("GET", "trials?state=compleet", "", "", "state must be one of running, cancelled, complete, "),
+        ("GET", "statu", "", "", "there is no /api/statu here; /api/openapi.json lists the routes"),
+        ("GET", "ask", "", "", "/api/ask does not take GET; it takes POST"),
+    ],
+)
+def test_a_request_that_is_none_is_told_what_to_send(
+    storage: MemoryStorage, writer: Caller, client: TestClient, method: str, route: str, body: str, kind: str, said: str
+) -> None:
+    new_study(storage)
+    answer = client.request(
+        method, f"/api/{route}", content=body, headers={**writer.headers, **({"Content-Type": kind} if kind else {})}
+    )
+    assert said in answer.json()["message"]
+
+
+def test_a_trial_is_cancelled_with_or_without_a_note(
+    storage: MemoryStorage, writer: Caller, client: TestClient
+) -> None:
+    new_study(storage)
+    writer.post("ask", {"n": 2})
+    assert client.post("/api/trials/1/cancel", headers=writer.headers).json() == {"outcome": "cancelled"}
+    writer.post("trials/2/cancel", {"note": "no time"})
+    assert [writer.get(f"trials/{number}")["note"] for number in (1, 2)] == ["", "no time"]
+
+
 def test_unknown_studies_and_trials(storage: MemoryStorage, writer: Caller) -> None:
     assert writer.get("studies") == {"studies": [], "total": 0}
-    assert writer.get("status", expect=404)["message"] == "name the study: there are 0 here"
+    assert writer.get("status", expect=404)["message"] == "there is no study here yet"
     new_study(storage, "one/two <b>")
     new_study(storage, "..")
+    said = writer.get("status", expect=404)["message"]
+    assert said == "name the study, as in ?study=NAME: there are 2 here ('..', 'one/two <b>')"
     assert writer.get("studies")["studies"] == ["..", "one/two <b>"]
     assert writer.get("status", study="..")["study"] == ".."
     assert writer.get("status", study="one/two <b>")["study"] == "one/two <b>"

@@ -431,3 +431,17 @@ def test_nothing_is_loaded_from_elsewhere(site: Site, window: Window) -> None:
     time.sleep(0.2)
     assert len(asked) > 8
     assert all(url.startswith((site.url, "blob:")) for url in asked)
+
+
+def test_a_long_note_does_not_stretch_the_table_on_a_phone(site: Site, browser: Any, place: str) -> None:
+    study = new_study(place, "long notes")
+    study.fail(study.ask(), note="exit code 1: AssertionError: " + "lysis buffer, polymerase, " * 20)
+    window = Window(browser, viewport={"width": 390, "height": 844})
+    try:
+        page = window.open(site, "long notes")
+        page.wait_for_selector(".trials .extra")
+        assert page.locator(".trials tbody tr").bounding_box()["height"] < 150
+        assert page.locator(".trials .extra").get_attribute("title").startswith("exit code 1: ")
+        assert window.said == []
+    finally:
+        window.context.close()

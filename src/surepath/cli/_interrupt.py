@@ -24,13 +24,17 @@ GRACE = 1.5  # seconds that a command has to end by itself
 INTERRUPT_AGAIN_AFTER = 0.02  # seconds until an interrupt that came at a bad moment is tried again
 
 
-_interrupt_text = ["interrupted; what was finished is kept"]
+_interrupt_text = ["interrupted"]
 
 
-def set_interrupt_text(text: str) -> str:
-    """Set the text to print when the command is interrupted, however it then ends, and return it."""
+def set_interrupt_text(text: str) -> None:
+    """Set the text to print when the command is interrupted, however it then ends."""
     _interrupt_text[0] = text
-    return text
+
+
+def interrupt_text() -> str:
+    """Return the text to print when the command is interrupted."""
+    return _interrupt_text[0]
 
 
 _more = [0.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -26,6 +27,11 @@ def this_program() -> str:
         return f"{sys.executable} -m surepath"
     path, here = called.absolute(), Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def colour(name: str) -> str | None:
+    """Return a colour for a message, or None where the user wants none (NO_COLOR)."""
+    return None if os.environ.get("NO_COLOR") else name
 
 
 def print_json(data: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from surepath._text import shown
-from surepath.cli._interrupt import INTERRUPTED, set_interrupt_text
-from surepath.cli._output import MOST_WORKERS, AsJson, print_json
+from surepath.cli._interrupt import set_interrupt_text
+from surepath.cli._output import MOST_WORKERS, AsJson, colour, print_json
 from surepath.cli.main import app
 
 experiment = typer.Typer(
@@ -41,20 +41,16 @@ def run_command(
     from surepath.experiments.spec import Spec
 
     loaded = Spec.load(spec)
-    words = set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume")
-    try:
-        summary = run(
-            loaded,
-            out,
-            workers=workers,
-            backend_name=backend,
-            address=address,
-            resume=resume,
-            progress=not quiet and not as_json,
-        )
-    except KeyboardInterrupt:
-        typer.secho(words, fg="yellow", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume")
+    summary = run(
+        loaded,
+        out,
+        workers=workers,
+        backend_name=backend,
+        address=address,
+        resume=resume,
+        progress=not quiet and not as_json,
+    )
     if as_json:
         print_json({**summary._asdict(), "experiment": loaded.name, "out": str(out)})
         return
@@ -102,7 +98,7 @@ def table_command(
     stored, runs = rows.select("cell", "run").n_unique(), manifest["spec"]["runs"] * len(manifest["cells"])
     if stored < runs:
         note = f"note: {stored:,} of {runs:,} runs are stored; play the others with surepath experiment run --resume"
-        typer.secho(note, fg="yellow", err=True)
+        typer.secho(note, fg=colour("yellow"), err=True)
     if as_json:
         print_json({"rows": comparison.to_dicts()})
         return

@@ -17,7 +17,8 @@ import typer
 
 from surepath._text import choose_words_of_users, shown
 from surepath._version import __version__
-from surepath.cli._interrupt import INTERRUPTED, handle_interrupts
+from surepath.cli._interrupt import INTERRUPTED, handle_interrupts, interrupt_text
+from surepath.cli._output import colour
 
 app = typer.Typer(
     name="surepath",
@@ -68,6 +69,8 @@ def _code() -> int:
 
     try:
         answer = app(standalone_mode=False)
+        if answer == INTERRUPTED:  # Typer's answer to Ctrl-C
+            typer.secho(interrupt_text(), fg=colour("yellow"), err=True)
         return answer if isinstance(answer, int) else 0
     except MissingExtraError as error:
         return _print_error(error, 4)
@@ -89,7 +92,7 @@ def _code() -> int:
 
 
 def _print_error(message: object, code: int) -> int:
-    typer.secho(f"error: {shown(message)}", fg="red", err=True)
+    typer.secho(f"error: {shown(message)}", fg=colour("red"), err=True)
     return code
 
 

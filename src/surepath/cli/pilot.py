@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli._problem import Direction, open_problem
 from surepath.cli.main import app
@@ -46,11 +46,11 @@ def pilot(
     if not sheet.exists():
         paths = pilot_paths(mdp, plays)
         trials = [Trial(i + 1, mdp.plan(path), path, 0.0, "pilot", "") for i, path in enumerate(paths)]
-        text = sheet_text(mdp, trials) if command is None else _run(mdp, trials, command, as_json)
-        write_text(sheet, text)
         if command is None:
+            write_text(sheet, sheet_text(mdp, trials))
             _tell_written(sheet, problem, len(trials), as_json)
             return
+        _run(mdp, trials, command, sheet, as_json)
     results, empty = read_past(mdp, read_table(sheet), sheet.name)
     found = read_pilot(mdp, [(mdp.path(result.plan), result.rewards) for result in results])
     if as_json:
@@ -59,32 +59,46 @@ def pilot(
     print_text(found, sheet, problem, empty, about)
 
 
-def _run(mdp: MDP, trials: list[Any], command: str, quiet: bool) -> str:
-    """Perform the trials one after another and return the sheet with their scores."""
+def _run(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bool) -> None:
+    """Perform the trials one after another and write the sheet with their scores; cut short, with those so far."""
     import csv
     import io
 
     from rich.progress import track
 
     from surepath.errors import RewardError
+    from surepath.model.sources.textfile import write_text
     from surepath.study.running.command import Command
     from surepath.study.running.performed import rewards_of
     from surepath.study.sheets.rows import option_names, plan_columns, score_columns
+    from surepath.study.sheets.sheet import sheet_text
 
     performer = Command(mdp, command, "pilot")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["number", *plan_columns(mdp), *score_columns(mdp)])
-    for trial in track(trials, "pilot", transient=True, disable=quiet):
-        done = performer(trial)
-        try:
-            rewards = rewards_of(mdp, trial, done)
-        except RewardError as error:
-            raise RewardError(f"trial {trial.number}: {error}") from None
-        scores: list[Any] = [*rewards, *([] if done.note is None else ["failed"])]
-        scores += [""] * (mdp.horizon - len(scores))
-        writer.writerow([trial.number, *option_names(mdp, tuple(trial.path.tolist())), *scores[: mdp.horizon]])
-    return out.getvalue()
+    finished = 0
+    try:
+        for trial in track(trials, "pilot", transient=True, disable=quiet):
+            done = performer(trial)
+            try:
+                rewards = rewards_of(mdp, trial, done)
+            except RewardError as error:
+                raise RewardError(f"trial {trial.number}: {error}") from None
+            scores: list[Any] = [*rewards, *([] if done.note is None else ["failed"])]
+            scores += [""] * (mdp.horizon - len(scores))
+            writer.writerow([trial.number, *option_names(mdp, tuple(trial.path.tolist())), *scores[: mdp.horizon]])
+            finished += 1
+    except BaseException:
+        if finished:
+            rest = sheet_text(mdp, trials[finished:]).partition("\n")[2]
+            write_text(sheet, out.getvalue() + rest)
+            words = (
+                f"{shown(sheet)} has the scores of the first {many(finished, 'trial')}; the others are to be filled in"
+            )
+            typer.echo(words, err=True)
+        raise
+    write_text(sheet, out.getvalue())
 
 
 def _tell_written(sheet: Path, problem: str, count: int, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from surepath._text import shown
-from surepath.cli._interrupt import INTERRUPTED, set_interrupt_text
+from surepath.cli._interrupt import set_interrupt_text
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.main import app
 
@@ -44,12 +44,8 @@ def reproduce(
     names = list(FIGURES) if one_of("figure", figure, (*FIGURES, ALL)) == ALL else [figure]
     show = not quiet and not as_json
     options = Options(folder=out, preset=preset, runs=runs, workers=workers, seed=seed, progress=show)
-    words = set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: call again to go on")
-    try:
-        sections = make(names, options, (lambda text: typer.echo(text, err=True)) if show else (lambda text: None))
-    except KeyboardInterrupt:
-        typer.secho(words, fg="yellow", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: call again to go on")
+    sections = make(names, options, (lambda text: typer.echo(text, err=True)) if show else (lambda text: None))
     if as_json:
         figures = [
             {

@@ -92,7 +92,7 @@ def new_record(
     for key, (given, asked) in wanted.items():
         value = given if given is not None else spec.get(key, asked)
         if value is None:
-            raise SettingError(f"the study needs {key}: neither the call nor the problem gives it")
+            raise SettingError(f"the study needs {key}, and the problem does not say it; give {key}=... (--{key})")
         spec[key] = value
     if sigma is not None:
         spec["sigma"] = sigma
@@ -189,12 +189,12 @@ def enter(place: Storage, record: StudyRecord, exist_ok: bool) -> StudyRecord:
     return record
 
 
-def only_name(place: Storage) -> str:
-    """Return the name of the only study in a storage; an error where there is none or more than one."""
+def only_name(place: Storage, how: str = "name the study") -> str:
+    """Return the name of the only study in a storage; an error that says how to name it where there are more."""
     names = retrying(place.names)
     if not names:
         raise StudyError(f"there is no study in {place.shown}; create one with surepath study create")
     if len(names) != 1:
         known = ", ".join(repr(one) for one in names[:20])
-        raise StudyError(f"name the study: {place.shown} has {len(names)} ({known})")
+        raise StudyError(f"{how}: {place.shown} has {len(names)} ({known})")
     return names[0]

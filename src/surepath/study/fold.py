@@ -28,6 +28,7 @@ from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
 from surepath.study.tally import Tally
 from surepath.study.trial import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
 
+FEW_AHEAD = 4  # results that may wait before it is tried whether they suffice
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
 _ALL = 2**31
 SAVE_EVERY = 500  # trials folded in between two snapshots
@@ -59,6 +60,7 @@ class Fold:
         self.seconds = 0.0  # spent on folding since the last snapshot
         self._torn = False  # whether a step was interrupted, so that the learner may be half updated
         self._view: tuple[tuple[int, int], Any] | None = None
+        self._tried: tuple[tuple[int, int], int, bool] = ((-1, -1), 0, False)  # what `enough` found, and at how many
         self.window: dict[int, TrialRow] = {}
         self._coming: list[ActionRow] = []
         self.tally = Tally(self.mdp.n_arcs, self.mdp.cost)
@@ -124,19 +126,24 @@ class Fold:
         return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
 
     def _fold(self, row: TrialRow) -> None:
+        self.tally.refused += not self._feed(self.learner, row)
+        self.tally.count(row)
+        self._chain([row.number, row.state, row.path, row.rewards, row.source, row.of])
+        self._note_proof()
+
+    def _feed(self, learner: Any, row: TrialRow) -> bool:
+        """Tell a learner what came of a trial; return whether it could take it."""
         path = np.array(row.path, dtype=np.int64)
         rewards = counted_rewards(self.mdp, row, self.on_failure)
         failed_at = len(row.rewards) if len(rewards) > len(row.rewards) else None
         try:
             if rewards:
-                self.learner.tell(path, rewards, failed_at=failed_at)
+                learner.tell(path, rewards, failed_at=failed_at)
             elif row.state in (FAILED, EXPIRED):
-                self.learner.fail(path)
+                learner.fail(path)
         except RewardError:
-            self.tally.refused += 1
-        self.tally.count(row)
-        self._chain([row.number, row.state, row.path, row.rewards, row.source, row.of])
-        self._note_proof()
+            return False
+        return True
 
     def _act(self, action: ActionRow) -> None:
         content = json.loads(action.content)
@@ -181,6 +188,30 @@ class Fold:
     def _spent(self, rows: Iterable[TrialRow]) -> float | None:
         spending = self.tally.spending
         return None if spending is None else spending.with_rows(rows).total
+
+    # Results that wait for their turn -----------------------------------------------------------------------------
+
+    @property
+    def ahead(self) -> list[TrialRow]:
+        """List the settled trials that count only once an earlier one is settled too, by number."""
+        return [self.window[number] for number in sorted(self.window) if self.window[number].settled]
+
+    def enough(self) -> bool:
+        """Return whether what waits would end the study if the trials that still run were left out.
+
+        It is tried on a copy of the learner, where far more wait than run (else their turn comes soon), and again
+        when a quarter more do. Further trials would then be wasted, most likely.
+        """
+        key, waiting = (self.prefix, self.actions), sum(row.settled for row in self.window.values())
+        if self.learner.stopped or self._coming or waiting < 2 * (len(self.window) - waiting) + FEW_AHEAD:
+            return False
+        of, tried, found = self._tried
+        if of != key or (not found and waiting >= 1.25 * tried):
+            learner = self.copy()
+            for row in self.ahead:
+                self._feed(learner, row)
+            self._tried = key, waiting, bool(learner.stopped)
+        return self._tried[2]
 
     # Choosing ----------------------------------------------------------------------------------------------------
 

@@ -167,6 +167,14 @@ class Study:
                     return
                 self._read(self._catch_up)
 
+    def _holds(self) -> bool:
+        """Return whether what was reported suffices once earlier trials, which still run, are settled."""
+        with self._lock:
+            if not self._fold.enough():  # as of the last ask: nothing is read where nothing waits
+                return False
+            self.sync()
+            return self._fold.enough()
+
     def _numbers_of(self, request: str) -> list[int]:
         return [row.number for row in self._read(lambda log: log.trials_of_request(request))]
 
@@ -267,11 +275,11 @@ class Study:
         with self._lock:
             return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, self.options.on_failure))
 
-    def cancel(self, trial: Trial | int) -> None:
-        """Cancel a trial that was not run; one that is settled already stays as it is."""
+    def cancel(self, trial: Trial | int, note: str = "") -> None:
+        """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
         number = trial_number(trial)
         with self._lock:
-            self._write(lambda log: telling.settle(log, number, CANCELLED))
+            self._write(lambda log: telling.settle(log, number, CANCELLED, note))
 
     def renew(self, trial: Trial | int) -> float:
         """Extend a lease from now; returns when it ends. An expired trial cannot be renewed."""

@@ -116,21 +116,26 @@ def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
     raise ConflictError(f"trial {row.number} was already recorded {was}; a recorded trial never changes")
 
 
-def settle(log: Writing, number: int, state: str) -> None:
+def settle(log: Writing, number: int, state: str, note: str = "") -> None:
     """Settle a running trial without any result; one that is settled stays as it is."""
     row = _row(log, number)
     if row.state == RUNNING:
-        log.update_trial(row._replace(state=state, told=log.now()))
+        log.update_trial(row._replace(state=state, told=log.now(), note=kept_text(note)))
 
 
 def renew(log: Writing, number: int, lease: float) -> float:
     """Extend a running trial's lease."""
     row = _row(log, number)
-    if row.state != RUNNING:
-        raise StudyError(f"trial {number} is {row.state}: only a running trial's lease can be renewed")
+    refuse_settled(row)
     until = log.now() + lease
     log.update_trial(row._replace(lease=until))
     return until
+
+
+def refuse_settled(row: TrialRow) -> None:
+    """Refuse to renew the lease of a trial that runs no more."""
+    if row.state != RUNNING:
+        raise StudyError(f"trial {row.number} is {row.state}: only a running trial's lease can be renewed")
 
 
 def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:

@@ -45,6 +45,12 @@ class Fail(Body):
     note: str = Field(default="", max_length=LONGEST_NOTE)
 
 
+class Cancel(Body):
+    """Cancel a trial that was not run, and say why."""
+
+    note: str = Field(default="", max_length=LONGEST_NOTE)
+
+
 class ReportedResult(Body):
     """One result among many; `path` is what was played, to be compared, and `where` its place for messages."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from surepath.study.telling import Result
 
 MOST_SENT = 500_000  # bytes of past results in one request
+CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
 
 
 def connect(
@@ -49,6 +51,8 @@ def connect(
 
 class RemoteStudy(RemoteView):
     """A study on a server; see `connect`."""
+
+    _next_check, _enough = 0.0, False  # when to ask again whether what was reported suffices, and the last answer
 
     def ask(
         self,
@@ -77,9 +81,9 @@ class RemoteStudy(RemoteView):
         body = {"rewards": _rewards(rewards), "note": note[:2_000]}
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
-    def cancel(self, trial: Trial | int) -> None:
-        """Cancel a trial that was not run."""
-        self._call(f"trials/{trial_number(trial)}/cancel", {})
+    def cancel(self, trial: Trial | int, note: str = "") -> None:
+        """Cancel a trial that was not run, with a note that says why."""
+        self._call(f"trials/{trial_number(trial)}/cancel", {"note": note[:2_000]})
 
     def renew(self, trial: Trial | int) -> float:
         """Extend a lease from now; returns when it ends."""
@@ -149,6 +153,14 @@ class RemoteStudy(RemoteView):
         from surepath.study.running.optimize import optimize
 
         optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
+
+    def _holds(self) -> bool:
+        """Return whether what was reported suffices once earlier trials are settled, as of a few seconds ago."""
+        if time.monotonic() < self._next_check:
+            return self._enough
+        self._next_check = time.monotonic() + CHECK_EVERY
+        self._enough = bool(self.overview().get("enough", False))
+        return self._enough
 
     def _numbers_of(self, request: str) -> list[int]:
         return [int(trial["number"]) for trial in self._call("trials", request=request)["trials"]]

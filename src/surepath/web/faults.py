@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -23,6 +24,26 @@ class NotFound(Exception):
 def answer(status: int, kind: str, message: str, **headers: str) -> JSONResponse:
     """Make the answer that says what went wrong; the kind of an error of ours is its class, for the client."""
     return JSONResponse({"error": kind, "message": message}, status, headers or None)
+
+
+def in_words(request: Request, first: dict[str, Any]) -> str:
+    """Say what is wrong with what a request holds: where, what is expected, and what to do where that is plain."""
+    kind, where = first["type"], first["loc"]
+    place = ".".join(str(part) for part in where[1:] if not str(part).startswith(("list[", "dict["))) or "the body"
+    if kind == "json_invalid":
+        return f"the body is no JSON: {first.get('ctx', {}).get('error', first['msg'])}"
+    if where == ("body",):
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            return "the body must be JSON, sent with the header Content-Type: application/json"
+        return "the body must be a JSON object, such as {}"
+    if kind == "missing":
+        return f"{place} is missing"
+    if kind == "extra_forbidden":
+        return f"there is no field {place} here; /api/openapi.json lists the fields"
+    if kind == "string_pattern_mismatch":
+        valid = str(first["ctx"]["pattern"]).strip("^()$").replace("|", ", ")
+        return f"{place} must be one of {valid}, not {str(first['input'])[:100]!r}"
+    return f"{place}: {first['msg']}"
 
 
 def install(app: FastAPI) -> None:
@@ -46,15 +67,20 @@ def install(app: FastAPI) -> None:
         return answer(404, "StudyError", str(error))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        return answer(422, "input", f"{place}: {first['msg']}"[:500])
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        return answer(422, "input", in_words(request, error.errors()[0])[:500])
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> JSONResponse:
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
         kind = {401: "login", 403: "write-token", 404: "unknown", 413: "too-large"}.get(error.status_code, "input")
-        return answer(error.status_code, kind, str(error.detail), **dict(error.headers or {}))
+        headers, message = dict(error.headers or {}), str(error.detail)
+        if error.status_code == 404:
+            message = f"there is no {request.url.path[:200]} here; /api/openapi.json lists the routes"
+        elif error.status_code == 405:
+            message = (
+                f"{request.url.path[:200]} does not take {request.method}; it takes {headers.get('Allow', 'others')}"
+            )
+        return answer(error.status_code, kind, message, **headers)
 
     @app.exception_handler(Exception)
     async def unforeseen(_: Request, error: Exception) -> JSONResponse:

@@ -63,7 +63,8 @@ class OpenStudies:
         if name is None:
             names = self.names()
             if len(names) != 1:
-                raise NotFound(f"name the study: there are {len(names)} here")
+                known = f"there are {len(names)} here ({', '.join(map(repr, names[:20]))})"
+                raise NotFound(f"name the study, as in ?study=NAME: {known}" if names else "there is no study here yet")
             name = names[0]
         with self._lock:
             if name not in self._open:

@@ -82,7 +82,7 @@ class RemoteView:
 
         found = self.overview()
         gap = _gap(found)
-        same = ("trials", "states", "settled", "epsilon", "delta", "done", "now")
+        same = ("trials", "states", "settled", "epsilon", "delta", "done", "now", "ahead")
         return Status(
             name=self.name,
             storage=self.url,
@@ -98,6 +98,7 @@ class RemoteView:
             last_failure=found["last_failure"],
             spent=found.get("spent"),
             worth=found.get("worth", ""),
+            enough=found.get("enough", False),  # a server of an earlier version does not say
             **{name: found[name] for name in same},
         )
 

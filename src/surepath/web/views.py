@@ -17,11 +17,11 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
 from surepath.plots.intervals import half_width
 from surepath.study.fold import Fold
-from surepath.study.status.status import last_failure
+from surepath.study.status.status import NOTED, last_failure
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
-from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING
+from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING, WORST
 from surepath.web.plain import plain, rounded
 from surepath.web.trial_pages import trial
 
@@ -49,6 +49,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "trials": log.last_number(),
             "settled": fold.prefix,
             "ahead": len(fold.window) - len(running),
+            "enough": fold.enough(),
             "waiting": waiting,
             "states": {name: fold.tally.states.get(name, 0) + ahead[name] for name in STATES} | {WAITING: waiting},
             "evidence": sum(fold.tally.states[name] for name in SCORED),
@@ -68,11 +69,9 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "ruled_out": int((~learner.active).sum()),
             "on_failure": study.options.on_failure,
             "lease": study.options.lease,
-            "sentence": sentence(study.mdp, learner, fold.prefix, gap),
+            "sentence": sentence(study.mdp, learner, fold.prefix, gap, len(fold.window) - len(running)),
             "findings": [finding.message for finding in learner.findings()],
-            "last_failure": last_failure(log)
-            if any(fold.tally.states[n] + ahead[n] for n in (FAILED, PARTIAL))
-            else "",
+            "last_failure": last_failure(log) if any(fold.tally.states[n] + ahead[n] for n in NOTED) else "",
             "warnings": warnings(study.mdp, fold),
             "running": [trial(study.mdp, row) for row in running[:MOST_LISTED]],
             "workers": workers(running, log.now()),
@@ -102,14 +101,17 @@ def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def sentence(mdp: MDP, learner: Any, settled: int, gap: float) -> str:
-    """Return one sentence that states what is proven right now."""
+def sentence(mdp: MDP, learner: Any, settled: int, gap: float, ahead: int = 0) -> str:
+    """Return one sentence that states what is proven right now; `ahead` results wait for an earlier trial."""
     sure, proven = f"with probability at least {1 - learner.delta:.6g}", "Proven"
     if learner.findings():
         sure += ", if what was declared of the scores holds; they contradict it"
         proven = "In doubt"
     trials = many(settled, "trial")
     if not isfinite(gap):
+        if settled == 0 and ahead:
+            results = "1 result waits" if ahead == 1 else f"{ahead:,} results wait"
+            return f"Nothing is proven yet: {results} for trial 1, which still runs."
         if settled == 0:
             return "Nothing is proven yet: no trial has been reported."
         untried = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
@@ -140,8 +142,17 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
             f"{mdp.action_label(arc)} at {step_in_words(mdp, stage)} failed "
             f"{int(learner._failures.in_a_row[arc])} times in a row; exclude it if it cannot be run"
         )
-    states = fold.tally.states
-    lost = {name: states[name] for name in ("failed", "partial", "expired", "cancelled") if states[name]}
+    if fold.enough():
+        found.append(
+            f"{len(fold.ahead):,} results suffice once trial {fold.prefix + 1} is settled; report it, or cancel it if "
+            f"nobody runs it any more"
+        )
+    states, worst = fold.tally.states, fold.on_failure == WORST  # then a step that failed has its worst score
+    if worst and (failed := states[FAILED] + states[PARTIAL]):
+        trials = many(fold.prefix, "trial")
+        found.append(f"Of {trials}, {failed:,} failed: the step at which one failed counts as its worst score")
+    names = ("expired", "cancelled") if worst else ("failed", "partial", "expired", "cancelled")
+    lost = {name: states[name] for name in names if states[name]}
     if lost:
         counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
         found.append(

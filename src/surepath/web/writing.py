@@ -62,9 +62,9 @@ def renew(at: Meant, who: Writer, number: Number) -> dict[str, Any]:
 
 
 @router.post("/trials/{number}/cancel")
-def cancel(at: Meant, who: Writer, number: Number) -> dict[str, Any]:
+def cancel(at: Meant, who: Writer, number: Number, body: bodies.Cancel | None = None) -> dict[str, Any]:
     """Cancel a trial that was not run."""
-    at.study.cancel(_known(at, number))
+    at.study.cancel(_known(at, number), "" if body is None else body.note)
     return {"outcome": "cancelled"}
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import cast
 
 import pytest
 from typer.testing import CliRunner
 
 from surepath import Study
 from surepath.cli.main import app
+from surepath.cli.study._open import again
 from surepath.errors import ConflictError, PathError, RewardError, SettingError, StorageError, StudyError, SurepathError
 from tests.cli.studies import SCORE, STEPS, call, created, facts, problem
 
@@ -40,9 +42,14 @@ def test_failures_cancellations_and_leases(here: Path) -> None:
     assert call("fail", "1", "--note", "no disk") == "trial 1: failed\n"
     assert call("fail", "1") == "trial 1: failed before, nothing changed\n"
     assert call("fail", "2", "0.5") == "trial 2: failed, its first score is kept\n"
-    assert call("cancel", "3", "1") == "trial 3: cancelled\ntrial 1: failed, and stays so\n"
+    said = "trial 3: cancelled\ntrial 1: failed, and stays so\n"
+    assert call("cancel", "3", "1", "--note", "no time") == said
+    assert "note: no time" in call("show", "3")
     assert call("renew", "4") == "trial 4: 2h from now\n"
-    assert "only a running trial's lease" in call("renew", "1", error=StudyError)
+    ends = facts("status")["running"][0]["lease_until"]
+    assert "only a running trial's lease" in call("renew", "4", "1", error=StudyError)
+    assert "there is no trial 9" in call("renew", "4", "9", error=StudyError)
+    assert facts("status")["running"][0]["lease_until"] == ends, "all are looked at before one is renewed"
     assert "no failure; tell it" in call("fail", "4", "0.5", "0.5", error=StudyError)
     assert "there is no trial 9" in call("cancel", "9", error=StudyError)
     assert "note: no disk" in call("show", "1")
@@ -83,13 +90,50 @@ def test_the_storage_and_the_name(here: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SUREPATH_STORAGE", "sqlite:///mine.db")
     assert call("ask").startswith("trial 1")
     created("--name", "two")
-    assert "name the study: sqlite:///mine.db has 2 ('one', 'two')" in call("ask", error=StudyError)
+    assert "name the study with --name: sqlite:///mine.db has 2 ('one', 'two')" in call("ask", error=StudyError)
     assert call("ask", "--name", "two").startswith("trial 1")
     assert [row["name"] for row in facts("list")["studies"]] == ["one", "two"]
     assert re.search(r"^one: 1 trial, created \d{4}-", call("list"))
     assert "no study 'tow'" in call("status", "--name", "tow", error=StudyError)
     assert "there is no file" in call("list", "--storage", "other.db", error=StorageError)
     assert not (here / "other.db").exists()
+
+
+def test_the_commands_that_are_said_to_come_next_reach_the_same_study(here: Path) -> None:
+    said = call("create", "problem.json")
+    assert said.endswith("surepath study run --command ..., or take them one by one with surepath study ask\n"), (
+        "what the defaults reach needs no options"
+    )
+    said = call("create", "problem.json", "--name", "my lab", "--storage", "my file.db")
+    assert said.endswith("surepath study ask --storage 'my file.db'\n")
+    call("create", "problem.json", "--name", "it's", "--storage", "my file.db")
+    said = call("ask", "--n", "2", "--csv", "plate.csv", "--storage", "my file.db", "--name", "my lab")
+    assert said.endswith("  surepath study tell plate.csv --storage 'my file.db' --name 'my lab'\n")
+    study = Study.load("my file.db", "my lab")
+    study.cancel(1)
+    study.cancel(2)
+    study.optimize(lambda plan: [SCORE[option] for option in plan.values()])
+    said = " ".join(call("ask", "--storage", "my file.db", "--name", "my lab", code=1).split())
+    assert "surepath study tighten --storage 'my file.db' --name 'my lab' EPSILON goes on" in said
+
+
+def test_a_password_is_not_repeated_among_the_commands_that_come_next() -> None:
+    class Place:
+        def names(self) -> list[str]:
+            return ["one"]
+
+    class Found:
+        name, storage = "one", Place()
+
+    assert again(cast(Study, Found()), "postgresql://me:secret@host/studies") == " --storage ..."
+
+
+def test_what_a_study_needs_is_asked_for_by_its_option(here: Path) -> None:
+    problem(here, epsilon=None)
+    text = (here / "problem.json").read_text()
+    (here / "problem.json").write_text(text.replace('"epsilon": null, ', ""))
+    said = call("create", "problem.json", error=SettingError)
+    assert said == "the study needs epsilon, and the problem does not say it; give epsilon=... (--epsilon)"
 
 
 def test_creating_twice(here: Path) -> None:

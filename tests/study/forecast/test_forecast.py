@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from surepath import MDP, Study
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
 from surepath.study.forecast.futures import SIMULATED_WORK
+from surepath.study.forecast.worlds import draw_world
+from surepath.web.views import warnings
 from tests.study.pipelines import new_study, pipeline, play
+from tests.study.worlds import bounded
 
 
 def test_a_forecast_leaves_the_study_as_it_was_and_is_the_same_again() -> None:
@@ -37,6 +41,27 @@ def test_the_end_of_a_fixed_design_is_known_exactly() -> None:
     guess = forecast(study, draws=3, seconds=60.0)
     left = play(study)
     assert set(guess.left) == {float(left)}
+
+
+def test_options_without_a_range_stand_beside_those_with_one() -> None:
+    """Ways of unequal length wait on options whose score is known, and these have no range; others have a sigma."""
+    rows: list[dict[str, object]] = [
+        {"state": "depot", "action": "ring road", "next_state": "hub", "low": 5, "high": 60},
+        {"state": "depot", "action": "tunnel", "next_state": "shop", "low": 5, "high": 60},
+        {"state": "depot", "action": "ferry", "next_state": "shop", "sigma": 4.0},
+        {"state": "hub", "action": "van", "next_state": "shop", "low": 5, "high": 60},
+    ]
+    mdp = MDP.from_edges(rows, direction="minimize")
+    study = Study.create(mdp, "memory", epsilon=1.0, delta=0.1)
+    ferry = int(mdp.path({0: "ferry", 1: "(pass)"})[0])
+    for trials in range(3):
+        rng = np.random.default_rng(trials)
+        law = draw_world(mdp, study.learner, rng).law
+        play = law.a[ferry] * law.b[ferry] / (law.a[ferry] + law.b[ferry]) ** 2 / (law.a[ferry] + law.b[ferry] + 1.0)
+        assert np.sqrt(play) * (law.high - law.low)[ferry] == pytest.approx(4.0), "the sigma that was declared"
+        assert len(forecast(study, more=10, draws=2, seconds=60.0).left) == 2
+        trial = study.ask()
+        study.tell(trial, np.where(mdp.is_known[trial.path], 0.0, 20.0 + rng.standard_normal(mdp.horizon)))
 
 
 @pytest.mark.parametrize("learner", ["challenger", "eprl", "bpiucrl", "uniform", "wholeplan"])
@@ -138,6 +163,21 @@ def test_explain_names_the_plan_the_gap_and_what_was_left_out(learner: str) -> N
     assert "(wanted: " in text
     assert "options ruled out" in text
     assert "after 26 trials: " in text
+
+
+def test_explain_does_not_call_left_out_what_counts_as_the_worst() -> None:
+    study = Study.create(bounded(), "memory", epsilon=0.1, delta=0.1, on_failure="worst")
+    for _ in range(2):
+        study.fail(study.ask())
+    study.fail(study.ask(), [0.5])
+    study.cancel(study.ask())
+    words = study.explain()
+    assert "3 trials failed; the step at which one failed counts as its worst score" in words
+    assert "left out of the proof: 1 cancelled;" in words
+    study.sync()
+    found = warnings(study.mdp, study._fold)
+    assert "Of 4 trials, 3 failed: the step at which one failed counts as its worst score" in found
+    assert "Of 4 trials, 1 cancelled: the proof assumes that this did not depend on their scores" in found
 
 
 def test_explain_says_what_to_do_about_a_finding() -> None:

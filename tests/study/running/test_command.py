@@ -126,6 +126,18 @@ def test_commands_that_cannot_be(command: str, words: str) -> None:
         Command(MDP_2, command)
 
 
+def test_names_of_steps_may_have_spaces_and_signs() -> None:
+    steps = {"lysis buffer": ["SDS"], "anneal °C": ["60"], "pH (end)": ["7"]}
+    mdp = MDP.from_steps(steps, sigma=0.1)
+    command = Command(mdp, """echo "{lysis buffer}" '{anneal °C}' --ph="{pH (end)}" """)
+    plan = {"lysis buffer": "SDS", "anneal °C": "60", "pH (end)": "7"}
+    assert command.words(trial(plan)) == ["echo", "SDS", "60", "--ph=7"]
+    with pytest.raises(SettingError, match=r'has \{anneal °C\} without quotes, .*; write "\{anneal °C\}"'):
+        Command(mdp, 'echo "{lysis buffer}" "{anneal °C}" {anneal °C}')
+    with pytest.raises(SettingError, match=r'has \{lysis bufer\}, but no step is called so .*"lysis buffer"'):
+        Command(mdp, "echo {lysis bufer}")
+
+
 def test_a_program_named_by_the_plan_may_be_missing() -> None:
     with pytest.raises(StudyError, match="the command cannot be run"):
         Command(MDP_2, "./{model}")(trial())

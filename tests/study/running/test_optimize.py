@@ -124,6 +124,8 @@ def test_a_mistake_gives_no_step_its_worst_score() -> None:
     with pytest.raises(RewardError, match=r"trial 1: the reward 7\.0 at stage 1"):
         study.optimize(wrong)
     assert states(study) == {"cancelled": 1}
+    assert rows(study)[0].note.startswith("RewardError: ")
+    assert study.status().last_failure.startswith("trial 1: RewardError: ")
     assert not study.learner.visits.any()
 
 

@@ -16,7 +16,8 @@ import pytest
 from surepath import Study
 from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study.running import runner
-from surepath.study.running.performed import Outcome
+from surepath.study.running.performed import Outcome, Performed
+from surepath.study.running.runner import Runner
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.sql import SqlStorage
 from tests.study.conftest import Clock
@@ -248,3 +249,43 @@ def test_the_log_tells_each_trial(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_renewal_comes_well_before_the_end_of_a_lease() -> None:
     assert runner.RENEW <= 0.5
+
+
+def test_a_trial_that_somebody_forgot_is_waited_for_and_costs_no_further_trials() -> None:
+    study = new_study()
+    forgotten = study.ask(worker="the bench")
+    study.optimize(scores, timeout=0.5)
+    now = study.status()
+    assert not now.done, "trials count in the order in which they were asked for"
+    assert now.enough
+    assert now.ahead == len(study) - 1 < 40
+    assert str(now).splitlines()[4].startswith(f"{now.ahead} results count once trial 1 by the bench is reported, ")
+    assert str(now).splitlines()[4].endswith("; that is then enough")
+    study.cancel(forgotten)
+    assert study.done
+    assert study.best_plan == BEST
+    assert not study.status().ahead
+    assert not study.status().enough
+
+
+def test_the_run_goes_on_once_the_trial_that_it_waits_for_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "HOLD", 0.02)
+    study = new_study()
+    forgotten = study.ask()
+    said: list[str] = []
+
+    def settle(words: str) -> None:
+        said.append(words)
+        study.tell(forgotten, scores(forgotten.plan))
+
+    Runner(study, lambda trial: Performed(scores(trial.plan)), say=settle).run(2)
+    assert study.done
+    assert [words[:8] for words in said] == ["waiting:"]
+
+
+def test_a_run_does_not_wait_while_what_was_reported_does_not_suffice() -> None:
+    study = new_study(epsilon=NEVER)
+    study.ask()
+    study.optimize(scores, n_trials=30)
+    assert len(study) == 31
+    assert not study.status().enough

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from surepath._numbers import rounded_up
+from surepath.study.status import progress
 from surepath.study.status.progress import rough_trials_left
 from tests.study.worlds import NEVER, new_study, scores
 
@@ -34,6 +35,20 @@ def test_the_progress_line(capsys: pytest.CaptureFixture[str]) -> None:
         in said
     )
     assert "more trials" not in said
+
+
+def test_the_progress_line_is_one_line_of_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(progress, "REDRAWN_EVERY", 0.0)
+    study = new_study(epsilon=NEVER)
+    study.optimize(scores, n_trials=4, progress=True)
+    drawn, _, said = capsys.readouterr().err.rpartition("\r")
+    lines = [line.removesuffix("\x1b[K") for line in drawn.split("\r")[1:]]
+    assert {len(line) for line in lines if line.endswith("…")} == {59}
+    assert max(map(len, lines)) == 59
+    assert len(said.splitlines()[0]) > 59, "the last one is not written over"
 
 
 def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from surepath._text import shown
+from surepath.cli._output import colour
 
 if TYPE_CHECKING:
     from surepath.study.storage.records import TrialRow
@@ -32,9 +35,20 @@ TAKES_SCORES = {"ignore_unknown_options": True}
 
 def load(storage: str, name: str | None) -> Study:
     """Open a study; everything heavy is imported here."""
+    from surepath.study.creation import only_name
+    from surepath.study.storage.open import open_storage
     from surepath.study.study import Study
 
-    return Study.load(storage, name)
+    place = open_storage(storage)
+    return Study.load(place, only_name(place, "name the study with --name") if name is None else name)
+
+
+def again(found: Study, storage: str) -> str:
+    """Write the options by which another command reaches the same study: what its defaults do not say."""
+    place = "..." if "@" in storage else quote(storage)  # a password is not repeated
+    where = "" if storage == (os.environ.get("SUREPATH_STORAGE") or DEFAULT_STORAGE) else f" --storage {place}"
+    which = f" --name {quote(found.name)}" if len(found.storage.names()) > 1 else ""
+    return shown(where + which)
 
 
 def trial_row(found: Study, number: int) -> TrialRow:
@@ -107,7 +121,7 @@ def refuse_existing(path: Any, force: bool) -> None:
 
 def note(text: str) -> None:
     """Print a note beside the answer, on standard error."""
-    typer.secho(text, fg="yellow", err=True)
+    typer.secho(text, fg=colour("yellow"), err=True)
 
 
 def _number(word: str) -> float:

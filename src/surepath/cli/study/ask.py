@@ -11,7 +11,17 @@ import typer
 from surepath._text import shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Force, Name, Storage, load, note, refuse_existing, shown_plan
+from surepath.cli.study._open import (
+    DEFAULT_STORAGE,
+    Force,
+    Name,
+    Storage,
+    again,
+    load,
+    note,
+    refuse_existing,
+    shown_plan,
+)
 
 SHORT_LEASE = 3600.0
 
@@ -44,7 +54,11 @@ def ask(
             print_json({"trials": [], "done": False, "budget_spent": True, "spent": found.spent})
         raise typer.Exit(1) from None
     except StoppedError:
-        note(f"{shown(found.name)} is done: surepath study status says its answer, surepath study tighten goes on")
+        options = again(found, storage)
+        note(
+            f"{shown(found.name)} is done: surepath study status{options} says its answer, "
+            f"surepath study tighten{options} EPSILON goes on"
+        )
         if as_json:
             print_json({"trials": [], "done": True})
         raise typer.Exit(1) from None
@@ -61,7 +75,7 @@ def ask(
         numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
         typer.echo(
             f"wrote {shown(sheet)}: {numbers}; fill in the scores (failed where a step failed), then\n"
-            f"  surepath study tell {shown(quote(str(sheet)))}"
+            f"  surepath study tell {shown(quote(str(sheet)))}{again(found, storage)}"
         )
 
 

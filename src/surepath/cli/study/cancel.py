@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from surepath.cli._output import AsJson, print_json
@@ -10,14 +12,20 @@ from surepath.cli.study._open import DEFAULT_STORAGE, Name, Numbers, Storage, lo
 
 
 @study.command("cancel")
-def cancel(numbers: Numbers, storage: Storage = DEFAULT_STORAGE, name: Name = None, as_json: AsJson = False) -> None:
+def cancel(
+    numbers: Numbers,
+    reason: Annotated[str, typer.Option("--note", help="Why they were not run.")] = "",
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
     """Cancel trials that were not run; those already reported stay as they are."""
     found = load(storage, name)
     for number in numbers:
         trial_row(found, number)  # a number that is none is refused before anything changes
     states = {}
     for number in numbers:
-        found.cancel(number)
+        found.cancel(number, reason)
         states[number] = trial_row(found, number).state
     if as_json:
         print_json({"states": states})

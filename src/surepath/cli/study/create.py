@@ -10,7 +10,7 @@ from surepath._text import many, shown
 from surepath.cli._output import AsJson, print_json
 from surepath.cli._problem import Delta, Direction, Epsilon, Sigma, open_noisy, open_problem
 from surepath.cli.study import study
-from surepath.cli.study._open import DEFAULT_STORAGE, Storage
+from surepath.cli.study._open import DEFAULT_STORAGE, Storage, again
 
 
 @study.command("create")
@@ -66,9 +66,11 @@ def create(
     if as_json:
         print_json({**facts, "problem_hash": made.record.problem_hash})
         return
+    options = again(made, storage)
     typer.echo(
         f"created {shown(made.name)} in {shown(facts['storage'])}: {many(made.mdp.horizon, 'step')}, "
         f"{many(made.mdp.n_arcs, 'option')}; the answer may be {made.epsilon:g} from the best, "
         f"wrong with probability {made.delta:g} at most\n"
-        f"run trials with surepath study run, or take them one by one with surepath study ask"
+        f"run trials with surepath study run{options} --command ..., "
+        f"or take them one by one with surepath study ask{options}"
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from surepath._text import many, shown
-from surepath.cli._interrupt import INTERRUPTED, allow_seconds, call_before_kill, set_interrupt_text
+from surepath.cli._interrupt import allow_seconds, call_before_kill, set_interrupt_text
 from surepath.cli._output import MOST_WORKERS, AsJson, print_json
 from surepath.cli.study import study
 from surepath.cli.study._open import DEFAULT_STORAGE, Name, Storage, load, note, shown_plan
@@ -54,8 +54,9 @@ def run(
         progress=progress,
         abandon=performer.end,
         budget=checked_budget(found.mdp, budget),
+        say=note,
     )
-    words = set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
+    set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
     allow_seconds(15.0)
     call_before_kill(performer.kill)
     signal.signal(
@@ -63,9 +64,6 @@ def run(
     )  # a scheduler's signal to end is handled as Ctrl-C is
     try:
         runner.run(workers)
-    except KeyboardInterrupt:
-        note(words)
-        raise typer.Exit(INTERRUPTED) from None
     finally:
         performer.kill()  # nothing is left of them, unless a second Ctrl-C cut the first one short
     _report(found, runner, as_json)
@@ -73,6 +71,7 @@ def run(
 
 def _report(found: Any, runner: Any, as_json: bool) -> None:
     from surepath.study.spending import money
+    from surepath.study.status.in_words import waiting_in_words
 
     now = found.status()
     facts = {
@@ -110,6 +109,8 @@ def _report(found: Any, runner: Any, as_json: bool) -> None:
             f"{word} within {rounded_up(now.certified_gap)} of the best, wrong with probability {now.delta:g} at most"
         )
         typer.echo(sure if now.done else f"{sure}; wanted: {now.epsilon:g}")
+    if waiting := waiting_in_words(now):
+        typer.echo(waiting)
     if forecast is not None:
         typer.echo(f"{forecast}")
     if now.doubt is not None:

@@ -17,6 +17,7 @@ from surepath.cli.study._open import (
     TAKES_SCORES,
     Name,
     Storage,
+    again,
     late_rows,
     load,
     note,
@@ -46,14 +47,14 @@ def tell(
     if what.isascii() and what.isdigit():
         if not values:
             raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
-        _one(load(storage, name), int(what), scores(values), as_json)
+        _one(load(storage, name), storage, int(what), scores(values), as_json)
         return
     if values:
         raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
-    _sheet(load(storage, name), Path(what), as_json)
+    _sheet(load(storage, name), storage, Path(what), as_json)
 
 
-def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
+def _one(found: Any, storage: str, number: int, rewards: Any, as_json: bool) -> None:
     from surepath.study.running.performed import with_known
 
     path = trial_row(found, number).path
@@ -70,7 +71,7 @@ def _one(found: Any, number: int, rewards: Any, as_json: bool) -> None:
     if kept is not None:
         late = f"{why_late(found, number)}, kept as trial {kept.number}"
         words = late if answer == "late" else f"its late result was kept as trial {kept.number} before, nothing changed"
-    typer.echo(f"trial {number}: {words}{_end(found)}")
+    typer.echo(f"trial {number}: {words}{_end(found, storage)}")
 
 
 def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
@@ -90,7 +91,7 @@ def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
         )
 
 
-def _sheet(found: Any, path: Path, as_json: bool) -> None:
+def _sheet(found: Any, storage: str, path: Path, as_json: bool) -> None:
     from surepath.study.sheets.rows import plan_columns
     from surepath.study.sheets.sheet import read_sheet, read_table
 
@@ -107,7 +108,7 @@ def _sheet(found: Any, path: Path, as_json: bool) -> None:
         parts[-1] += f" ({_some([row.number for row in late_rows(found, late)])})"
     if sheet.empty:
         parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
-    typer.echo(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found))
+    typer.echo(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found, storage))
     if not sheet.plans:
         wanted = ", ".join(map(shown, plan_columns(found.mdp)))
         note(
@@ -124,5 +125,6 @@ def _some(numbers: list[int]) -> str:
     )
 
 
-def _end(found: Any) -> str:
-    return "\nthe answer is proven: surepath study status" if found.done and isfinite(found.certified_gap) else ""
+def _end(found: Any, storage: str) -> str:
+    proven = found.done and isfinite(found.certified_gap)
+    return f"\nthe answer is proven: surepath study status{again(found, storage)}" if proven else ""

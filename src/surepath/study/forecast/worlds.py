@@ -36,14 +36,22 @@ def draw_world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance
         ratio = (inside - low) * (high - inside) / sigma**2 - 1.0
     steady = ratio[np.isfinite(ratio) & seen]
     concentration = float(np.clip(np.median(steady), 0.5, 1e4)) if steady.size else 4.0
+    half = np.where(mdp.is_known, 0.0, sigma * np.sqrt(concentration + 1.0))  # where no range is declared: the beta
+    low = np.where(np.isfinite(low), low, inside - half)  # law whose standard deviation is sigma
+    high = np.where(np.isfinite(high), high, inside + half)
     return Instance(mdp, Bounded(low, high, inside, concentration=concentration))
 
 
 def _unseen(mdp: MDP, known: FloatArray, sigma: FloatArray, unseen: Any, rng: np.random.Generator) -> FloatArray:
     """Draw means for arcs without any score: over the declared range, or widely around the others."""
     size = int(unseen.sum())
-    if mdp.reward_range is not None:
-        low, high = (bound[unseen] for bound in mdp.reward_range)
-        return np.asarray(low + (high - low) * rng.random(size))
-    centre, spread = (float(known.mean()), float(known.std())) if known.size else (0.0, 0.0)
-    return np.asarray(centre + (2.0 * spread + float(sigma.max()) or 1.0) * rng.standard_normal(size))
+    low, high = (np.full(mdp.n_arcs, np.inf),) * 2 if mdp.reward_range is None else mdp.reward_range
+    bounded = np.isfinite(low[unseen]) & np.isfinite(high[unseen])
+    drawn = np.empty(size)
+    low, high = low[unseen][bounded], high[unseen][bounded]
+    drawn[bounded] = low + (high - low) * rng.random(low.size)
+    if not bounded.all():
+        centre, spread = (float(known.mean()), float(known.std())) if known.size else (0.0, 0.0)
+        width = 2.0 * spread + float(sigma.max()) or 1.0
+        drawn[~bounded] = centre + width * rng.standard_normal(size - low.size)
+    return drawn

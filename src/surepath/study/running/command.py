@@ -33,8 +33,7 @@ KILLED_AFTER = 2.0  # seconds between asking a process to end and ending it
 TRIAL = "trial"
 FAIL = "where a trial fails, end with an exit code other than 0"
 
-# "{{" and "}}" are braces, {name} is a step; what cannot be a name, such as {print $1}, is left alone.
-_PLACE = re.compile(r"\{\{|\}\}|\{(\w[\w .-]*)\}")
+_NAME = r"\w[\w .-]*"  # what is taken for a step's name; the names of the problem may have any other character too
 
 
 class Command:
@@ -49,22 +48,33 @@ class Command:
         if not self._words:
             raise SettingError("the command is empty; write for example --command './trial.sh {model}'")
         names = [*plan_steps(mdp), TRIAL]
-        for word in self._words:
-            for match in _PLACE.finditer(word):
-                if match.group(1) is not None and match.group(1) not in names:
-                    raise SettingError(
-                        f"the command has {match.group()}, but no step is called so{suggest(match.group(1), names)}; "
-                        f"write {{{{ and }}}} for braces"
-                    )
-        if not _PLACE.search(self._words[0]) and shutil.which(self._words[0]) is None:
+        # "{{" and "}}" are braces, {name} is a step; what cannot be a name, such as {print $1}, is left alone.
+        self._place = re.compile(r"\{\{|\}\}|\{(" + "|".join([*map(re.escape, names), _NAME]) + r")\}")
+        self._check_places(command, names)
+        if not self._place.search(self._words[0]) and shutil.which(self._words[0]) is None:
             raise SettingError(f"the command {self._words[0]!r} is not a program that can be run")
         self._lock, self._children, self._ended = threading.Lock(), set[subprocess.Popen[bytes]](), False
+
+    def _check_places(self, command: str, names: list[str]) -> None:
+        """Refuse steps that do not exist, and those that the split into words has torn apart."""
+        asked = [name for name in self._place.findall(command) if name]
+        kept = [name for word in self._words for name in self._place.findall(word) if name]
+        for name in [*asked, *kept]:
+            if name not in names:
+                raise SettingError(
+                    f"the command has {{{name}}}, but no step is called so{suggest(name, names)}; "
+                    f"write {{{{ and }}}} for braces"
+                )
+            if kept.count(name) < asked.count(name):
+                raise SettingError(
+                    f'the command has {{{name}}} without quotes, so it falls apart into words; write "{{{name}}}"'
+                )
 
     def words(self, trial: Trial) -> list[str]:
         """Return the words of the command with the options of a plan inserted."""
         values = {TRIAL: str(trial.number), **{str(step): str(option) for step, option in trial.plan.items()}}
         braces = {"{{": "{", "}}": "}"}
-        return [_PLACE.sub(lambda m: braces.get(m.group()) or values[m.group(1)], word) for word in self._words]
+        return [self._place.sub(lambda m: braces.get(m.group()) or values[m.group(1)], word) for word in self._words]
 
     def environment(self, trial: Trial) -> dict[str, str]:
         """Describe a trial: its number, the plan as JSON, and each option under the name of its step."""

@@ -16,6 +16,7 @@ from surepath._checks import whole
 from surepath.errors import BudgetError, RewardError, StoppedError, StudyError
 from surepath.study.lease import seconds
 from surepath.study.running.performed import Outcome, Performed, rewards_of
+from surepath.study.status.in_words import waiting_in_words
 from surepath.study.status.progress import Progress
 from surepath.study.trial import COMPLETE, FAILED, LEAVE_OUT, PARTIAL, WORST, Trial
 
@@ -27,6 +28,7 @@ log = logging.getLogger("surepath.study")
 MOST_JOBS = 1024
 HOPELESS = {LEAVE_OUT: 10, WORST: 50}  # first trials that all fail: a mistake in the set-up, not bad luck
 RENEW = 1 / 3  # of a lease
+HOLD = 1.0  # seconds between two checks whether trials that are waited for are settled
 
 Perform = Callable[[Trial], Performed]
 
@@ -45,6 +47,7 @@ class Runner:
         progress: bool | None = None,
         abandon: Callable[[], None] | None = None,
         budget: float | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self._study, self._perform, self._callbacks = study, perform, tuple(callbacks)
         self._left = None if n_trials is None else whole("n_trials", n_trials, low=1)
@@ -53,6 +56,7 @@ class Runner:
         self._limit: dict[str, Any] = {} if budget is None else {"budget": budget}
         self.out_of_budget = ""  # why, once no trial fits into the budget any more
         self.progress = Progress(study, progress, budget)
+        self._say, self._held = say or self.progress.say, False  # said once: that trials are waited for
         self._guard, self._calling = threading.Lock(), threading.RLock()
         self._running: dict[str, Trial | None] = {}  # by request
         self._ending, self._abandoned = threading.Event(), threading.Event()
@@ -98,7 +102,10 @@ class Runner:
     # One trial after another -------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while not self._ending.is_set() and self._may_begin():
+        while True:
+            self._hold()
+            if self._ending.is_set() or not self._may_begin():
+                return
             request = uuid.uuid4().hex
             self._running[request] = None
             try:
@@ -123,9 +130,20 @@ class Runner:
             self._count(outcome, performed)
             self._call_back(outcome)
 
+    def _hold(self) -> None:
+        """Begin nothing while what was reported suffices once trials that still run, here or elsewhere, are settled."""
+        while not self._ending.is_set() and not self._late() and self._study._holds():
+            if not self._held:
+                self._held = True
+                self._say(f"waiting: {waiting_in_words(self._study.status())}")
+            self._ending.wait(HOLD)
+
+    def _late(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
     def _may_begin(self) -> bool:
         with self._guard:
-            if self._end is not None and time.monotonic() >= self._end:
+            if self._late():
                 return False
             if self._left is not None:
                 if self._left == 0:
@@ -139,10 +157,11 @@ class Runner:
             rewards = rewards_of(study.mdp, trial, performed)
         except RewardError as error:
             # Not a failed trial but a mistake: leaving such results out would choose results by how they came out.
+            note = f"{type(error).__name__}: {error}"
             if study.options.on_failure == WORST:
-                study.cancel(trial)  # a failure would give a step that may be fine its worst score, for good
+                study.cancel(trial, note)  # a failure would give a step that may be fine its worst score, for good
             else:
-                study.fail(trial, note=f"{type(error).__name__}: {error}")
+                study.fail(trial, note=note)
             raise RewardError(f"trial {trial.number}: {error}") from error
         whole_trial = len(rewards) == study.mdp.horizon
         if performed.note is None or whole_trial:

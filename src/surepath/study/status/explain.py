@@ -12,7 +12,7 @@ from surepath.learners.proven import has_guarantee, proven_gap
 from surepath.model.costs import in_words
 from surepath.study.certificate.words import ADVICE
 from surepath.study.spending import money
-from surepath.study.trial import CANCELLED, EXPIRED, FAILED
+from surepath.study.trial import CANCELLED, EXPIRED, FAILED, PARTIAL, WORST
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -30,7 +30,11 @@ def explain(study: Study) -> str:
     lines[0] += "" if spent is None else f"; spent {money(spent)}"
     lines += [f"counted: {in_words(study.mdp)}"] if study.mdp.charge is not None else []
     lines += str(learner.explain()).split("\n") if hasattr(learner, "explain") else _plain(study, learner)
-    left_out = {state: tally.states[state] for state in (FAILED, EXPIRED, CANCELLED) if tally.states[state]}
+    worst = study.options.on_failure == WORST  # then a failed trial is evidence: its step has its worst score
+    states = (EXPIRED, CANCELLED) if worst else (FAILED, EXPIRED, CANCELLED)
+    left_out = {state: tally.states[state] for state in states if tally.states[state]}
+    if worst and (failed := tally.states[FAILED] + tally.states[PARTIAL]):
+        lines.append(f"{many(failed, 'trial')} failed; the step at which one failed counts as its worst score")
     if left_out:
         said = ", ".join(f"{count} {state}" for state, count in left_out.items())
         lines.append(f"left out of the proof: {said}; their being left out must not depend on their scores")

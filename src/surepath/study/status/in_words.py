@@ -37,10 +37,23 @@ def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False)
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.doubt else []
+    lines += [waiting] if (waiting := waiting_in_words(now)) else []
     lines += [f"running: {line}" for line in _running(now)]
     lines += [f"last failure: {shown(now.last_failure)}"] if now.last_failure else []
     lines += [f"finding: {shown(one)}" for one in now.findings[1:]]
     return "\n".join(lines)
+
+
+def waiting_in_words(now: Status) -> str:
+    """Say which trial the reported ones wait for; "" where none do."""
+    if not now.ahead or not now.running:
+        return ""
+    results, first = ("1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"), now.running[0]
+    left = in_words(max(first.lease_until - now.now, 0.0))
+    return (
+        f"{results} once trial {first.number} by {shown(first.worker)} is reported, cancelled or expired "
+        f"(lease {left})" + ("; that is then enough" if now.enough else "")
+    )
 
 
 def _running(now: Status) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 import sys
 import threading
 import time
@@ -50,6 +51,12 @@ def gap_in_words(gap: float, epsilon: float) -> str:
     return f"proven gap {rounded_up(gap)}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
 
 
+def one_line(text: str) -> str:
+    """Cut a text to the width of the terminal: a longer one would go on in lines that cannot be written over."""
+    most = shutil.get_terminal_size().columns - 1
+    return text if len(text) <= most else text[: max(most - 1, 0)] + "…"
+
+
 class Progress:
     """The line itself; with show=None only where standard error is a terminal."""
 
@@ -65,7 +72,7 @@ class Progress:
             return
         try:
             self._next = time.monotonic() + REDRAWN_EVERY
-            sys.stderr.write(f"\r{self.text(running)}\x1b[K")
+            sys.stderr.write(f"\r{one_line(self.text(running))}\x1b[K")
             sys.stderr.flush()
             self._used = True
         finally:

@@ -14,13 +14,14 @@ from surepath.model.plans import Plan
 from surepath.study.status.in_words import status_in_words
 from surepath.study.status.progress import rough_trials_left
 from surepath.study.storage.contract import Reading
-from surepath.study.trial import FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
+from surepath.study.trial import CANCELLED, FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
 MOST_WAITING = 1_000_000
-LATEST = 500  # trials among which a failure is searched
+LATEST = 500  # trials among which a failure is searched, to keep the cost small
+NOTED = (FAILED, PARTIAL, CANCELLED)  # what may carry a note that says why
 
 
 class RunningTrial(NamedTuple):
@@ -55,6 +56,8 @@ class Status:
         last_failure: Which of the latest trials failed last, and why; "" when none did.
         spent: What the trials have cost, as far as each came; None where no option has a cost.
         worth: How a plan's worth is made of score and cost; "" where it is the score.
+        ahead: Reported trials that count only once an earlier one, which still runs, is settled too.
+        enough: Whether they suffice then, unless what is still running contradicts them.
     """
 
     name: str
@@ -75,6 +78,8 @@ class Status:
     last_failure: str = ""
     spent: float | None = None
     worth: str = ""
+    ahead: int = 0
+    enough: bool = False
 
     @property
     def answer(self) -> str:
@@ -133,16 +138,18 @@ def read_status(study: Study) -> Status:
             workers=tuple(sorted({trial.worker for trial in running})),
             findings=findings,
             now=now,
-            last_failure=study._read(last_failure) if states[FAILED] + states[PARTIAL] else "",
+            last_failure=study._read(last_failure) if any(states[state] for state in NOTED) else "",
             spent=fold.spent,
             worth=in_words(study.mdp),
+            ahead=len(after) - len(running),
+            enough=fold.enough(),
         )
 
 
 def last_failure(log: Reading) -> str:
-    """Describe the trial that failed last, with its reason; only the latest are searched, to keep the cost small."""
+    """Describe the trial that failed last, or was cancelled for a mistake, with its reason; the latest are searched."""
     rows = log.trials(max(log.last_number() - LATEST + 1, 1), LATEST)
-    failed = [row for row in rows if row.state in (FAILED, PARTIAL) and row.note and row.source != IMPORTED]
+    failed = [row for row in rows if row.state in NOTED and row.note and row.source != IMPORTED]
     if not failed:
         return ""
     last = max(failed, key=lambda row: (row.told or 0.0, row.number))

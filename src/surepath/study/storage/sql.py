@@ -46,6 +46,7 @@ class SqlStorage(Storage):
         self._process = os.getpid()
         self._clock = clock
         self._ready = False
+        self._file: tuple[int, int] | None = None  # which file the connections have open, where it is SQLite's
 
     @property
     def shown(self) -> str:
@@ -72,7 +73,7 @@ class SqlStorage(Storage):
 
     def _prepare(self, *, create: bool) -> None:
         """Check the tables once, and upgrade old ones; with create, build them when they are missing."""
-        if self._ready:
+        if self._ready and not (self.is_sqlite and self._replaced(create)):
             return
         if self.is_sqlite and not create and not os.path.exists(str(self._url.database)):
             raise StorageError(f"there is no file {self._url.database}; surepath study create makes one")
@@ -83,6 +84,25 @@ class SqlStorage(Storage):
         if not current:
             self._build()
         self._ready = True
+        if self.is_sqlite:
+            self._file = _identity(str(self._url.database))
+
+    def _replaced(self, create: bool) -> bool:
+        """Return whether another file has the name now, and let go of the old one; an error where none has.
+
+        A file that was deleted can still be written through open connections, and all of that would be lost.
+        """
+        now = _identity(str(self._url.database))
+        if now is None and not create:
+            raise StorageError(
+                f"{self._url.database} was deleted or moved while it was in use; what was reported before is where it "
+                f"went, and nothing more is taken"
+            )
+        if now == self._file:
+            return False
+        self._engine.dispose()
+        self._ready = False
+        return True
 
     def _build(self) -> None:
         if self.is_sqlite:  # cannot be changed inside a transaction
@@ -164,6 +184,15 @@ class SqlStorage(Storage):
 
     def close(self) -> None:
         self._engine.dispose()
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    """Return which file has a name now; None where there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def unknown_study(name: str, known: list[str]) -> StudyError:

@@ -58,8 +58,8 @@ export class Trials {
     const extra = [trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null].filter(Boolean).join(": ");
     return h("tr", { "data-trial": trial.number },
       h("th", { scope: "row" }, count(trial.number)),
-      h("td", {}, h("span", { class: `state ${trial.state}` }, trial.state), extra ? h("span", { class: "extra" }, extra) : null),
-      h("td", { class: "plan" }, options),
+      h("td", {}, h("span", { class: `state ${trial.state}` }, trial.state)),
+      h("td", { class: "plan" }, options, extra ? h("span", { class: "extra", title: extra }, extra) : null),
       h("td", {}, trial.worker),
       h("td", { class: "when" }, trial.told ? clock(trial.told) : `until ${clock(trial.lease)}`),
       h("td", {}, this.report && trial.state === "running" ? h("button", { type: "button", "aria-label": `Report trial ${trial.number}`, onclick: () => this.report(trial) }, "Report") : null));
