@@ -232,3 +232,13 @@ def test_scores_of_the_scored_steps_alone_are_enough(here: Path) -> None:
     call("ask")
     assert call("tell", "1", "0.75") == "trial 1: recorded\n"
     assert "scores: chunk=0.0, model=0.75\n" in call("show", "1")
+
+
+def test_what_stops_without_a_guarantee_is_not_called_proven(here: Path) -> None:
+    created("--learner", "WholePlan", "--set", "widths=empirical")
+    study = Study.load("study.db")
+    while not study.done:
+        trial = study.ask()
+        said = call("tell", str(trial.number), *(str(SCORE[str(option)]) for option in trial.plan.values()))
+        assert said == f"trial {trial.number}: recorded\n"
+    assert call("tighten", "0.1999").startswith("epsilon is 0.1999 now; nothing proven yet")
