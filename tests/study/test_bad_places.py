@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ import pytest
 
 from surepath.errors import SettingError, StorageError, StudyError
 from surepath.study import Study
+from surepath.study.storage import sql
+from surepath.study.storage.sql import SqlStorage
 from tests.study.workers import ENDLESS, check_nothing_lost, in_child, new_study, rewards_of
 
 
@@ -213,3 +216,48 @@ def test_a_file_that_was_replaced_is_opened_anew(tmp_path: Path) -> None:
     (tmp_path / "other.db").rename(tmp_path / "study.db")
     with pytest.raises(StudyError, match="was deleted and created anew; load it again"):
         study.ask()
+
+
+def test_a_file_stays_what_it_is_when_the_process_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = new_study("study.db")
+    trial = study.ask()
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert study.tell(trial, rewards_of(trial)) == "told"
+    assert len(Study.load(str(tmp_path / "study.db"))) == 1
+
+
+def test_what_was_read_before_a_backup_came_back_counts_no_more(tmp_path: Path) -> None:
+    """By the time it is read the backup may have grown longer than what was read before."""
+    file, backup = tmp_path / "study.db", tmp_path / "backup.db"
+    study = new_study(str(file), ENDLESS)
+    study.close()
+    shutil.copy(file, backup)
+    for _ in range(3):
+        trial = study.ask()
+        study.tell(trial, rewards_of(trial))
+    before = study.digest
+    study.close()
+    backup.rename(file)
+    with Study.load(str(file)) as other:
+        for _ in range(5):
+            trial = other.ask()
+            other.tell(trial, rewards_of(trial, seed=1))
+        assert other.digest != before
+        assert study.digest == other.digest
+
+
+def test_connections_of_the_parent_are_not_closed_where_the_file_was_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "study.db"
+    new_study(str(file)).close()
+    storage = SqlStorage(str(file))
+    storage.names()
+    inherited = storage._engine.pool
+    storage._process = -1  # as after a fork
+    shutil.copy(file, tmp_path / "other.db")
+    (tmp_path / "other.db").rename(file)
+    assert storage.names() == ["work"]
+    assert inherited in sql._ABANDONED

@@ -59,6 +59,7 @@ class Fold:
         self.prefix = self.actions = self.change = self.saved = 0
         self.seconds = 0.0  # spent on folding since the last snapshot
         self._torn = False  # whether a step was interrupted, so that the learner may be half updated
+        self.void = False  # whether the log may be another one than was read
         self._view: tuple[tuple[int, int], Any] | None = None
         self._tried: tuple[tuple[int, int], int, bool] = ((-1, -1), 0, False)  # what `enough` found, and at how many
         self.window: dict[int, TrialRow] = {}
@@ -73,7 +74,7 @@ class Fold:
     def sync(self, log: Reading) -> None:
         """Read what is new in the log and fold in what is settled; interrupted, it goes on from where it was."""
         last = log.last_change()
-        if self._torn or last < self.change:  # interrupted amid a step, or the log was replaced by an older copy
+        if self._torn or self.void or last < self.change:  # interrupted amid a step, or the log is an older copy
             self._reset()
         if self.prefix == 0 and not self.window and last > self.change:
             self._load(log.snapshot(tree_bytes.ENCODING_FORMAT), log.last_number())

@@ -68,7 +68,7 @@ class Study:
         seed = f"{record.problem_hash}\n{record.settings}\n{record.options}"
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
-        self._imports = Imports()
+        self._imports, self._replaced = Imports(), storage.replaced
         self._fold = Fold(self.mdp, json.loads(record.settings), self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------
@@ -154,6 +154,8 @@ class Study:
     def _check_same(self, log: Reading) -> None:
         if log.created() != self.record.created:
             raise StudyError(f"the study {self.name!r} was deleted and created anew; load it again")
+        if self.storage.replaced != self._replaced:  # by a backup: what was folded in may differ from what it holds
+            self._replaced, self._fold.void, self._imports = self.storage.replaced, True, Imports()
 
     def sync(self) -> None:
         """Fold in what other workers have reported; every property does so by itself."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from surepath.errors import StorageError, StudyError
+from surepath.learners.proven import proven_gap
 from surepath.study.fold import Fold
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.open import open_storage
@@ -42,7 +43,7 @@ class Opened(NamedTuple):
                 raise NotFound(str(error)) from None
             fold = self.study._fold
             learner: Any = fold.view
-            self.history.note(fold.prefix, float(learner.certified_gap()), float(learner.epsilon))
+            self.history.note(fold.prefix, proven_gap(learner), float(learner.epsilon))
             yield fold
 
 

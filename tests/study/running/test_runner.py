@@ -289,3 +289,18 @@ def test_a_run_does_not_wait_while_what_was_reported_does_not_suffice() -> None:
     study.optimize(scores, n_trials=30)
     assert len(study) == 31
     assert not study.status().enough
+
+
+def test_a_run_that_has_made_its_trials_waits_for_nobody() -> None:
+    study = new_study()
+    study.ask()
+    study.optimize(scores, timeout=0.2)
+    assert study.status().enough
+    again = new_study()
+    again.ask()
+    said: list[str] = []
+    limits: dict[str, Any] = {"n_trials": len(study) - 1, "timeout": 2.0}
+    Runner(again, lambda trial: Performed(scores(trial.plan)), say=said.append, **limits).run()
+    assert again.status().enough
+    assert len(again) == len(study)
+    assert said == []

@@ -132,10 +132,11 @@ class Runner:
 
     def _hold(self) -> None:
         """Begin nothing while what was reported suffices once trials that still run, here or elsewhere, are settled."""
-        while not self._ending.is_set() and not self._late() and self._study._holds():
+        while not self._ending.is_set() and self._left != 0 and not self._late() and self._study._holds():
             if not self._held:
                 self._held = True
-                self._say(f"waiting: {waiting_in_words(self._study.status())}")
+                if words := waiting_in_words(self._study.status()):  # none where they were settled just now
+                    self._say(f"waiting: {words}")
             self._ending.wait(HOLD)
 
     def _late(self) -> bool:

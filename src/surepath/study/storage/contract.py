@@ -133,9 +133,15 @@ class Writing(Reading):
 
 
 class Storage(ABC):
-    """A place that keeps studies."""
+    """A place that keeps studies.
+
+    Attributes:
+        url: Its address.
+        replaced: How often something else was found in its place, such as a backup; what was read before is void then.
+    """
 
     url: str
+    replaced: int = 0
 
     @property
     def shown(self) -> str:

@@ -43,6 +43,7 @@ class SqlStorage(Storage):
         self.url = url if "://" in url else f"sqlite:///{url}"
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._engine = open_engine(self._url)
+        self._path = os.path.abspath(str(self._url.database))  # of SQLite's file, wherever this process goes
         self._process = os.getpid()
         self._clock = clock
         self._ready = False
@@ -55,10 +56,7 @@ class SqlStorage(Storage):
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[Connection]:
         """Open a transaction; errors of the database come out in words."""
-        if os.getpid() != self._process:  # after a fork the parent's connections are not ours
-            _ABANDONED.append(self._engine.pool)
-            self._engine.dispose(close=False)
-            self._process = os.getpid()
+        self._abandon_inherited()
         options: dict[str, Any] = {PENDING_WRITE: write}
         if not self.is_sqlite:
             level = "READ COMMITTED" if write else "REPEATABLE READ"
@@ -71,11 +69,18 @@ class SqlStorage(Storage):
         except (SQLAlchemyError, sqlite3.Error) as error:
             raise in_words(error, self._url) from error
 
+    def _abandon_inherited(self) -> None:
+        """Leave connections alone that this process inherited by a fork: they are the parent's."""
+        if os.getpid() != self._process:
+            _ABANDONED.append(self._engine.pool)
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+
     def _prepare(self, *, create: bool) -> None:
         """Check the tables once, and upgrade old ones; with create, build them when they are missing."""
         if self._ready and not (self.is_sqlite and self._replaced(create)):
             return
-        if self.is_sqlite and not create and not os.path.exists(str(self._url.database)):
+        if self.is_sqlite and not create and not os.path.exists(self._path):
             raise StorageError(f"there is no file {self._url.database}; surepath study create makes one")
         with self._connection(write=False) as connection:
             current = check_schema(connection)
@@ -83,16 +88,16 @@ class SqlStorage(Storage):
             raise StorageError(f"{self.shown} holds no studies")
         if not current:
             self._build()
-        self._ready = True
         if self.is_sqlite:
-            self._file = _identity(str(self._url.database))
+            self._file = _identity(self._path)
+        self._ready = True
 
     def _replaced(self, create: bool) -> bool:
         """Return whether another file has the name now, and let go of the old one; an error where none has.
 
         A file that was deleted can still be written through open connections, and all of that would be lost.
         """
-        now = _identity(str(self._url.database))
+        now = _identity(self._path)
         if now is None and not create:
             raise StorageError(
                 f"{self._url.database} was deleted or moved while it was in use; what was reported before is where it "
@@ -100,8 +105,10 @@ class SqlStorage(Storage):
             )
         if now == self._file:
             return False
+        self._abandon_inherited()
         self._engine.dispose()
         self._ready = False
+        self.replaced += 1
         return True
 
     def _build(self) -> None:
