@@ -359,3 +359,13 @@ def test_exact_scores_are_proven_but_for_rounding(learner: str, scores: tuple[fl
     content["certified_gap"] = 1e-6
     content["statement"] = statement(content)
     assert "said to be done" in str(verify(mended(content), study.storage))
+
+
+def test_rounding_grows_with_the_number_of_steps() -> None:
+    problem = MDP.from_steps({f"step {h}": ["x", "y"] for h in range(3000)}, sigma=0.0, depends="none")
+    study = new_study(problem=problem, learner="BPIUCRL", epsilon=0.0)
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, [1.1 if name == "x" else 1.8 for name in trial.plan.values()])
+    assert study.certified_gap > 1e-12 * 1.8 * 3000
+    assert verify(study.certificate(), study.storage).answer == "yes"

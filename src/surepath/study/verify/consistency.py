@@ -15,7 +15,7 @@ from surepath.study.tally import LEFT_OUT, MARKED
 from surepath.study.trial import SETTLED, SOURCES, WORST
 from surepath.study.verify.facts import Facts, arcs_of, real, whole
 
-RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
+RETURNS_ROUNDING, STEP_ROUNDING = 1e-12, 2.0**-48  # relative, of the returns' scale: in any case, and for each step
 
 
 def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
@@ -66,7 +66,8 @@ def _rounding(facts: Facts) -> float:
     """Return what rounding may set returns apart by: with epsilon 0 exact scores are done when only that is left."""
     seen, mdp = facts.seen, facts.mdp
     mean = np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
-    return float(RETURNS_ROUNDING * np.maximum.reduceat(np.abs(mean), mdp.stage_arc[:-1]).sum())
+    scale = np.maximum.reduceat(np.abs(mean), mdp.stage_arc[:-1]).sum()
+    return float((RETURNS_ROUNDING + STEP_ROUNDING * mdp.horizon) * scale)
 
 
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
