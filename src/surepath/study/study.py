@@ -172,6 +172,8 @@ class Study:
     def _holds(self) -> bool:
         """Return whether what was reported suffices once earlier trials, which still run, are settled."""
         with self._lock:
+            if self._fold.change == 0:
+                self.sync()
             if not self._fold.enough():  # as of the last ask: nothing is read where nothing waits
                 return False
             self.sync()

@@ -304,3 +304,13 @@ def test_a_run_that_has_made_its_trials_waits_for_nobody() -> None:
     assert again.status().enough
     assert len(again) == len(study)
     assert said == []
+
+
+def test_a_run_that_begins_now_waits_for_a_forgotten_trial_too() -> None:
+    study = new_study()
+    study.ask()
+    study.optimize(scores, timeout=0.2)
+    assert study.status().enough
+    before = len(study)
+    Study.load(study.storage).optimize(scores, timeout=0.2)
+    assert len(study) == before
