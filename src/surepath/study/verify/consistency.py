@@ -15,7 +15,7 @@ from surepath.study.tally import LEFT_OUT, MARKED
 from surepath.study.trial import SETTLED, SOURCES, WORST
 from surepath.study.verify.facts import Facts, arcs_of, real, whole
 
-RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
+SAME_RETURN = 1e-12  # relative: what rounding may set equal returns apart by
 
 
 def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
@@ -66,7 +66,7 @@ def _rounding(facts: Facts) -> float:
     """Return what rounding may set returns apart by: with epsilon 0 exact scores are done when only that is left."""
     seen, mdp = facts.seen, facts.mdp
     mean = np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
-    return float(RETURNS_ROUNDING * np.maximum.reduceat(np.abs(mean), mdp.stage_arc[:-1]).sum())
+    return float(SAME_RETURN * np.maximum.reduceat(np.abs(mean), mdp.stage_arc[:-1]).sum())
 
 
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
