@@ -58,7 +58,7 @@ def callables(name: str) -> Iterator[tuple[str, Callable[..., Any]]]:
         yield name, value
         for attribute, member in inspect.getmembers(value, inspect.isroutine):
             inherited = not getattr(member, "__module__", None) or not member.__module__.startswith("surepath")
-            if not attribute.startswith("_") and not inherited:
+            if not attribute.startswith("_") and not inherited and callable(member):
                 yield f"{name}.{attribute}", member
 
 

@@ -11,7 +11,7 @@ import pytest
 from surepath import EPRL, Bernoulli, Instance, simulate
 from surepath.learners.per_arc import learner as rule_learner
 from surepath.learners.range_noise.intervals import interval_table, most_sums
-from surepath.learners.whole_plan import learner as plan_learner
+from surepath.learners.whole_plan import state as plan_state
 from tests.learners.challenger.test_noise_guarantee import CASES, options
 from tests.learners.rates import is_above
 
@@ -77,6 +77,6 @@ def test_intervals_do_not_hold_without_v() -> None:
 @pytest.mark.parametrize("name", ["EPRL", "WholePlan"])
 def test_without_v_it_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     instance = Instance(options(1, 2), Bernoulli([0.49, 0.51]))
-    for module in (rule_learner, plan_learner):
+    for module in (rule_learner, plan_state):
         monkeypatch.setattr(module, "interval_table", lambda budget: blind_table(interval_table(budget)))
     assert is_above(wrong(name, instance, 0.0, 0.1), RUNS, 0.1)

@@ -15,7 +15,7 @@ from surepath.study.tally import LEFT_OUT, MARKED
 from surepath.study.trial import SETTLED, SOURCES, WORST
 from surepath.study.verify.facts import Facts, arcs_of, real, whole
 
-RETURNS_ROUNDING, STEP_ROUNDING = 1e-12, 2.0**-48  # relative, of the returns' scale: in any case, and for each step
+SAME_RETURN, SAME_STEP = 1e-12, 2.0**-48  # relative: what rounding may set returns apart by, and for each step
 
 
 def check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
@@ -67,7 +67,7 @@ def _rounding(facts: Facts) -> float:
     seen, mdp = facts.seen, facts.mdp
     mean = np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
     scale = np.maximum.reduceat(np.abs(mean), mdp.stage_arc[:-1]).sum()
-    return float((RETURNS_ROUNDING + STEP_ROUNDING * mdp.horizon) * scale)
+    return float((SAME_RETURN + SAME_STEP * mdp.horizon) * scale)
 
 
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
