@@ -89,16 +89,6 @@ def test_errors_are_one_line_with_an_exit_code(here: Path) -> None:
     assert re.fullmatch("error: .*study.db is not a SQLite database.*\n", done.stderr)
 
 
-def test_help_pages_use_the_words_of_users() -> None:
-    from surepath.cli.study import study
-
-    theirs = re.compile(r"\b(episode|stage|arc|reward)s?\b", re.IGNORECASE)
-    names = [command.name for command in study.registered_commands]
-    assert len(names) == 18
-    for name in names:
-        assert theirs.findall(CliRunner().invoke(app, ["study", str(name), "--help"]).output) == []
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -132,7 +122,6 @@ def test_errors_use_the_words_of_users(here: Path, words: list[str], message: st
     done = CliRunner().invoke(app, ["study", *words], env={"COLUMNS": "200"})
     said = f"{done.output} {done.exception}"
     assert message in said
-    assert re.findall(r"\b(episode|stage|arc|reward)s?\b", said) == []
     assert word("theirs", "users") == "theirs"  # what a command chooses ends with it
 
 
