@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # SUREPATH_STRICT=1 (set by .ci/run) turns every skipped test into a failure.
 export SUREPATH_STRICT ?= 0
 
-.PHONY: demo test lint types bench docs release-check clean lock system postgres chromium
+.PHONY: demo test check-all lint types bench docs release-check clean lock system postgres chromium
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -46,6 +46,10 @@ demo: $(VENV)/.core
 
 test: $(VENV)/.dev lint types postgres chromium
 	$(BIN)/python tests/run.py
+
+# What is slow and rarely breaks: the suite without the compiler, lowest versions, other installs, large failure rates.
+check-all: $(VENV)/.dev postgres chromium
+	$(BIN)/python tests/run.py --all
 
 postgres:
 	@ls $(POSTGRES) >/dev/null 2>&1 || command -v $(INITDB) >/dev/null \

@@ -1,4 +1,4 @@
-"""What `make test` runs after lint and types: documents, the suite, the suite without the compiler, other installs."""
+"""Run what `make test` runs after lint and types or, with --all, what `make check-all` adds to it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,19 @@ def step(title: str, arguments: list[str], **environment: str) -> None:
 def main() -> None:
     python = [sys.executable, "-m"]
     pytest = [*python, "pytest", "-n", str(os.cpu_count() or 1)]
-    with tempfile.TemporaryDirectory() as pages:
-        # Everything is read anew (-E), so that a warning shows every time and not only once.
-        step("documents", [*python, "sphinx", "-W", "--keep-going", "-E", "-q", "-b", "html", "docs", pages])
-    step("compile the kernels, once", [*python, "tests.warm"])
-    step("suite", [*pytest, "tests"])
-    migrations = "--ignore=src/surepath/study/storage/migrations"  # Alembic alone can import its env.py
-    step("examples in docstrings", [*pytest, "--doctest-modules", "src/surepath", migrations])
-    step("suite without the compiler", [*pytest, "-m", "pure", "tests"], NUMBA_DISABLE_JIT="1")
-    step("install without extras", [*python, "tests.bare_install"])
-    step("lowest versions", [*python, "tests.lowest_versions"])
+    if "--all" in sys.argv:
+        step("rare tests", [*pytest, "-m", "rare", "tests"])
+        step("suite without the compiler", [*pytest, "-m", "pure", "tests"], NUMBA_DISABLE_JIT="1")
+        step("install without extras", [*python, "tests.bare_install"])
+        step("lowest versions", [*python, "tests.lowest_versions"])
+    else:
+        with tempfile.TemporaryDirectory() as pages:
+            # Read everything anew (-E), so that a warning shows every time and not only once.
+            step("documents", [*python, "sphinx", "-W", "--keep-going", "-E", "-q", "-b", "html", "docs", pages])
+        step("compile the kernels, once", [*python, "tests.warm"])
+        step("suite", [*pytest, "-m", "not rare", "tests"])
+        migrations = "--ignore=src/surepath/study/storage/migrations"  # Alembic alone can import its env.py
+        step("examples in docstrings", [*pytest, "--doctest-modules", "src/surepath", migrations])
     print("== times")
     for title, seconds in [*TIMES, ("all", sum(seconds for _, seconds in TIMES))]:
         print(f"   {seconds:5.0f} s  {title}")
