@@ -21,7 +21,7 @@ LONG = 20  # stages that a terminal shows one by one
 
 def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
     """Return the facts of a problem as plain values; `missing` says what its file does not declare of the noise."""
-    from surepath.learners.range_noise.declared_noise import choose_noise
+    from surepath.learners.declared_noise import choose_noise
 
     mdp, instance = problem.mdp, problem.instance
     learned = missing is None and mdp.noise_missing("") is None and choose_noise(mdp, None, False) != "sigma"

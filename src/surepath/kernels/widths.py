@@ -1,6 +1,6 @@
 """What an arc's confidence interval is made of: where its sum starts to count, and its width after n visits.
 
-A width is half the length of the interval. Each but the last is sigma times a base that depends on n alone, so one
+A width is half the length of the interval. Each is sigma times a base that depends on n alone, so one
 table of bases by n serves all arcs and runs. A long run needs millions of entries, and an experiment builds a learner
 for every task: tables are shared by all learners of one process whose widths are the same function of n.
 
@@ -17,8 +17,6 @@ empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n 
            over arcs or times, hence NO guarantee.
 uncapped   b(n) = sigma sqrt(2 log((n + 1) / delta) / n), infinite while n = 0. What the paper's appendix says it used:
            as `empirical` without the cap, and with no guarantee either.
-bernstein  No function of n alone: it learns the noise of rewards in a range (`learners/range_noise/intervals.py`), and
-           is held beside `mixture` with half the range for sigma.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
 
-ARC_WIDTHS = ("paper", "mixture", "empirical", "uncapped", "bernstein")
+ARC_WIDTHS = ("paper", "mixture", "empirical", "uncapped")
 PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
 
 # Beyond this many entries a table stops growing and bases are computed one by one.

@@ -1,4 +1,4 @@
-"""What every learner is: ask for a path, tell its rewards, until it has stopped.
+"""The contract of every learner: ask for a path, tell its rewards, until it has stopped.
 
 The guarantee of a learner never depends on which paths were played, so `tell` takes any path, asked for or not.
 Inside, everything maximises: rewards are multiplied by the MDP's sign when they come in and results are turned
@@ -6,13 +6,18 @@ back when they go out. Ground truth never enters here.
 
 Threads: every public method takes the learner's own lock, so one learner may be shared by the threads of one process.
 It knows nothing of other processes, each of which has a copy of its own.
+
+Below the class: rewards as people give them (`read_rewards`), and whether double precision holds them well enough for
+epsilon (`check_decidable`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import threading
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
@@ -20,38 +25,33 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import check_delta, check_epsilon, check_sigma, whole
+from surepath._checks import LARGEST, check_delta, check_epsilon, check_sigma
+from surepath._numbers import NotNumbersError, read_numbers, shortened
 from surepath._text import many, word
 from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.errors import SettingError, StoppedError
-from surepath.kernels.arrays import Graph, graph_of
-from surepath.learners.hooks import Hooks
-from surepath.learners.plays import Failures, UnderWay
-from surepath.learners.precision import Sizes, check_decidable
-from surepath.learners.range_noise.declared_noise import declared_sigma
-from surepath.learners.reward_input import read_rewards
-from surepath.learners.runs import GO_ON, STOP_REASONS
-from surepath.learners.snapshots import (
-    Snapshot,
-    check_snapshot,
-    current_settings,
-    load_snapshot,
-    own_arrays,
-    take_snapshot,
-)
-from surepath.learners.watch import Finding, Watch
+from surepath.errors import RewardError, SettingError, StoppedError, SurepathError
+from surepath.kernels.arrays import Graph, Reality, graph_of
+from surepath.learners.declared_noise import declared_sigma
+from surepath.learners.runs import GO_ON, STOP_REASONS, RunRecord, joined
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path, on_open_paths
-from surepath.model.plans import option_arcs
+from surepath.model.plans import step_in_words, step_number
 
 if TYPE_CHECKING:
     from surepath.learners.own_rules import SamplingRule
 
-MOST_ASKED = 100_000  # paths in one ask(n)
+Rewards = ArrayLike | Mapping[Any, Any]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 L = TypeVar("L", bound="Learner")
+
+MOST_ASKED = 100_000  # paths in one ask(n) of Challenger
+
+# What only Challenger has, and what people get instead of it.
+_CHALLENGERS = (
+    "ask_beside", "cancel", "exclude", "excluded", "exclusions", "explain", "fail", "failures", "findings", "restore",
+    "snapshot", "tighten",
+)  # fmt: skip
 
 
 def locked(method: Callable[Concatenate[L, P], R]) -> Callable[Concatenate[L, P], R]:
@@ -65,7 +65,7 @@ def locked(method: Callable[Concatenate[L, P], R]) -> Callable[Concatenate[L, P]
     return call
 
 
-class Learner(Hooks):
+class Learner(ABC):
     """Sampling, elimination, stopping and recommendation behind ask and tell.
 
     Args:
@@ -76,10 +76,9 @@ class Learner(Hooks):
             sigma, or half of a declared range). Arcs with a known reward count as sigma 0 whatever is given.
 
     Attributes:
-        episodes: How many episodes have been told, those that failed included.
+        episodes: How many episodes have been told.
         stopped: Whether the answer is proven.
         stop_reason: One of STOP_REASONS once stopped.
-        exclusions: What was excluded, when: [{"arcs": [...], "episodes": ...}, ...].
     """
 
     name: ClassVar[str]
@@ -112,15 +111,62 @@ class Learner(Hooks):
         check_decidable(mdp, self._sizes.low, self._sizes.high, self._epsilon, SettingError)
         self.episodes = 0
         self.stopped = False
-        self.exclusions: list[dict[str, Any]] = []
-        self._excluded: BoolArray = np.zeros(mdp.n_arcs, dtype=np.bool_)
-        self._under_way = UnderWay(mdp.horizon)
-        self._failures = Failures(mdp.n_arcs)
-        self._watch = Watch(mdp, self.sigma)
         self._answer: tuple[IntArray, float] | None = None  # once stopped: the path and its proven gap
         self._answered_at = 0  # episodes when the answer was last compared with what is known
 
+    # What a learner implements: called with the lock held and input that was checked -----------------------------
+
+    @abstractmethod
+    def _active(self) -> BoolArray:
+        """Return which arcs may still be on a best path, a fresh bool [N]."""
+
+    @abstractmethod
+    def _choose(self) -> IntArray:
+        """Return the path to play next."""
+
+    @abstractmethod
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        """Take in a play of the path, eliminate, decide whether to stop; after the stop only take in what was seen."""
+
+    @abstractmethod
+    def _recommend(self) -> IntArray:
+        """Return the path to recommend by the present statistics."""
+
+    @abstractmethod
+    def _gap(self) -> float:
+        """Return the certified gap of `_recommend()` by the present statistics."""
+
+    @abstractmethod
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        """Play a whole run from scratch in compiled code (the state of this object is not touched)."""
+
+    def _run_many(
+        self, reality: Reality, streams: Iterable[np.random.Generator], budget: int, epsilons: FloatArray
+    ) -> RunRecord:
+        """Play a run with each stream; the entries of all runs in order."""
+        return joined([self._run(reality, rng, budget, epsilons) for rng in streams])
+
+    def _begin(self, rng: np.random.Generator) -> None:
+        """Draw what this learner draws for itself, before a simulated run that is played step by step.
+
+        The seed of a rule that draws comes from the stream of the run, without using up any of it.
+        """
+        if self.sampling_rule is not None:
+            self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
+
+    def _connect(self) -> None:  # noqa: B027 (most need nothing)
+        """Point _visits, _origin and _sums at the arrays that kernels write, where they are not those."""
+
     # Copies ----------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        """Say that a method is Challenger's; called only for what this learner does not have."""
+        if name in _CHALLENGERS:
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}: studies, failed trials, exclusions, snapshots and smaller "
+                f"epsilons are for Challenger; compare learners with simulate"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the lock, which belongs to this object."""
@@ -137,9 +183,6 @@ class Learner(Hooks):
         """Copy the whole learner: two learners never share what they have seen."""
         return deepcopy(self)
 
-    def _connect(self) -> None:
-        """Point _visits, _origin and _sums at the arrays that kernels write, where they are not those."""
-
     # Rules of the user's own -------------------------------------------------------------------------------------
 
     def widths_now(self) -> FloatArray:
@@ -154,16 +197,11 @@ class Learner(Hooks):
         """Return which arcs lie on a path that may still be best, bool [N]."""
         return self._active()
 
-    def _begin(self, rng: np.random.Generator) -> None:
-        """Derive the seed of a rule that draws from the stream of a simulated run, without using up any of it."""
-        if self.sampling_rule is not None:
-            self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
-
     # What is known ---------------------------------------------------------------------------------------------
 
     @property
     def epsilon(self) -> float:
-        """Return how far from the best the answer may be; `tighten` makes it smaller."""
+        """Return how far from the best the answer may be."""
         return self._epsilon
 
     @property
@@ -189,35 +227,11 @@ class Learner(Hooks):
         mean[self.mdp.is_known] = self.known_gain[self.mdp.is_known]
         return np.asarray(self.mdp.sign * mean)
 
-    def noise_now(self) -> FloatArray:
-        """Return sigma of each arc, or how far its rewards scatter where noise is learned, float [N]; no bound."""
-        return self.sigma
-
-    @property
-    @locked
-    def excluded(self) -> BoolArray:
-        """Return which arcs were excluded as infeasible, bool [N]."""
-        return self._excluded.copy()
-
-    @property
-    @locked
-    def failures(self) -> IntArray:
-        """Return how many episodes broke off at each arc, int [N]."""
-        return self._failures.total.copy()
-
     @property
     @locked
     def active(self) -> BoolArray:
         """Return which arcs may still be on a best path, bool [N]."""
         return self._active()
-
-    @locked
-    def findings(self) -> list[Finding]:
-        """Return what the rewards say against what was declared: larger noise, dependence on earlier choices, drift.
-
-        A finding never changes the stop; it says that the certificate may not hold (docs, "noise watch").
-        """
-        return self._watch.findings()
 
     @locked
     def recommend(self) -> IntArray:
@@ -237,166 +251,56 @@ class Learner(Hooks):
 
     @locked
     def ask(self, n: int | None = None) -> IntArray:
-        """Return the path to play next, int [H] of arcs; with n, that many paths for parallel workers, int [n, H].
-
-        Asking again before telling gives the same path. Paths given with n count as under way until they are told or
-        cancelled, so that workers spread. An arc that failed several times in a row is left alone for a while.
-        """
-        count = None if n is None else whole("n", n, low=1, high=MOST_ASKED)
-        if self.stopped:
-            raise StoppedError(
-                f"{self.name} stopped after {many(self.episodes, word('episode', 'trial'))}; "
-                f"recommend() has its answer, tighten() goes on"
+        """Return the path to play next, int [H] of arcs; asking again before telling gives the same path."""
+        if n is not None:
+            raise SettingError(
+                f"{self.name} gives one {word('path', 'plan')} at a time: only Challenger has ask(n), for parallel "
+                f"workers; compare learners with simulate"
             )
-        if count is None:
-            return self._around_failures(self._choose()).copy()
-        paths = np.zeros((count, self.mdp.horizon), dtype=np.int64)
-        for i in range(count):
-            paths[i] = self._around_failures(self._choose_beside(i))
-            self._under_way.add(paths[i])
-            self._add_under_way(paths[i : i + 1])
-        return paths
+        self._refuse_after_stop()
+        return self._choose().copy()
 
     @locked
-    def ask_beside(self, plays: ArrayLike, n: int = 1) -> IntArray:
-        """Choose n paths, int [n, H], beside plays that are under way elsewhere; nothing in this learner changes.
-
-        The answer depends on what was told and on the plays alone, so whoever was told the same and knows of the same
-        plays gets the same paths.
-
-        Args:
-            plays: Paths under way elsewhere, not told here yet, int [m, H]; paths given by ask(n) do not count.
-            n: How many paths to choose.
-        """
-        paths = np.asarray(plays, dtype=np.int64).reshape(-1, self.mdp.horizon)
-        kept, mine = self._hold(), self._under_way
-        self._under_way = UnderWay(self.mdp.horizon)
-        try:
-            for path in paths:
-                self._under_way.add(path)
-            if len(paths):
-                self._add_under_way(paths)
-            return self.ask(n)
-        finally:
-            self._under_way = mine
-            self._put_back(kept)
-
-    @locked
-    def cancel(self, path: ArrayLike | Mapping[Any, Any]) -> None:
-        """Cancel a path from ask(n) that will never be told: it no longer counts as under way."""
-        arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
-        if self._under_way.remove(arcs):
-            self._remove_under_way(arcs)
-
-    @locked
-    def tell(
-        self,
-        path: ArrayLike | Mapping[Any, Any],
-        rewards: ArrayLike | Mapping[Any, Any],
-        *,
-        failed_at: int | None = None,
-    ) -> None:
+    def tell(self, path: Rewards, rewards: Rewards) -> None:
         """Take in one episode; nothing changes when the input is refused.
 
         Also after the stop: results still in flight can only improve the answer.
 
         Args:
             path: The H arcs that were played, or the same path by names, as `MDP.plan` gives it.
-            rewards: The H rewards seen, in the user's direction; fewer when the episode failed after that many stages;
-                or a mapping from the names or numbers of stages. Values at known arcs are ignored.
-            failed_at: The stage at which the episode failed, where a reward is given in place of that of the stage.
+            rewards: The H rewards seen, in the user's direction, or a mapping from the names or numbers of stages.
+                Values at known arcs are ignored.
         """
-        arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
+        arcs = self._arcs_of(path)
+        gains, low, high = self._gains_of(arcs, rewards)
+        if len(gains) < len(arcs):
+            raise RewardError(
+                f"{self.name} takes whole {word('episodes', 'trials')}, {len(arcs)} {word('rewards', 'scores')}, not "
+                f"{len(gains)}: only Challenger takes what a failed {word('episode', 'trial')} has shown"
+            )
+        self._absorb(arcs, gains)
+        self._sizes.low, self._sizes.high = low, high
+        self._note_stop()
+
+    def _arcs_of(self, path: Rewards) -> IntArray:
+        return self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
+
+    def _gains_of(self, arcs: IntArray, rewards: Rewards) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Read the rewards of a play as gains; with the least and largest gain of each stage that there would be."""
         seen = read_rewards(self.mdp, arcs, rewards)
         gains = self.mdp.gains_of(arcs[: len(seen)], seen)
         low, high = self._sizes.with_gains(gains)
         check_decidable(self.mdp, low, high, self._epsilon)
-        played = len(gains) if failed_at is None else failed_at
-        self._absorb(arcs, gains)
-        self._failures.note(arcs, played, self.episodes)
-        self._watch.observe(arcs, gains)
-        self._sizes.low, self._sizes.high = low, high
-        if self._under_way.remove(arcs):
-            self._remove_under_way(arcs)
-        self._note_stop()
+        return gains, low, high
 
-    @locked
-    def fail(self, path: ArrayLike | Mapping[Any, Any]) -> None:
-        """Take in an episode of which nothing was seen, not even where it failed.
-
-        It counts as a failure of the arc of the path that has been seen least, since an arc that never works has no
-        visits; among equals, of the one that was blamed least.
-        An episode that failed after some stages is told with `tell` and the rewards before the failure.
-        """
-        arcs = self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
-        suspect = int(arcs[np.lexsort((self._failures.total[arcs], self._visits[arcs]))[0]])
-        self._absorb(arcs, np.zeros(0))
-        self._failures.blame(suspect, self.episodes)
-        if self._under_way.remove(arcs):
-            self._remove_under_way(arcs)
-        self._note_stop()
-
-    @locked
-    def tighten(self, epsilon: float) -> None:
-        """Continue to a smaller epsilon with all data kept.
-
-        The guarantee is that of one event for all times and all epsilons, so asking for more later costs nothing: what
-        the bound is made of was fixed when the learner was built and stays as it was.
-        """
-        wanted = check_epsilon(epsilon)
-        if wanted >= self._epsilon:
-            raise SettingError(f"tighten needs an epsilon below {self._epsilon:g}, not {wanted:g}")
-        check_decidable(self.mdp, self._sizes.low, self._sizes.high, wanted, SettingError)
+    def _refuse_after_stop(self) -> None:
         if self.stopped:
-            self._renew_answer()
-        before = (self._answer, self.stop_reason)
-        self._epsilon = wanted
-        self._go_on()
-        self._epsilon_changed()
-        if before[0] is not None and before[0][1] <= wanted:  # proven already: no later result can unprove it
-            self.stopped, (self._answer, self.stop_reason) = True, before
-        self._note_stop()
-
-    @locked
-    def exclude(self, option: int | Mapping[Any, Any] | ArrayLike) -> None:
-        """Mark arcs as infeasible: they leave the graph, and the guarantee is over the paths that are left.
-
-        Which arcs are infeasible must be a fact of the world, not a verdict on their rewards: then the best path
-        that is left is fixed in advance, and the guarantee holds for it. `exclusions` keeps the record.
-
-        Args:
-            option: An arc, several arcs, or a mapping from stages to actions, by name or number: the arcs of each of
-                these actions, in every state of its stage.
-        """
-        arcs = option_arcs(self.mdp, option)
-        excluded = self._excluded.copy()
-        excluded[arcs] = True
-        if not on_open_paths(self.mdp, ~excluded).any():
-            what = option if isinstance(option, Mapping) else self.mdp.describe_arc(int(arcs[0]))
-            raise SettingError(f"excluding {what} would leave no {word('path', 'plan')} at all")
-        if np.array_equal(excluded, self._excluded):
-            return
-        self._excluded[:] = excluded
-        self.exclusions.append({"arcs": arcs.tolist(), "episodes": self.episodes})
-        self._go_on()  # what was proven was proven against a best path that may be infeasible: judge anew
-        self._excluded_changed()
-        self._note_stop()
-
-    def _around_failures(self, path: IntArray) -> IntArray:
-        """Return the path, or one around the arcs that rest after failures: through what has been seen least."""
-        if not self._failures.resting(path, self.episodes):
-            return path
-        need = np.where(self._active() & ~self.mdp.is_known, self.sigma / (1.0 + self._visits), 0.0)
-        scale = float(need.max()) or 1.0
-        weight = np.where(self._failures.rested(self.episodes) & ~self._excluded, need / scale, -np.inf)
-        other = best_path(self.mdp, weight)
-        return path if np.isneginf(weight[other]).any() else other
+            raise StoppedError(
+                f"{self.name} stopped after {many(self.episodes, word('episode', 'trial'))}; "
+                f"recommend() has its answer" + (", tighten() goes on" if hasattr(self, "tighten") else "")
+            )
 
     # The answer ------------------------------------------------------------------------------------------------
-
-    def _go_on(self) -> None:
-        """Clear the stop, its reason and its answer."""
-        self.stopped, self.stop_reason, self._answer = False, None, None
 
     def _stop(self, reason: int) -> None:
         """Stop for this reason, an index of STOP_REASONS; GO_ON changes nothing, and a stop is final."""
@@ -420,36 +324,31 @@ class Learner(Hooks):
             if gap < self._answer[1] or np.array_equal(path, self._answer[0]):
                 self._answer = (path.copy(), min(gap, self._answer[1]))
 
-    # Saving ----------------------------------------------------------------------------------------------------
-
-    @locked
-    def snapshot(self) -> Snapshot:
-        """Save everything that decides as plain arrays and numbers; `restore` continues from it bit for bit."""
-        return take_snapshot(self)
-
-    @locked
-    def restore(self: L, snapshot: Snapshot) -> L:
-        """Take over the state of a snapshot from a learner with the same settings on the same problem."""
-        load_snapshot(self, snapshot)
-        return self
-
-    @staticmethod
-    def from_snapshot(mdp: MDP, snapshot: Snapshot) -> Learner:
-        """Build the learner that a snapshot was taken of."""
-        from surepath.learners.registry import build
-
-        check_snapshot(snapshot, mdp)
-        return build(snapshot["settings"], mdp).restore(snapshot)
+    # Settings --------------------------------------------------------------------------------------------------
 
     def fresh(self, epsilon: float) -> Learner:
         """Return a learner like this one that has seen nothing, with another epsilon."""
-        from surepath.learners.registry import build
-
-        return build({**self.settings(), "epsilon": epsilon}, self.mdp)
+        settings = {**self.settings(), "epsilon": epsilon}
+        del settings["name"]
+        return type(self)(self.mdp, **settings)
 
     def settings(self) -> dict[str, Any]:
-        """Return all that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules."""
-        return current_settings(self)
+        """Return all that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules.
+
+        A setting is kept in the attribute of its name, checked and with defaults filled in; what stayed None is left
+        out. Two differ from their attributes: epsilon is the one the learner was built with, and sigma is what
+        `sigma_setting` makes of the array.
+        """
+        settings: dict[str, Any] = {"name": self.name}
+        for name in setting_parameters(type(self)):
+            if name == "epsilon":
+                settings[name] = self._first_epsilon
+            elif name == "sigma":
+                settings[name] = self.sigma_setting()
+            elif getattr(self, name) is not None:
+                value = getattr(self, name)
+                settings[name] = deepcopy(value) if isinstance(value, dict) else value  # numbers belong to the learner
+        return settings
 
     def sigma_setting(self) -> float | list[float]:
         """Return sigma, as one number where all arcs to learn agree."""
@@ -461,3 +360,181 @@ class Learner(Hooks):
     def __repr__(self) -> str:
         state = "stopped" if self.stopped else "running"
         return f"{self.name}(epsilon={self.epsilon:g}, delta={self.delta:g}; {self.episodes} episodes, {state})"
+
+
+def setting_parameters(learner: type[Learner]) -> dict[str, inspect.Parameter]:
+    """List the parameters of a learner's constructor in their order, without the MDP."""
+    return dict(list(inspect.signature(learner).parameters.items())[1:])
+
+
+def own_arrays(value: Any) -> Any:
+    """Copy a value, so that every array in it and in the tuples, dicts and learners in it is writable and its own.
+
+    Pickles may contain read-only views of a shared buffer, which kernels can neither write nor take as they are.
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.flags.writeable and value.flags.owndata else value.copy()
+    if isinstance(value, tuple):
+        items = [own_arrays(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, dict):
+        return {key: own_arrays(item) for key, item in value.items()}
+    if type(value).__module__.startswith("surepath.learners.") and hasattr(value, "__dict__"):
+        value.__dict__.update(own_arrays(value.__dict__))
+    return value
+
+
+# Rewards as people give them ------------------------------------------------------------------------------------------
+
+
+def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
+    """Return the rewards of a play of `path` as float64 [k], k <= H, or raise an error that names the stage.
+
+    Args:
+        mdp: The graph.
+        path: The arcs that were played, int [H], already checked.
+        rewards: One number per stage, fewer when the episode failed on the way, or {stage: reward} with stages by
+            name or by number. True and False count as 1 and 0. Values on arcs whose reward is known are ignored, may be
+            NaN, and may be left out of a mapping.
+
+    Example:
+        >>> mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
+        >>> read_rewards(mdp, np.array([0, 2]), {0: 0.5, 1: True}).tolist()
+        [0.5, 1.0]
+        >>> read_rewards(mdp, np.array([0, 2]), [0.5]).tolist()
+        [0.5]
+    """
+    if isinstance(rewards, Mapping):
+        array = _numbers(mdp, _in_order(mdp, path, rewards))
+    else:
+        array = _numbers(mdp, rewards)
+    arcs = path[: len(array)]
+    if mdp.known is not None:
+        known = mdp.is_known[arcs]
+        array[known] = mdp.known[arcs][known]
+    if not (np.abs(array) <= LARGEST).all():  # false for NaN too
+        _refuse_size(mdp, array)
+    if mdp.reward_range is not None:
+        low, high = (side[arcs] for side in mdp.reward_range)
+        outside = (array < low) | (array > high)
+        for h in np.flatnonzero(outside & ~mdp.is_known[arcs]).tolist():
+            span, step = f"[{low[h]:g}, {high[h]:g}]", step_in_words(mdp, h)
+            where = mdp.describe_arc(int(arcs[h]))
+            raise RewardError(
+                word(
+                    f"the reward {float(array[h])!r} at {step} lies outside the declared range {span} of {where}",
+                    f"the score {float(array[h])!r} of {step} lies outside its range {span}",
+                )
+            )
+    return array
+
+
+def _at(mdp: MDP, stage: int) -> str:
+    """Name the reward of a stage: "the reward at stage 1 ('answer')", to users "the score of step 'answer'"."""
+    return f"the {word('reward at', 'score of')} {step_in_words(mdp, stage)}"
+
+
+def _refuse_size(mdp: MDP, array: FloatArray) -> None:
+    h, name = int(np.flatnonzero(~(np.abs(array) <= LARGEST))[0]), word("reward", "score")
+    if not np.isfinite(array[h]):
+        raise RewardError(
+            f"{_at(mdp, h)} is {array[h]}; {name}s must be finite. "
+            f"A failed step is not a {name}: "
+            + word("tell only the rewards before it", "report a failed trial, with the scores before it")
+        )
+    raise RewardError(f"{_at(mdp, h)} is {array[h]:g}; {name}s must lie within {LARGEST:g} of 0")
+
+
+def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
+    horizon, name, each = mdp.horizon, word("rewards", "scores"), word("one per stage", "one per step")
+    wanted = "one number" if horizon == 1 else f"{horizon} numbers"
+    if horizon == 1 and np.ndim(rewards) == 0:
+        rewards = [rewards]
+    try:
+        array = read_numbers(rewards, booleans=True)
+    except NotNumbersError as cause:
+        if cause.place is not None and cause.place < horizon:
+            at = _at(mdp, cause.place)
+            raise RewardError(f"{at} must be a number, not {cause}; got {shortened(rewards)}") from None
+        raise RewardError(f"{name} must be {wanted}, not {cause}; got {shortened(rewards)}") from None
+    if array.ndim != 1:
+        raise RewardError(f"{name} must be {wanted}, {each}; got shape {array.shape}")
+    if len(array) > horizon:
+        raise RewardError(f"{name} must be {wanted}, {each}, or fewer; got {len(array)}")
+    return array
+
+
+def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]:
+    """List the values of a mapping stage by stage, with NaN at known arcs that it leaves out."""
+    given: dict[int, Any] = {}
+    for key, value in rewards.items():
+        stage = step_number(mdp, key, RewardError)
+        if stage in given:
+            raise RewardError(f"the {word('rewards', 'scores')} name {step_in_words(mdp, stage)} twice")
+        if isinstance(value, (list, tuple, Mapping)) or np.ndim(value):
+            raise RewardError(f"{_at(mdp, stage)} must be one number, not {shortened(value)}")
+        given[stage] = value
+    last = max(given, default=-1)
+    if given and mdp.is_known[path[last + 1 :]].all():
+        last = mdp.horizon - 1  # nothing is left to see
+    for stage in range(last + 1):
+        if stage not in given and not mdp.is_known[path[stage]]:
+            raise RewardError(
+                f"the {word('rewards', 'scores')} name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
+                f"tell every {word('stage', 'step')} up to the one where the {word('episode', 'trial')} failed"
+            )
+    return [given.get(stage, np.nan) for stage in range(last + 1)]
+
+
+# Precision ------------------------------------------------------------------------------------------------------------
+
+
+class Sizes:
+    """How large the rewards of each stage are, which says how coarsely double precision holds them.
+
+    Each reward is off by a few units of its size, and a difference of two paths by H times that. What else rounding
+    does to sums is allowed for where something is decided.
+
+    Attributes:
+        low, high: Least and largest gain of each stage so far, float [H]; infinite where there is none.
+    """
+
+    def __init__(self, mdp: MDP) -> None:
+        self.low: FloatArray = np.full(mdp.horizon, np.inf)
+        self.high: FloatArray = np.full(mdp.horizon, -np.inf)
+        if mdp.known is not None:
+            arcs = np.flatnonzero(mdp.is_known)
+            stage = np.searchsorted(mdp.stage_arc, arcs, side="right") - 1
+            np.minimum.at(self.low, stage, mdp.known_gain[arcs])
+            np.maximum.at(self.high, stage, mdp.known_gain[arcs])
+
+    def with_gains(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least and largest gain of each stage once these gains, of the first stages, are counted."""
+        low, high = self.low.copy(), self.high.copy()
+        low[: len(gains)] = np.minimum(low[: len(gains)], gains)
+        high[: len(gains)] = np.maximum(high[: len(gains)], gains)
+        return low, high
+
+
+def rounding_of(low: FloatArray, high: FloatArray) -> float:
+    """Bound what rounding of the rewards themselves can do to the difference of two paths in these ranges."""
+    seen = high >= low
+    if not seen.any():
+        return 0.0
+    return float(2.0**-49 * len(low) * np.maximum(np.abs(low[seen]), np.abs(high[seen])).max())
+
+
+def check_decidable(
+    mdp: MDP, low: FloatArray, high: FloatArray, epsilon: float, error: type[SurepathError] = RewardError
+) -> None:
+    """Refuse rewards so large that double precision cannot hold what epsilon asks for."""
+    rounding = rounding_of(low, high)
+    if epsilon > 0 and rounding > epsilon:
+        sizes = np.where(high >= low, np.maximum(np.abs(low), np.abs(high)), 0.0)
+        h = int(np.argmax(sizes))
+        rewards, returns = word("rewards", "scores"), word("returns of paths", "total scores of plans")
+        raise error(
+            f"{rewards} of size {sizes[h]:g} at {step_in_words(mdp, h)} make the {returns} uncertain by "
+            f"{rounding:.1g} in double precision, too coarse for epsilon {epsilon:g}; subtract the same amount from "
+            f"all {rewards} of a {word('stage', 'step')}, or ask for a larger epsilon"
+        )

@@ -73,8 +73,8 @@ class View:
         self.lower: FloatArray = _locked(self.means - self.widths)
         self.active: BoolArray = _locked(learner.active)
         self.passable: BoolArray = _locked(learner.passable_now())
-        self.excluded: BoolArray = _locked(learner.excluded)
-        self._stream = [learner.rule_seed, learner.episodes, len(learner._under_way.as_array())]
+        self.excluded: BoolArray = _locked(getattr(learner, "excluded", np.zeros(learner.mdp.n_arcs, dtype=np.bool_)))
+        self._stream = [learner.rule_seed, learner.episodes, len(getattr(learner, "_under_way", ()))]
         self._rng: np.random.Generator | None = None
 
     @property
@@ -145,22 +145,14 @@ def checked_sampling(rule: object, names: Sequence[str]) -> str | SamplingRule:
 
 def chosen_path(rule: SamplingRule, learner: Learner) -> IntArray:
     """Ask a rule of the user's own for a path; one that is none, or uses what was excluded, is refused."""
-    path = learner.mdp.check_path(rule.choose(View(learner)))
-    for arc in path[learner._excluded[path]].tolist():
+    view = View(learner)
+    path = learner.mdp.check_path(rule.choose(view))
+    for arc in path[view.excluded[path]].tolist():
         raise SettingError(
             f"{type(rule).__name__}.choose returned {learner.mdp.describe_arc(arc)}, which was excluded; "
             f"view.best_path leaves out what is excluded"
         )
     return path
-
-
-def refuse_saving(learner: Learner) -> None:
-    """Refuse to write down a learner whose rule may remember things of its own."""
-    if not learner.compiled:
-        raise SettingError(
-            f"{learner.name} with a rule written in Python cannot be saved as numbers, since the rule may remember "
-            f"things of its own; pickle the learner instead"
-        )
 
 
 def checked_mask(answer: ArrayLike, rule: EliminationRule, n_arcs: int) -> BoolArray:

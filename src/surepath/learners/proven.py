@@ -1,4 +1,4 @@
-"""What counts as proven: a gap by rules that carry a guarantee, and that says more than the declared ranges do."""
+"""The proven gap of a study: the certified one, once it says more than the declared ranges do."""
 
 from __future__ import annotations
 
@@ -10,25 +10,9 @@ from surepath._types import IntArray
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
-WITHOUT_PROOF = ("empirical", "uncapped")  # widths that the authors ran, or say they ran
-
-
-def has_guarantee(learner: Any) -> bool:
-    """Return whether the gaps of a learner hold with probability 1 - delta: not by the authors' widths or presets.
-
-    Example:
-        >>> from surepath import MDP, WholePlan
-        >>> has_guarantee(WholePlan(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, 1.0, widths="empirical"))
-        False
-    """
-    widths, preset = getattr(learner, "widths", None), getattr(learner, "preset", "theory")
-    return widths not in WITHOUT_PROOF and preset == "theory"
-
 
 def proven_gap(learner: Any) -> float:
-    """Return a learner's certified gap; infinite where nothing is proven.
-
-    That is where its rules carry no guarantee, or while the declared ranges alone say as much.
+    """Return a learner's certified gap; infinite while the declared ranges alone say as much.
 
     Example:
         >>> from surepath import MDP, Challenger
@@ -42,9 +26,7 @@ def proven_gap(learner: Any) -> float:
 
 
 def gap_beyond_ranges(learner: Any, gap: float) -> float:
-    """Return a gap of a learner's recommended path; infinite without guarantee, or while ranges alone say as much."""
-    if not has_guarantee(learner):
-        return float("inf")
+    """Return a gap of a learner's recommended path; infinite while the ranges alone say as much."""
     if learner.stopped or not np.isfinite(gap) or gap < range_gap(learner.mdp, learner.recommend()):
         return gap
     return float("inf")

@@ -8,8 +8,7 @@ from typing import Any
 
 from surepath._checks import one_of, suggest
 from surepath.errors import SettingError
-from surepath.learners.base import Learner
-from surepath.learners.snapshots import setting_parameters
+from surepath.learners.base import Learner, setting_parameters
 from surepath.model.mdp import MDP
 
 # Name of each learner and the module that holds it; modules are imported when asked for.

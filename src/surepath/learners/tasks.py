@@ -4,6 +4,6 @@ Each entry point says in its docstring which tasks it takes and what they do. Th
 `per_arc.run` takes ASK, TELL and TEST for single steps, and RUN and FINISH, which come last, for whole runs.
 """
 
-ASK, TELL, TEST, SET_UP, ADVISE, DROP, MEASURE, JUDGE = range(8)
-PLAN, AGAIN, REFRESH, REVIVE, PRETEND, INCUMBENT, CERTIFY, CHECK = range(8, 16)
-RUN, FINISH = range(16, 18)
+ASK, TELL, TEST, SET_UP, ADVISE, DROP, MEASURE = range(7)
+PLAN, AGAIN, REFRESH, INCUMBENT, CERTIFY, CHECK = range(7, 13)
+RUN, FINISH = range(13, 15)

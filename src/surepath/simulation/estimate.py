@@ -28,7 +28,7 @@ from surepath.simulation.simulate import simulate
 from surepath.simulation.worlds import Worlds, worlds_of
 
 SPECS: dict[str, dict[str, Any]] = {
-    "Challenger": {"name": "Challenger", "repeat": 0.1},
+    "Challenger": {"name": "Challenger"},
     "EPRL": {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"},
 }
 WORST_NOISE = "Challenger, worst noise"  # as much as a declared range allows

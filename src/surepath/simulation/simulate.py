@@ -14,10 +14,9 @@ from surepath._types import FloatArray
 from surepath._version import __version__
 from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
-from surepath.kernels.streams import Children
 from surepath.learners.base import Learner
-from surepath.learners.range_noise.declared_noise import choose_noise, choose_widths, ranges_of
-from surepath.learners.registry import LEARNERS, build, setting_names
+from surepath.learners.declared_noise import choose_noise, ranges_of
+from surepath.learners.registry import build
 from surepath.learners.runs import RunRecord, joined
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -45,9 +44,8 @@ def simulate(
     Args:
         learner_spec: A learner on the instance's MDP (its settings are used, the object is not touched), or a spec
             such as {"name": "EPRL", "epsilon": 0.1, "delta": 0.1, "sampling": "max-diameter"}. A spec without sigma
-            gets the factor that the instance's laws declare, and where the problem declares ranges and no sigma also
-            noise="bernstein" (Challenger) or widths="bernstein", which `results.settings` says; without epsilon, the
-            smallest of `epsilons`.
+            gets the factor that the instance's laws declare, and Challenger, where the problem declares ranges and no
+            sigma, also noise="bernstein", which `results.settings` says; without epsilon, the smallest of `epsilons`.
         instance: The world to play in.
         runs: How many runs.
         seed: Run i draws from the child i of SeedSequence(seed), whatever the number of runs and workers.
@@ -119,20 +117,11 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
 
 
 def _learned(settings: Mapping[str, Any], mdp: MDP) -> dict[str, str]:
-    """Return what makes the learner of a spec learn the noise, as it would by itself if nobody said a sigma."""
-    names, proven = _names(settings), settings.get("preset", "theory") == "theory"
-    if "noise" in names:
-        chosen = choose_noise(mdp, None, declared=False)
-        return {} if "noise" in settings else {"noise": "bernstein" if chosen == "betting" else chosen}  # the cheap one
-    if "widths" not in names or "widths" in settings or not proven:
+    """Return what makes Challenger learn the noise, as it would by itself if nobody said a sigma."""
+    if settings.get("name") != "Challenger" or "noise" in settings:
         return {}
-    return {"widths": choose_widths(mdp, None, "paper", declared=False)}
-
-
-def _names(settings: Mapping[str, Any]) -> list[str]:
-    """List what the learner of a spec takes; nothing where it has no name that is known, which `build` refuses."""
-    name = settings.get("name")
-    return setting_names(name) if isinstance(name, str) and name in LEARNERS else []
+    chosen = choose_noise(mdp, None, declared=False)
+    return {"noise": "bernstein" if chosen == "betting" else chosen}  # the cheap one
 
 
 def _check_ranges(learner: Learner, instance: Instance) -> None:
@@ -140,19 +129,23 @@ def _check_ranges(learner: Learner, instance: Instance) -> None:
     declared = instance.mdp.reward_range
     if declared is None:
         return
-    settings = learner.settings()
-    what = "noise" if settings.get("noise", "sigma") != "sigma" else "widths"
-    if settings.get(what) not in ("bernstein", "betting"):
+    noise = learner.settings().get("noise", "sigma")
+    if noise == "sigma":
         return
     learned, law = ranges_of(instance.mdp, "bernstein").learns, instance.law
     outside = np.flatnonzero(learned & ((law.low < declared[0]) | (law.high > declared[1])))
     if outside.size:
         arc, rewards = int(outside[0]), word("rewards", "scores")
         raise SettingError(
-            f'{what}="{settings[what]}" needs {rewards} inside the declared range; '
+            f'noise="{noise}" needs {rewards} inside the declared range; '
             f"{instance.mdp.describe_arc(arc)} has {rewards} in [{law.low[arc]:g}, {law.high[arc]:g}], "
             f"not in [{declared[0][arc]:g}, {declared[1][arc]:g}]"
         )
+
+
+def _stream(seed: int, run: int) -> np.random.Generator:
+    """Make the random stream of a run: child `run` of the seed, whatever the number of runs and workers."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=(run,))))
 
 
 def _in_python(learner: Learner, instance: Instance) -> bool:
@@ -172,10 +165,10 @@ def _some_runs(
     reality = None if _in_python(learner, instance) else reality_of(instance)
 
     def some(first: int, count: int) -> RunRecord:
-        children = Children(seed, first_run + first, count)
+        streams = (_stream(seed, first_run + first + i) for i in range(count))
         if reality is None:
-            return joined([drive(learner, instance, children.generator(i), budget, grid) for i in range(count)])
-        return learner._run_many(reality, children, budget, grid)
+            return joined([drive(learner, instance, rng, budget, grid) for rng in streams])
+        return learner._run_many(reality, streams, budget, grid)
 
     return some
 

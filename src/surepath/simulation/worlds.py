@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import check_sigma, real, seed_number
 from surepath._types import FloatArray
 from surepath.errors import SettingError
-from surepath.learners.range_noise.declared_noise import choose_noise, declared_sigma, has_range
+from surepath.learners.declared_noise import choose_noise, declared_sigma, has_range
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
 from surepath.model.rewards import BETA, ArcLaws, Gaussian, Law

@@ -13,7 +13,7 @@ import numpy as np
 from surepath._numbers import shortened
 from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
-from surepath.learners.reward_input import read_rewards
+from surepath.learners.base import read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.plans import plan_in_words
 from surepath.study.storage.contract import Writing

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from math import log2
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import check_delta, check_epsilon, check_sigma, one_of, one_sigma, whole
@@ -80,4 +79,4 @@ def design_episodes(mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike = 1
         raise SettingError("a design needs an epsilon above 0: with epsilon 0 no fixed number of episodes is enough")
     noise = check_sigma(sigma, mdp.n_arcs)
     noise[mdp.is_known] = 0.0
-    return schedule(mdp, noise, epsilon, check_delta(delta), np.zeros(mdp.n_arcs, dtype=np.bool_)).episodes
+    return schedule(mdp, noise, epsilon, check_delta(delta)).episodes

@@ -10,7 +10,7 @@ import numpy as np
 
 from surepath._numbers import rounded_up
 from surepath._text import many, words_of_users
-from surepath.learners.plays import PATIENCE
+from surepath.learners.challenger.plays import PATIENCE
 from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.model.mdp import MDP

@@ -79,7 +79,7 @@ def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
     import numpy as np
 
     from surepath.errors import StudyError
-    from surepath.learners.reward_input import read_rewards
+    from surepath.learners.base import read_rewards
     from surepath.study.running.performed import missing
 
     seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards).tolist()

@@ -23,11 +23,11 @@ import numpy as np
 from surepath._text import word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.kernels.arrays import Graph
+from surepath.kernels.arrays import Graph, graph_of
 from surepath.kernels.flow.design import design_flow, split_flow
 from surepath.kernels.flow.minimum import extract_cover, minimum_flow
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path, on_open_paths, values_to_go
+from surepath.model.paths import best_path, values_to_go
 
 MOST_PLAYS = 10**9
 
@@ -46,28 +46,25 @@ class Schedule(NamedTuple):
         return int(self.plays.sum())
 
 
-def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, closed: BoolArray) -> Schedule:
-    """Find the plays that prove epsilon at confidence delta on the arcs that are not closed.
+def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> Schedule:
+    """Find the plays that prove epsilon at confidence delta.
 
     Args:
         mdp: The layered graph.
         sigma: Sub-Gaussian factors, float [N]; 0 where nothing must be learned.
         epsilon: How far from the best the answer may be; above 0.
         delta: Allowed probability of a wrong answer.
-        closed: Arcs that may not be played, bool [N].
     """
-    graph, arcs = _open_graph(mdp, ~closed)
-    noisy = sigma[arcs] > 0
-    if not noisy.any():
-        paths = arcs[_cover(graph, ~mdp.is_known[arcs])]
+    graph = graph_of(mdp)
+    if not (sigma > 0).any():
+        paths = _cover(graph, ~mdp.is_known)
         if not len(paths):  # nothing to learn: any play will do
-            paths = best_path(mdp, np.where(closed, -np.inf, 0.0))[None, :]
-        return _rounded_schedule(mdp, sigma, np.ones(len(paths)), delta, 1.0, closed, paths)
-    weight = np.maximum((sigma[arcs] / sigma[arcs].max()) ** 2, 1e-6)
+            paths = best_path(mdp, np.zeros(mdp.n_arcs))[None, :]
+        return _rounded_schedule(mdp, sigma, np.ones(len(paths)), delta, 1.0, paths)
+    weight = np.maximum((sigma / sigma.max()) ** 2, 1e-6)
     paths, shares = split_flow(graph, design_flow(graph, weight))
-    paths = arcs[paths]
     high = 1.0
-    while (found := _rounded_schedule(mdp, sigma, shares, delta, high, closed, paths)).gap > epsilon:
+    while (found := _rounded_schedule(mdp, sigma, shares, delta, high, paths)).gap > epsilon:
         if found.episodes > MOST_PLAYS:
             raise SettingError(
                 f"a design for epsilon {epsilon:g} takes more than {MOST_PLAYS:,} {word('episodes', 'trials')}; "
@@ -77,25 +74,11 @@ def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, closed: 
     low = high / 2.0
     while high - low > 0.25 + 1e-6 * high:
         middle = 0.5 * (low + high)
-        if _rounded_schedule(mdp, sigma, shares, delta, middle, closed, paths).gap <= epsilon:
+        if _rounded_schedule(mdp, sigma, shares, delta, middle, paths).gap <= epsilon:
             high = middle
         else:
             low = middle
-    return _rounded_schedule(mdp, sigma, shares, delta, high, closed, paths)
-
-
-def _open_graph(mdp: MDP, open_arcs: BoolArray) -> tuple[Graph, IntArray]:
-    """Build the graph of the open arcs alone, numbered anew, and say which arc of the MDP each of them is."""
-    arcs = np.flatnonzero(on_open_paths(mdp, open_arcs))
-    kept = np.zeros(mdp.n_nodes + 1, dtype=bool)
-    kept[mdp.source[arcs]] = True
-    kept[mdp.n_nodes] = True
-    number = np.cumsum(kept) - 1  # of the nodes that are left; the sink comes last
-    source, target = number[mdp.source[arcs]], number[mdp.target[arcs]]
-    first = np.searchsorted(source, np.arange(number[-1] + 1))
-    stage_node = np.array([int(kept[:node].sum()) for node in mdp.stage_node], dtype=np.int64)
-    whole = [np.ascontiguousarray(array, dtype=np.int64) for array in (first, target, source, stage_node)]
-    return Graph(*whole), arcs
+    return _rounded_schedule(mdp, sigma, shares, delta, high, paths)
 
 
 def _cover(graph: Graph, needed: BoolArray) -> IntArray:
@@ -108,7 +91,7 @@ def _cover(graph: Graph, needed: BoolArray) -> IntArray:
 
 
 def _rounded_schedule(
-    mdp: MDP, sigma: FloatArray, shares: FloatArray, delta: float, total: float, closed: BoolArray, paths: IntArray
+    mdp: MDP, sigma: FloatArray, shares: FloatArray, delta: float, total: float, paths: IntArray
 ) -> Schedule:
     """Return the schedule that spreads `total` plays over the paths, each rounded up."""
     plays = np.ceil(total * shares - 1e-9).astype(np.int64)
@@ -117,5 +100,5 @@ def _rounded_schedule(
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(sigma > 0, sigma**2 / visits, 0.0)
     each[(visits == 0) & ~mdp.is_known] = np.inf  # without noise too, a reward that nobody has seen is unknown
-    variance = float(values_to_go(mdp, np.where(closed, -np.inf, np.minimum(each, 1e300)))[0])
+    variance = float(values_to_go(mdp, np.minimum(each, 1e300))[0])
     return Schedule(paths, plays, variance, float(np.sqrt(4.0 * variance * (mdp.log_paths + np.log(1.0 / delta)))))

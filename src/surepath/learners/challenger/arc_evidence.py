@@ -19,8 +19,7 @@ from surepath.learners.challenger.noise.learned import (
     refresh_bets,
     refresh_visits,
 )
-from surepath.learners.challenger.state import SHIFTED, Evidence, Pairs, Scratch
-from surepath.learners.precision import ROUNDING
+from surepath.learners.challenger.state import ROUNDING, SHIFTED, Evidence, Pairs, Scratch
 
 
 @inner_kernel

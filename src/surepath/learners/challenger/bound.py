@@ -35,17 +35,14 @@ from surepath.learners.challenger.noise.learned import (
 from surepath.learners.challenger.state import (
     DETOUR,
     EXCURSION,
-    HALF_NORMAL,
-    NO_PRIOR,
-    NORMAL,
     OWN,
     RIVAL,
+    ROUNDING,
     SHIFTED,
     Evidence,
     Pairs,
     Scratch,
 )
-from surepath.learners.precision import ROUNDING
 
 
 @folded_kernel
@@ -55,7 +52,7 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
     It is 0 on arcs without noise. Arcs must be known or visited.
     """
     j, k = np.uint64(work.grid[row, 0]), work.grid[row, 1]
-    kind, cost, table = pairs.kind[j], pairs.cost[j], pairs.conjugate
+    kind, table = pairs.kind[j], pairs.conjugate
     learned, learned_work = pairs.learned, work.learned_work
     sigma, c, tilt = pairs.sigma, pairs.c, pairs.tilt
     all_a, log_a, extra = work.a, work.log_a, work.extra
@@ -73,15 +70,11 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
             w = -k
         elif kind >= BERNSTEIN and is_learned(learned, e):
             w = learned_width(learned, learned_work, kind, side, j, k, log_k, e)
-        elif kind == HALF_NORMAL or kind >= BERNSTEIN:
+        elif kind != SHIFTED:
             w = k * (conjugate(table, a / k, log_a[side, j, e] - log_k) + extra[side, j, e])
-        elif kind == NORMAL:
-            w = 0.5 * a * a / k + k * extra[side, j, e]
-        elif kind == SHIFTED:
+        else:
             off = tilt[j, e] - a / k
             w = 0.5 * sigma[e] * a / k + k * (0.5 * c[side, j, e] * off * off + extra[side, j, e])
-        else:
-            w = a * np.sqrt(2.0 * (extra[side, j, e] + cost))
         weight[e] = w
 
 
@@ -183,8 +176,6 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
     walk = not quiet and prior in (DETOUR, EXCURSION)
     if quiet:
         constant, unit = 0.0, 1.0
-    elif prior == NO_PRIOR:
-        constant = 0.0
     elif prior == DETOUR:
         stay, leave_by = -toll_k * np.log1p(-rho), rho
     elif prior == EXCURSION and single == 0:

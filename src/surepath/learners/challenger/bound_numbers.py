@@ -30,19 +30,11 @@ from surepath.model.mdp import MDP
 
 KINDS = {
     "half-normal": at.HALF_NORMAL,
-    "normal": at.NORMAL,
-    "interval": at.INTERVAL,
     "shifted": at.SHIFTED,
     "bernstein": BERNSTEIN,
     "betting": BETTING,
 }
-ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "none": at.NO_PRIOR, "excursion": at.EXCURSION}
-# The setting `widths` and the kinds of entries it allows; the first is that of the default entries.
-WIDTHS = {
-    "one-sided": ("half-normal", "shifted", "bernstein", "betting"),
-    "two-sided": ("normal", "shifted"),
-    "per-arc": ("interval",),
-}
+ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "excursion": at.EXCURSION}
 # The setting `prior`: "auto" is "excursion" for epsilon 0 and "detour" above.
 PRIORS = {
     "auto": ("detour",),
@@ -69,7 +61,7 @@ TIES_WEIGHT, STEADINESS = 0.05, 8.0
 
 
 def default_bound(
-    mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, widths: str, prior: str, noise: str, unknown: bool
+    mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, prior: str, noise: str, unknown: bool
 ) -> dict[str, Any]:
     """Choose every number of the bound; `prior.py` says why these."""
     if epsilon > 0 and not unknown:
@@ -81,12 +73,9 @@ def default_bound(
         scales, weights = np.geomspace(high, min(low, SMALLEST), len(WEIGHTS)).tolist(), WEIGHTS
     else:
         scales, weights = (list(OPEN_SCALES), OPEN_WEIGHTS) if unknown else (list(EXACT_SCALES), EXACT_WEIGHTS)
-    kind = WIDTHS[widths][0]
     priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
-    if kind == "interval":  # intervals of arcs have no prior over paths
-        priors = ("none",)
     part = (1 - SIZE_PART if unknown else 1.0) if noise == "sigma" else BESIDE[noise]
-    chosen = [(kind, scale, part * weight) for scale, weight in zip(scales, weights)]
+    chosen = [("half-normal", scale, part * weight) for scale, weight in zip(scales, weights)]
     if noise != "sigma":
         chosen = [
             (noise, scale, (1 - part) * weight) for scale, weight in zip(LEARNED_SCALES, LEARNED_WEIGHTS)
@@ -98,7 +87,7 @@ def default_bound(
     ]
     declared = noise == "sigma" and not unknown and bool((sigma > 0).any())
     whole_plans = "excursion" not in priors  # entries of the excursion prior are not mixed with others
-    if epsilon > 0 and kind != "interval" and mdp.log_paths > 0 and declared and whole_plans:
+    if epsilon > 0 and mdp.log_paths > 0 and declared and whole_plans:
         for entry in entries:
             entry["weight"] *= 1 - TIES_WEIGHT
         entries.append(ties_entry(mdp, sigma, epsilon, delta, TIES_WEIGHT, STEADINESS))
@@ -107,7 +96,7 @@ def default_bound(
     return {
         "entries": entries,
         "rival": even,
-        "incumbent": dict(even) if kind == "interval" else own,  # an interval for each arc knows no sides
+        "incumbent": own,
         "least": LEAST_C if noise == "sigma" else LEAST_LEARNED_C,
         "most": MOST_C,
         "rho": RHO,
@@ -115,14 +104,14 @@ def default_bound(
     }
 
 
-def checked_bound(given: Any, widths: str) -> dict[str, Any]:
+def checked_bound(given: Any) -> dict[str, Any]:
     """Check a bound that was given, number by number; return a copy with plain numbers."""
     keys = ("entries", "rival", "incumbent", "least", "most", "rho", "ratio")
     bound = _with_keys("bound", given, keys)
     entries = bound["entries"]
     if isinstance(entries, (str, Mapping)) or not isinstance(entries, Sequence) or not entries:
         raise SettingError("the entries of a bound are a list of at least one")
-    bound["entries"] = [_entry(entry, widths) for entry in entries]
+    bound["entries"] = [_entry(entry) for entry in entries]
     if len({entry["prior"] == "excursion" for entry in bound["entries"]}) > 1:
         raise SettingError('either all entries of a bound have the prior "excursion" or none has')
     total = float(sum(entry["weight"] for entry in bound["entries"]))
@@ -132,8 +121,6 @@ def checked_bound(given: Any, widths: str) -> dict[str, Any]:
         numbers = _with_keys(side, bound[side], ("factor", "power"))
         power = real(f"power of the {side}", numbers["power"])
         bound[side] = {"factor": _above(f"factor of the {side}", numbers["factor"]), "power": power}
-    if widths == "per-arc" and bound["rival"] != bound["incumbent"]:  # an arc has one interval, and delta is for one
-        raise SettingError("intervals of single arcs know no sides: rival and incumbent must have the same numbers")
     bound["least"], bound["most"] = _above("least c", bound["least"]), _above("most c", bound["most"])
     if bound["least"] > bound["most"]:
         raise SettingError(f"the least c must not exceed the most; got {bound['least']:g} and {bound['most']:g}")
@@ -146,15 +133,11 @@ def checked_bound(given: Any, widths: str) -> dict[str, Any]:
     return bound
 
 
-def _entry(given: Any, widths: str) -> dict[str, Any]:
+def _entry(given: Any) -> dict[str, Any]:
     shifted = isinstance(given, Mapping) and given.get("kind") == "shifted"
     entry = _with_keys("entry of the bound", given, ("kind", "prior", "weight", *(OF_TIES if shifted else ("scale",))))
     kind = one_of("kind of entry", entry["kind"], KINDS)
-    if kind not in WIDTHS[widths]:
-        raise SettingError(f'an entry of kind "{kind}" does not belong to widths "{widths}"')
     prior = one_of("prior of an entry", entry["prior"], ENTRY_PRIORS)
-    if (prior == "none") != (kind == "interval"):
-        raise SettingError(f'an entry of kind "{kind}" cannot have the prior "{prior}"')
     checked = {"kind": kind, "prior": prior, "weight": _above("weight of an entry", entry["weight"])}
     if not shifted:
         return {**checked, "scale": _above("scale of an entry", entry["scale"])}

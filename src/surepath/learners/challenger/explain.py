@@ -12,8 +12,8 @@ from surepath._numbers import rounded_up
 from surepath._text import many, word
 from surepath._types import IntArray
 from surepath.learners.challenger.pair_bound import pair_bound
+from surepath.learners.challenger.plays import PATIENCE
 from surepath.learners.challenger.state import RIVAL
-from surepath.learners.plays import PATIENCE
 from surepath.learners.proven import proven_gap
 from surepath.learners.watch import headline
 from surepath.model.mdp import MDP

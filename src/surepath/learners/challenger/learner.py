@@ -15,29 +15,34 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, real, whole
+from surepath._checks import check_epsilon, one_of, whole
 from surepath._text import word
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.kernels.arrays import NO_REALITY, Reality
 from surepath.learners import tasks
-from surepath.learners.base import Learner, locked
+from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, locked
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound_numbers import PRIORS, WIDTHS, checked_bound, default_bound
+from surepath.learners.challenger.bound_numbers import PRIORS, checked_bound, default_bound
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.noise.gaussian_size import HIDDEN
+from surepath.learners.challenger.plays import Failures, UnderWay
 from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, prices_differ, share_out
 from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
-from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path, refuse_saving
-from surepath.learners.range_noise.declared_noise import choose_noise
+from surepath.learners.declared_noise import choose_noise
+from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path
 from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord
-from surepath.learners.watch import Watch
+from surepath.learners.watch import Finding, Watch
 from surepath.model.mdp import MDP
-from surepath.model.paths import on_open_paths
+from surepath.model.paths import best_path, on_open_paths
+from surepath.model.plans import option_arcs
 
+Snapshot = dict[str, Any]
+
+SNAPSHOT_FORMAT = 1
 _KEPT = 64  # paths whose proven gaps are remembered
 _STRETCH = 200_000  # arcs times episodes between two checks whether a run was cancelled
 _IDLE_RNG = np.random.default_rng(0)
@@ -53,8 +58,6 @@ class Challenger(Learner):
         sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
             "unknown": the noise is Gaussian with one standard deviation on all arcs, which the rewards bound. Only for
             Gaussian noise: other laws can hide their variance, and nothing is then proven.
-        widths: "one-sided" (the default), "two-sided" (simpler, more episodes), or "per-arc" (a confidence interval
-            for each arc and the difference of paths, as CLUCB stops; for comparison).
         prior: Over the wrong answers, given the right one: "excursion" (pays for single stretches in which two paths
             differ), "detour" (for all stages in which they differ), "uniform" (pays log of the number of paths), or
             "both" of these two at a cost of log 2. By default, "auto", excursion for epsilon 0 and detour above.
@@ -62,15 +65,15 @@ class Challenger(Learner):
             every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
             same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"
             (EPRL's), "coverage", or a `SamplingRule` of your own; any keeps the guarantee.
-        repeat: In simulations, play a path again up to this share of its least visits before planning again.
-        patience: Share by which the episodes may grow between two full checks. Above 0.1 the plays between them
-            follow outdated choices, and on long horizons that can cost many times the episodes.
         bound: Every number that the bound is made of (see `bound_numbers.py`), as `settings()` gives it; by default
             chosen for the problem, epsilon and delta.
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
+
+    Attributes:
+        exclusions: What was excluded, when: [{"arcs": [...], "episodes": ...}, ...].
 
     Example:
         >>> import numpy as np
@@ -94,20 +97,20 @@ class Challenger(Learner):
         delta: float,
         sigma: ArrayLike | str | None = None,
         *,
-        widths: str = "one-sided",
         prior: str = "auto",
         sampling: str | SamplingRule | None = None,
-        repeat: float = 0.0,
-        patience: float = 0.01,
         bound: Mapping[str, Any] | None = None,
         noise: str | None = None,
         seed: int | None = None,
     ) -> None:
         self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
         super().__init__(mdp, epsilon, delta, 1.0 if self._unknown else sigma)
-        if self._unknown:  # the watch has nothing to compare with
-            self._watch = Watch(mdp, np.where(self.sigma > 0, HIDDEN, 0.0))
-        self.widths = one_of("widths", widths, WIDTHS)
+        self.exclusions: list[dict[str, Any]] = []
+        self._excluded: BoolArray = np.zeros(mdp.n_arcs, dtype=np.bool_)
+        self._under_way = UnderWay(mdp.horizon)
+        self._failures = Failures(mdp.n_arcs)
+        # Where sigma is unknown the watch has nothing to compare with.
+        self._watch = Watch(mdp, np.where(self.sigma > 0, HIDDEN, 0.0) if self._unknown else self.sigma)
         self.prior = one_of("prior", prior, PRIORS)
         if sampling is None:
             sampling = "thrifty" if prices_differ(mdp) else "guarded"
@@ -117,22 +120,15 @@ class Challenger(Learner):
         self.compiled = self.sampling_rule is None
         self.seed = None if seed is None else whole("seed", seed, low=0)
         self.rule_seed = self.seed or 0
-        self.repeat = real("repeat", repeat)
-        self.patience = real("patience", patience)
-        for what, value in (("repeat", self.repeat), ("patience", self.patience)):
-            if not 0 <= value <= 1:
-                raise SettingError(f"{what} must lie between 0 and 1, not {value:g}")
         self.noise = self._chosen_noise(noise, sigma is not None)
-        chosen = default_bound(
-            mdp, self.sigma, self.epsilon, self.delta, self.widths, self.prior, self.noise, self._unknown
-        )
-        self.bound: dict[str, Any] = checked_bound(chosen if bound is None else bound, self.widths)
+        chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.prior, self.noise, self._unknown)
+        self.bound: dict[str, Any] = checked_bound(chosen if bound is None else bound)
         for entry in self.bound["entries"]:
             if entry["kind"] in ("bernstein", "betting") and entry["kind"] != self.noise:
                 raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')
         self._is_default = self.bound == chosen
         by_name = isinstance(self.sampling, str) and not thrifty
-        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.repeat, self.patience
+        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD
         self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, self._unknown, *how)
         self._seen = self._new_evidence()
         self._work = self._new_scratch()
@@ -151,10 +147,6 @@ class Challenger(Learner):
             raise SettingError(
                 f'sigma="unknown" is about Gaussian noise, noise="{given}" about {word("rewards", "scores")} in a range'
             )
-        if self.widths != "one-sided":
-            if given is not None and given != "sigma":
-                raise SettingError(f'noise="{given}" needs widths="one-sided", not "{self.widths}"')
-            return "sigma"
         return choose_noise(self.mdp, given, declared)
 
     def _new_evidence(self) -> Evidence:
@@ -197,9 +189,185 @@ class Challenger(Learner):
         A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
         """
         settings = {**self.settings(), "epsilon": epsilon}
+        del settings["name"]
         if self._is_default and epsilon != self._first_epsilon:
             del settings["bound"]
-        return type(self)(self.mdp, **{name: value for name, value in settings.items() if name != "name"})
+        return type(self)(self.mdp, **settings)
+
+    @property
+    @locked
+    def excluded(self) -> BoolArray:
+        """Return which arcs were excluded as infeasible, bool [N]."""
+        return self._excluded.copy()
+
+    @property
+    @locked
+    def failures(self) -> IntArray:
+        """Return how many episodes broke off at each arc, int [N]."""
+        return self._failures.total.copy()
+
+    @locked
+    def findings(self) -> list[Finding]:
+        """Return what the rewards say against what was declared: larger noise, dependence on earlier choices, drift.
+
+        A finding never changes the stop; it says that the certificate may not hold (docs, "noise watch").
+        """
+        return self._watch.findings()
+
+    # Ask and tell ----------------------------------------------------------------------------------------------
+
+    @locked
+    def ask(self, n: int | None = None) -> IntArray:
+        """Return the path to play next, int [H] of arcs; with n, that many paths for parallel workers, int [n, H].
+
+        Asking again before telling gives the same path. Paths given with n count as under way until they are told or
+        cancelled, so that workers spread. An arc that failed several times in a row is left alone for a while.
+        """
+        count = None if n is None else whole("n", n, low=1, high=MOST_ASKED)
+        self._refuse_after_stop()
+        if count is None:
+            return self._around_failures(self._choose()).copy()
+        paths = np.zeros((count, self.mdp.horizon), dtype=np.int64)
+        for i in range(count):
+            paths[i] = self._around_failures(self._choose())
+            self._under_way.add(paths[i])
+            self._add_under_way(paths[i : i + 1])
+        return paths
+
+    @locked
+    def ask_beside(self, plays: ArrayLike, n: int = 1) -> IntArray:
+        """Choose n paths, int [n, H], beside plays that are under way elsewhere; nothing in this learner changes.
+
+        The answer depends on what was told and on the plays alone, so whoever was told the same and knows of the same
+        plays gets the same paths.
+
+        Args:
+            plays: Paths under way elsewhere, not told here yet, int [m, H]; paths given by ask(n) do not count.
+            n: How many paths to choose.
+        """
+        paths = np.asarray(plays, dtype=np.int64).reshape(-1, self.mdp.horizon)
+        kept, mine = self._hold(), self._under_way
+        self._under_way = UnderWay(self.mdp.horizon)
+        try:
+            for path in paths:
+                self._under_way.add(path)
+            if len(paths):
+                self._add_under_way(paths)
+            return self.ask(n)
+        finally:
+            self._under_way = mine
+            self._put_back(kept)
+
+    @locked
+    def cancel(self, path: Rewards) -> None:
+        """Cancel a path from ask(n) that will never be told: it no longer counts as under way."""
+        arcs = self._arcs_of(path)
+        if self._under_way.remove(arcs):
+            self._remove_under_way(arcs)
+
+    @locked
+    def tell(
+        self,
+        path: Rewards,
+        rewards: Rewards,
+        *,
+        failed_at: int | None = None,
+    ) -> None:
+        """Take in one episode; nothing changes when the input is refused.
+
+        Also after the stop: results still in flight can only improve the answer.
+
+        Args:
+            path: The H arcs that were played, or the same path by names, as `MDP.plan` gives it.
+            rewards: The H rewards seen, in the user's direction; fewer when the episode failed after that many stages;
+                or a mapping from the names or numbers of stages. Values at known arcs are ignored.
+            failed_at: The stage at which the episode failed, where a reward is given in place of that of the stage.
+        """
+        arcs = self._arcs_of(path)
+        gains, low, high = self._gains_of(arcs, rewards)
+        played = len(gains) if failed_at is None else failed_at
+        self._absorb(arcs, gains)
+        self._failures.note(arcs, played, self.episodes)
+        self._watch.observe(arcs, gains)
+        self._sizes.low, self._sizes.high = low, high
+        if self._under_way.remove(arcs):
+            self._remove_under_way(arcs)
+        self._note_stop()
+
+    @locked
+    def fail(self, path: Rewards) -> None:
+        """Take in an episode of which nothing was seen, not even where it failed.
+
+        It counts as a failure of the arc of the path that has been seen least, since an arc that never works has no
+        visits; among equals, of the one that was blamed least.
+        An episode that failed after some stages is told with `tell` and the rewards before the failure.
+        """
+        arcs = self._arcs_of(path)
+        suspect = int(arcs[np.lexsort((self._failures.total[arcs], self._visits[arcs]))[0]])
+        self._absorb(arcs, np.zeros(0))
+        self._failures.blame(suspect, self.episodes)
+        if self._under_way.remove(arcs):
+            self._remove_under_way(arcs)
+        self._note_stop()
+
+    @locked
+    def tighten(self, epsilon: float) -> None:
+        """Continue to a smaller epsilon with all data kept.
+
+        The guarantee is that of one event for all times and all epsilons, so asking for more later costs nothing: what
+        the bound is made of was fixed when the learner was built and stays as it was.
+        """
+        wanted = check_epsilon(epsilon)
+        if wanted >= self._epsilon:
+            raise SettingError(f"tighten needs an epsilon below {self._epsilon:g}, not {wanted:g}")
+        check_decidable(self.mdp, self._sizes.low, self._sizes.high, wanted, SettingError)
+        if self.stopped:
+            self._renew_answer()
+        before = (self._answer, self.stop_reason)
+        self._epsilon = wanted
+        self.stopped, self.stop_reason, self._answer = False, None, None
+        self._check_anew()
+        if before[0] is not None and before[0][1] <= wanted:  # proven already: no later result can unprove it
+            self.stopped, (self._answer, self.stop_reason) = True, before
+        self._note_stop()
+
+    @locked
+    def exclude(self, option: int | Mapping[Any, Any] | ArrayLike) -> None:
+        """Mark arcs as infeasible: they leave the graph, and the guarantee is over the paths that are left.
+
+        Which arcs are infeasible must be a fact of the world, not a verdict on their rewards: then the best path
+        that is left is fixed in advance, and the guarantee holds for it. `exclusions` keeps the record.
+
+        Args:
+            option: An arc, several arcs, or a mapping from stages to actions, by name or number: the arcs of each of
+                these actions, in every state of its stage.
+        """
+        arcs = option_arcs(self.mdp, option)
+        excluded = self._excluded.copy()
+        excluded[arcs] = True
+        if not on_open_paths(self.mdp, ~excluded).any():
+            what = option if isinstance(option, Mapping) else self.mdp.describe_arc(int(arcs[0]))
+            raise SettingError(f"excluding {what} would leave no {word('path', 'plan')} at all")
+        if np.array_equal(excluded, self._excluded):
+            return
+        self._excluded[:] = excluded
+        self.exclusions.append({"arcs": arcs.tolist(), "episodes": self.episodes})
+        # What was proven was proven against a best path that may be infeasible: judge anew.
+        self.stopped, self.stop_reason, self._answer = False, None, None
+        self._seen.alive[:] = self._seen.open[:] = on_open_paths(self.mdp, ~self._excluded)
+        self._proven = {}
+        self._check_anew()
+        self._note_stop()
+
+    def _around_failures(self, path: IntArray) -> IntArray:
+        """Return the path, or one around the arcs that rest after failures: through what has been seen least."""
+        if not self._failures.resting(path, self.episodes):
+            return path
+        need = np.where(self._active() & ~self.mdp.is_known, self.sigma / (1.0 + self._visits), 0.0)
+        scale = float(need.max()) or 1.0
+        weight = np.where(self._failures.rested(self.episodes) & ~self._excluded, need / scale, -np.inf)
+        other = best_path(self.mdp, weight)
+        return path if np.isneginf(weight[other]).any() else other
 
     # Steps -----------------------------------------------------------------------------------------------------
 
@@ -227,9 +395,6 @@ class Challenger(Learner):
         if self.sampling_rule is not None and not self.stopped:
             return chosen_path(self.sampling_rule, self)
         return self._work.path
-
-    def _choose_beside(self, index: int) -> IntArray:
-        return self._choose()
 
     def _add_under_way(self, paths: IntArray) -> None:
         """Count these plays, and plan what goes beside them."""
@@ -285,16 +450,78 @@ class Challenger(Learner):
             del self._proven[next(iter(self._proven))]
         return gap
 
-    def _epsilon_changed(self) -> None:
-        self._check_anew()
+    # Saving ----------------------------------------------------------------------------------------------------
 
-    def _excluded_changed(self) -> None:
-        self._seen.alive[:] = self._seen.open[:] = on_open_paths(self.mdp, ~self._excluded)
-        self._proven = {}  # proven against a best path that may be infeasible
-        self._check_anew()
+    @locked
+    def snapshot(self) -> Snapshot:
+        """Save everything that decides as plain arrays and numbers; `restore` continues from it bit for bit."""
+        answer, gap = self._answer if self._answer is not None else (np.zeros(0, dtype=np.int64), np.inf)
+        return {
+            "format": SNAPSHOT_FORMAT,
+            "settings": self.settings(),
+            "problem": self.mdp.content_hash,
+            "epsilon": self.epsilon,
+            "episodes": self.episodes,
+            "stopped": self.stopped,
+            "stop_reason": self.stop_reason,
+            "answer": answer.copy(),
+            "answer_gap": float(gap),
+            "answered_at": self._answered_at,
+            "excluded": self._excluded.copy(),
+            "exclusions": [dict(one) for one in self.exclusions],
+            "under_way": self._under_way.as_array(),
+            "failures_in_a_row": self._failures.in_a_row.copy(),
+            "failures_until": self._failures.until.copy(),
+            "failures_total": self._failures.total.copy(),
+            "least_gains": self._sizes.low.copy(),
+            "largest_gains": self._sizes.high.copy(),
+            "watch": self._watch.evidence(),
+            "evidence": self._evidence(),
+        }
+
+    @locked
+    def restore(self, snapshot: Snapshot) -> Challenger:
+        """Take over the state of a snapshot from a learner with the same settings on the same problem."""
+        check_snapshot(snapshot, self.mdp)
+        mine, theirs = self.settings(), snapshot["settings"]
+        for key in sorted({*mine, *theirs}, key=lambda key: (key != "name", key == "bound", key)):
+            if mine.get(key) != theirs.get(key):
+                raise SettingError(
+                    f"the snapshot was taken with {key} {theirs.get(key)!r}, this learner has {mine.get(key)!r}; "
+                    f"Challenger.from_snapshot(mdp, snapshot) builds the right one"
+                )
+        self._epsilon = float(snapshot["epsilon"])
+        self.episodes = int(snapshot["episodes"])
+        self.stopped, self.stop_reason = bool(snapshot["stopped"]), snapshot["stop_reason"]
+        answer = np.array(snapshot["answer"], dtype=np.int64)
+        self._answer = (answer, float(snapshot["answer_gap"])) if answer.size else None
+        self._answered_at = int(snapshot["answered_at"])
+        self._excluded[:] = snapshot["excluded"]
+        self.exclusions = [dict(one) for one in snapshot["exclusions"]]
+        self._under_way = type(self._under_way)(self.mdp.horizon)
+        for path in np.array(snapshot["under_way"], dtype=np.int64).reshape(-1, self.mdp.horizon):
+            self._under_way.add(path)
+        self._failures.in_a_row[:] = snapshot["failures_in_a_row"]
+        self._failures.until[:] = snapshot["failures_until"]
+        self._failures.total[:] = snapshot["failures_total"]
+        self._sizes.low[:], self._sizes.high[:] = snapshot["least_gains"], snapshot["largest_gains"]
+        self._watch.load({name: np.asarray(array) for name, array in snapshot["watch"].items()})
+        self._load(snapshot["evidence"])
+        return self
+
+    @classmethod
+    def from_snapshot(cls, mdp: MDP, snapshot: Snapshot) -> Challenger:
+        """Build the learner that a snapshot was taken of."""
+        check_snapshot(snapshot, mdp)
+        settings = {name: value for name, value in snapshot["settings"].items() if name != "name"}
+        return cls(mdp, **settings).restore(snapshot)
 
     def _evidence(self) -> dict[str, Any]:
-        refuse_saving(self)
+        if not self.compiled:
+            raise SettingError(
+                f"{self.name} with a rule written in Python cannot be saved as numbers, since the rule may remember "
+                f"things of its own; pickle the learner instead"
+            )
         paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
         return {
             **{name: array.copy() for name, array in arrays_of(self._seen).items()},
@@ -344,6 +571,19 @@ class Challenger(Learner):
             record.eliminated[i] = eliminated
             record.gap[i] = gap
         return record
+
+
+def check_snapshot(snapshot: Any, mdp: MDP) -> None:
+    """Refuse what is no snapshot, or one of another problem."""
+    if not isinstance(snapshot, dict) or "format" not in snapshot:
+        raise SettingError("a snapshot is a dict made by learner.snapshot()")
+    if snapshot["format"] != SNAPSHOT_FORMAT:
+        raise SettingError(f"snapshots have format {SNAPSHOT_FORMAT} here, not {snapshot['format']!r}")
+    missing = sorted({"settings", "problem", "evidence", "watch", "excluded", "answer"} - snapshot.keys())
+    if missing:
+        raise SettingError(f"the snapshot lacks {', '.join(missing)}; it is not as learner.snapshot() made it")
+    if snapshot["problem"] != mdp.content_hash:
+        raise SettingError("the snapshot was taken on another problem: the graphs differ")
 
 
 def _proven_answer(checked: IntArray, found: IntArray, epsilon: float, gap: float) -> tuple[IntArray, float]:

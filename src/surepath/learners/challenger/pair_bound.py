@@ -9,7 +9,7 @@ import numpy as np
 from surepath._types import FloatArray, IntArray
 from surepath.learners.challenger.conjugate import table_conjugate
 from surepath.learners.challenger.noise.learned import BERNSTEIN, learned_values
-from surepath.learners.challenger.state import DETOUR, EXCURSION, INTERVAL, NO_PRIOR, NORMAL, OWN, RIVAL, SHIFTED
+from surepath.learners.challenger.state import DETOUR, EXCURSION, OWN, RIVAL, SHIFTED
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
@@ -54,9 +54,6 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
         a, extra = work.a[own, j, of], work.extra[own, j, of]
         if not a.size:
             return difference
-        if pairs.kind[j] == INTERVAL:
-            best = min(best, difference + unit * float((a * np.sqrt(2 * (extra + pairs.cost[j]))).sum()))
-            continue
         fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, j)
         slopes = _middle(learner, j, of, a, fixed + float(extra.sum())) * np.geomspace(1 / 8, 8, 97)
         total = slopes * fixed
@@ -78,7 +75,7 @@ def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: 
     if kind == SHIFTED:
         tail = learner.visits[arc] * y**2 / 2 + pairs.c[side, j, arc] * (pairs.tilt[j, arc] - y) ** 2 / 2
     else:
-        tail = y**2 / 2 if kind == NORMAL else table_conjugate(y)
+        tail = table_conjugate(y)
     return np.asarray(slopes * (tail + extra))
 
 
@@ -96,7 +93,7 @@ def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j
     mdp, pairs = learner.mdp, learner.pairs
     kind, total = pairs.prior[j], float(pairs.toll[j])
     if kind not in (DETOUR, EXCURSION):
-        return 0.0 if kind == NO_PRIOR else total
+        return total
     stay, leave_by = (-np.log1p(-pairs.rho), pairs.rho) if kind == DETOUR else (0.0, 1.0)
     for q, p in zip(challenger, incumbent):
         node = mdp.source[p]

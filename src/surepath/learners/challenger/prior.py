@@ -30,7 +30,7 @@ from surepath.learners.challenger.noise.learned import BERNSTEIN, learned_of, ro
 from surepath.learners.challenger.sampling import prices_of
 from surepath.learners.challenger.state import Pairs
 from surepath.learners.challenger.ties import crowd_limits, planned_shares
-from surepath.learners.range_noise.declared_noise import ranges_of
+from surepath.learners.declared_noise import ranges_of
 from surepath.model.mdp import MDP
 from surepath.model.paths import even_flow
 
@@ -77,7 +77,7 @@ def tolls(mdp: MDP, prior: str, rho: float, most_choices: float) -> float:
     (1 - rho)^b, b its choices, so dividing by 1 - (1 - rho)^(most choices) leaves at most 1 for the others; and an
     excursion starts at one of b choices.
     """
-    if most_choices == 0 or prior == "none":
+    if most_choices == 0:
         return 0.0
     if prior == "detour":
         return float(np.log(-np.expm1(most_choices * np.log1p(-rho))))
@@ -95,8 +95,6 @@ def pairs_of(
     unknown: bool,
     thrifty: bool,
     sampling: int,
-    repeat: float,
-    patience: float,
 ) -> Pairs:
     """Build the settings that kernels read; the part of delta that the entries leave bounds an unknown sigma."""
     c, entries = precisions(mdp, bound), bound["entries"]
@@ -120,7 +118,6 @@ def pairs_of(
         scale[j], plan[j] = np.inf, (entry["slope"], entry["steadiness"])
         flow, planned, ties = visits / entry["trials"], entry["trials"], int(j)
     crowd, crowd_from = crowd_limits(mdp, entries[ties], delta, flow) if ties >= 0 else (np.inf, np.inf)
-    arcs = max(1, int((~mdp.is_known).sum()))
     return Pairs(
         sigma=sigma.copy(),
         is_known=mdp.is_known.copy(),
@@ -130,7 +127,7 @@ def pairs_of(
         plan=plan,
         scale=scale,
         prior=np.array([ENTRY_PRIORS[entry["prior"]] for entry in entries], dtype=np.int64),
-        cost=np.where(kind == at.INTERVAL, cost + np.log(arcs), cost),
+        cost=cost,
         toll=np.array([tolls(mdp, entry["prior"], bound["rho"], float(after[0])) for entry in entries]),
         log_paths=mdp.log_paths,
         choices_before=before,
@@ -147,6 +144,4 @@ def pairs_of(
         crowd_from=crowd_from,
         price=prices_of(mdp, thrifty),
         sampling=sampling,
-        repeat=repeat,
-        patience=patience,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Graph, Reality
 from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, folded_kernel
@@ -26,7 +25,6 @@ from surepath.learners.challenger.sampling import (
     BY_SEPARATION,
     FLOW,
     FREE,
-    NEVER,
     choose,
     cover,
     follow_flow,
@@ -37,6 +35,7 @@ from surepath.learners.challenger.sampling import (
 )
 from surepath.learners.challenger.state import Evidence, Pairs, Scratch
 
+CHECK_GROWTH = 0.01  # share by which the episodes grow between two full checks
 KEEP = -1  # in place of a sampling rule: what is marked stays
 # What RUN answers: the limit was reached, the check passed, or it is time for a pause.
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
@@ -54,27 +53,14 @@ def prepare_quick_check(seen: Evidence, work: Scratch) -> None:
 
 
 @folded_kernel
-def remember(pairs: Pairs, seen: Evidence, work: Scratch, row: int) -> None:
+def remember(seen: Evidence, work: Scratch, row: int) -> None:
     """Keep the row of a full check for the quick ones, and say when the next full one is due."""
     memo, grid = seen.memo, work.grid
-    memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(pairs.patience * memo[at.EPISODES]))
+    memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(CHECK_GROWTH * memo[at.EPISODES]))
     memo[at.READY] = 0.0
     if row != NO_ROW:
         memo[at.ENTRY], memo[at.SLOPE] = grid[row, 0], grid[row, 1]
         memo[at.READY] = 1.0
-
-
-@folded_kernel
-def plays(path: IntArray, mark: FloatArray, visits: IntArray, repeat: float) -> int:
-    """Count the plays of a path before planning again: `repeat` of the least visits among its weighted arcs."""
-    least = NEVER
-    for h in range(len(path)):
-        e = path[h]
-        if mark[e] > 0.0:
-            least = min(least, visits[e])
-    if least == NEVER:
-        return 1
-    return max(1, int(repeat * least))
 
 
 @bare_kernel
@@ -105,7 +91,7 @@ def act(
     memo, visits, guarded = seen.memo, seen.visits, seen.guarded
     known, slack = pairs.is_known, work.slack
     path, mark, gains = work.path, work.mark, work.gain
-    sampling, repeat = pairs.sampling, pairs.repeat
+    sampling = pairs.sampling
     playing, telling = task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
     aim, how = epsilon, ROUTINE if playing else THOROUGH
     low, high = 0.0, np.inf
@@ -140,7 +126,7 @@ def act(
                     continue
                 if row == PASSED:
                     return DONE
-                remember(pairs, seen, work, row)
+                remember(seen, work, row)
         whose = turn(graph, pairs, seen, work) if playing or telling else FREE
         if playing and not covering:
             if whose != FREE:
@@ -163,26 +149,21 @@ def act(
                 choose(graph, pairs, seen, work, thrifty)
             if task != tasks.RUN or memo[at.EPISODES] >= limit:
                 return CUT
-        count, steps = 1, limit
-        if task == tasks.RUN:
-            many = 1 if whose == FLOW else plays(path, mark, visits, repeat)
-            count, steps = min(many, limit - int(memo[at.EPISODES])), len(path)
         if task != tasks.REFRESH:
-            for _ in range(count):
-                for h in range(steps):
-                    e = path[h]
-                    gain = gains[h] if telling else draw(reality, e, rng)
-                    if known[e]:
-                        visits[e] += 1
-                    else:
-                        take_in(pairs, seen, e, gain)
+            for h in range(limit if telling else len(path)):
+                e = path[h]
+                gain = gains[h] if telling else draw(reality, e, rng)
+                if known[e]:
+                    visits[e] += 1
+                else:
+                    take_in(pairs, seen, e, gain)
         for i in range(len(visits) if task == tasks.REFRESH else len(path)):
             e = i if task == tasks.REFRESH else path[i]
             refresh(pairs, seen, work, e)
             guarded[e] += 1 if whose == FLOW else 0
         if task != tasks.RUN:
             return 0.0
-        memo[at.EPISODES] += count
+        memo[at.EPISODES] += 1
 
 
 def least_gap(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.jit import folded_kernel, inner_kernel
-from surepath.learners.challenger.state import INTERVAL, RIVAL, SHIFTED, Evidence, Pairs, Scratch
+from surepath.learners.challenger.state import RIVAL, SHIFTED, Evidence, Pairs, Scratch
 
 MOST_ROWS = 24  # slopes of a SHIFTED entry
 
@@ -75,10 +75,6 @@ def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
             break
         if kind[j] == SHIFTED:
             rows = shifted_rows(pairs, seen, work, j, rows)
-            continue
-        if kind[j] == INTERVAL:
-            grid[rows, 0], grid[rows, 1] = j, 1.0
-            rows += 1
             continue
         extra += high - low  # what h* adds, at most, for an arc whose a is far below the slope
         below = 0.5 * np.log(2.0 * (cost[j] + log_paths + 2 * horizon * extra))  # log D

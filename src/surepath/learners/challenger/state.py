@@ -12,10 +12,12 @@ from surepath.learners.challenger.noise.betting import new_bets
 from surepath.learners.challenger.noise.gaussian_size import Size
 from surepath.learners.challenger.noise.learned import Learned, LearnedScratch, new_learned_scratch
 
-# Kinds of entries: which mixture of tilts an arc's evidence is weighed with; INTERVAL is a width for each arc alone
-# (CLUCB: intervals of arcs, differences of paths).
-HALF_NORMAL, NORMAL, INTERVAL, SHIFTED = range(4)
-UNIFORM_PRIOR, DETOUR, NO_PRIOR, EXCURSION = range(4)
+# Kinds of entries: which mixture of tilts an arc's evidence is weighed with.
+HALF_NORMAL, SHIFTED = range(2)
+UNIFORM_PRIOR, DETOUR, EXCURSION = range(3)
+
+# Rounding of one mean, relative to its size: the reward itself, its difference from the origin, sum, quotient.
+ROUNDING = 2.0**-50
 
 # Whose arc it is: the first index of c and of what follows from it.
 RIVAL, OWN = range(2)
@@ -30,14 +32,14 @@ class Pairs(NamedTuple):
 
     sigma: FloatArray  # [N] sub-Gaussian factors
     is_known: BoolArray  # [N] reward known in advance
-    kind: IntArray  # [J] HALF_NORMAL, NORMAL, INTERVAL, SHIFTED, or BERNSTEIN or BETTING of noise/learned.py
+    kind: IntArray  # [J] HALF_NORMAL, SHIFTED, or BERNSTEIN or BETTING of noise/learned.py
     c: FloatArray  # [2, J, N] precision of each arc's prior, on a rival's side and on the incumbent's, entry by entry
     tilt: FloatArray  # [J, N] centre of a SHIFTED entry's tilts; 0 for other kinds
     plan: FloatArray  # [J, 2] of a SHIFTED entry: the slope planned, and c over the visits planned
     scale: (
         FloatArray  # [J] mean of c over the arcs of rivals; infinite for a SHIFTED entry, which nothing is planned by
     )
-    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, NO_PRIOR, or EXCURSION, in all entries or in none
+    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, or EXCURSION, in all entries or in none
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
     log_paths: float
@@ -55,8 +57,6 @@ class Pairs(NamedTuple):
     crowd_from: float  # trials before which no path can have that much
     price: FloatArray | None  # [N] price of each arc for the sampling; None where it does not count prices
     sampling: int  # index of the sampling rule
-    repeat: float  # share of the least visits for which a path is played again in a run
-    patience: float  # share by which the episodes grow between two full checks
 
 
 class Evidence(NamedTuple):

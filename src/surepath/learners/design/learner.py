@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +18,7 @@ from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.runs import BUDGET, GAP, STOP_REASONS, RunRecord
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path, on_open_paths
+from surepath.model.paths import best_path
 
 
 @bare_kernel
@@ -58,10 +57,7 @@ class Design(Learner):
     Nothing adapts to what is seen, so it needs no anytime bound and no union over times: where all paths are about
     equal it is hard to beat, and where gaps are clear it wastes most of its episodes. The answer is within epsilon of
     the best with probability at least 1 - delta. Only plays of the list count, each as often as planned; other episodes
-    are kept in `visits` and not used. A play that fails is made again, and what its first stages showed counts: each
-    arc is judged by the first of its rewards, as many as planned. (To leave out the rewards of failed episodes would be
-    a choice by their size where episodes fail because of them.) It cannot be tightened: that would be a second
-    analysis.
+    are kept in `visits` and not used.
 
     Args:
         mdp: The layered graph to search.
@@ -88,64 +84,34 @@ class Design(Learner):
         if self.epsilon == 0:
             number = f"no fixed number of {word('episodes', 'trials')}"
             raise SettingError(f"a design needs an epsilon above 0: with epsilon 0 {number} is enough")
-        self.schedule: Schedule = schedule(mdp, self.sigma, self.epsilon, self.delta, self._excluded)
-        self._start()
-
-    def _start(self) -> None:
-        """Start the schedule, with nothing used yet."""
+        self.schedule: Schedule = schedule(mdp, self.sigma, self.epsilon, self.delta)
         self._due: IntArray = self.schedule.plays.copy()
-        self._planned: IntArray = np.zeros(self.mdp.n_arcs, dtype=np.int64)
-        np.add.at(self._planned, self.schedule.paths, self.schedule.plays[:, None])
-        self._used: IntArray = np.zeros(self.mdp.n_arcs, dtype=np.int64)
-        self._used_sums: FloatArray = np.zeros(self.mdp.n_arcs)
+        self._used: IntArray = np.zeros(mdp.n_arcs, dtype=np.int64)
+        self._used_sums: FloatArray = np.zeros(mdp.n_arcs)
         self._cursor = 0  # the list is played round by round, so that drift would hit all paths alike
         self._place = {path.tobytes(): at for at, path in enumerate(self.schedule.paths)}
 
     def _active(self) -> BoolArray:
-        """Return every arc that is not excluded: a design rules nothing out."""
-        return on_open_paths(self.mdp, ~self._excluded)
+        """Return every arc: a design rules nothing out."""
+        return np.ones(self.mdp.n_arcs, dtype=np.bool_)
 
     def _choose(self) -> IntArray:
-        return cast(IntArray, self.schedule.paths[self._next(self._due)])
-
-    def _next(self, due: IntArray) -> int:
-        """Return the next path of the round that is still due."""
-        left = np.flatnonzero(due)
-        return int(left[np.searchsorted(left, self._cursor) % len(left)])
-
-    def _around_failures(self, path: IntArray) -> IntArray:
-        """Find another path of the list, where one is left that does not use an arc that keeps failing."""
-        if not self._failures.resting(path, self.episodes):
-            return path
-        due = self._due.copy()
-        due[(self._failures.until[self.schedule.paths] > self.episodes).any(axis=1)] = 0
-        return cast(IntArray, self.schedule.paths[self._next(due)]) if due.any() else path
-
-    def _choose_beside(self, index: int) -> IntArray:
-        due = self._due.copy()
-        for path in self._under_way:
-            at = self._place.get(path.tobytes())
-            if at is not None and due[at] > 0:
-                due[at] -= 1
-        return cast(IntArray, self.schedule.paths[self._next(due if due.any() else self._due)])
+        left = np.flatnonzero(self._due)
+        return cast(IntArray, self.schedule.paths[left[np.searchsorted(left, self._cursor) % len(left)]])
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self.episodes += 1
-        played = path[: len(gains)]
-        learned = ~self.mdp.is_known[played]
-        arcs, news = played[learned], gains[learned]
+        learned = ~self.mdp.is_known[path]
+        arcs, news = path[learned], gains[learned]
         new = self._visits[arcs] == 0
         self._origin[arcs[new]] = news[new]
-        self._visits[played] += 1
+        self._visits[path] += 1
         self._sums[arcs] += news - self._origin[arcs]
         at = self._place.get(path.tobytes())
         if at is None or self._due[at] == 0:
             return
-        wanted = self._used[arcs] < self._planned[arcs]
-        self._used[played] += self._used[played] < self._planned[played]
-        self._used_sums[arcs[wanted]] += (news - self._origin[arcs])[wanted]
-        if len(gains) < len(path):
-            return
+        self._used[path] += 1
+        self._used_sums[arcs] += news - self._origin[arcs]
         self._due[at] -= 1
         self._cursor = at + 1
         if not self._due.any():
@@ -156,43 +122,11 @@ class Design(Learner):
         return np.where(self.mdp.is_known, self.known_gain, mean)
 
     def _recommend(self) -> IntArray:
-        return best_path(self.mdp, np.where(self._active(), self._means(), -np.inf))
+        return best_path(self.mdp, self._means())
 
     def _gap(self) -> float:
         """Return the gap that the whole list proves, infinite before its end."""
         return self.schedule.gap if not self._due.any() else float("inf")
-
-    def tighten(self, epsilon: float) -> None:
-        """Refuse a smaller epsilon, which would need a second analysis of the data."""
-        raise SettingError("a design analyses its data once and cannot be tightened; build one with a smaller epsilon")
-
-    def _epsilon_changed(self) -> None:
-        """Do nothing: a design cannot be tightened."""
-
-    def _excluded_changed(self) -> None:
-        """Plan anew on what is left; what was played for another list is not used."""
-        closed = ~on_open_paths(self.mdp, ~self._excluded)
-        self.schedule = schedule(self.mdp, self.sigma, self.epsilon, self.delta, closed)
-        self._start()
-
-    def _evidence(self) -> dict[str, Any]:
-        return {
-            "visits": self._visits.copy(),
-            "origin": self._origin.copy(),
-            "sums": self._sums.copy(),
-            "due": self._due.copy(),
-            "cursor": self._cursor,
-            "used": self._used.copy(),
-            "used_sums": self._used_sums.copy(),
-        }
-
-    def _load(self, evidence: Mapping[str, Any]) -> None:
-        if self._excluded.any():
-            self._excluded_changed()
-        self._visits[:], self._origin[:], self._sums[:] = evidence["visits"], evidence["origin"], evidence["sums"]
-        self._due[:], self._used[:] = evidence["due"], evidence["used"]
-        self._used_sums[:] = evidence["used_sums"]
-        self._cursor = int(evidence["cursor"])
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         """Run every epsilon by itself, from the same seed: the list depends on epsilon."""

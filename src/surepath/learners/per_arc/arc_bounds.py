@@ -16,52 +16,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers
-from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel, optional_kernel
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.kernels.widths import base_width, origin_of
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.state import BIG, Rules, State
-from surepath.learners.range_noise.intervals import most_sum, square_of
 
 
 @hot_kernel
-def visited_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> float:
+def arc_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> float:
     """Compute the width of arc e after n >= 1 visits."""
     if n < len(state.table):
         base = state.table[np.uint64(n)]
     else:
         base = base_width(rules.widths, float(n), rules.arcs, rules.delta, rules.prior)
     return float(min(state.arc[at.SIGMA, e] * base, rules.cap))
-
-
-@hot_kernel
-def arc_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> float:
-    """Compute the width of arc e after n >= 1 visits; where its noise is learned, the least of three that hold."""
-    return float(learned_width(state.most, state.arc, e, n, visited_width(rules, state, e, n)))
-
-
-@optional_kernel
-def learned_width(most: FloatArray | None, arc: FloatArray, e: int | np.uint64, n: int, width: float) -> float:
-    """Narrow the width of arc e after n >= 1 visits by what its rewards say about their noise."""
-    if most is None:
-        return width
-    span = arc[at.SPAN, e]
-    if span > 0.0:
-        width = min(width, span * min(1.0, most_sum(most, n, arc[at.SQUARES, e]) / n))
-    return width
-
-
-@optional_kernel
-def learn_noise(most: FloatArray | None, arc: FloatArray, e: int | np.uint64, n: int, gain: float) -> None:
-    """Add to V the square of the n-th gain of arc e less what the gains before it, already summed, say it will be."""
-    if most is None:
-        return
-    least, span, mean = arc[at.LEAST, e], arc[at.SPAN, e], 0.0
-    if span > 0.0:
-        if n > 1:
-            mean = (arc[at.ORIGIN, e] + arc[at.SUMS, e] / (n - 1) - least) / span
-        arc[at.SQUARES, e] += square_of((gain - least) / span, n - 1, mean)
 
 
 @folded_kernel
@@ -77,9 +46,7 @@ def width_of(rules: Rules, state: State, e: int) -> float:
 
 @inner_kernel
 def write_bounds(rules: Rules, state: State, e: int | np.uint64) -> None:
-    """Write the interval of arc e, visited or known, from its sum and its stage's reference; none if it is closed."""
-    if state.flag[at.CLOSED, e]:
-        return
+    """Write the interval of arc e, visited or known, from its sum and its stage's reference."""
     arc, n = state.arc, state.number[at.VISITS, e]
     width, mean = 0.0, arc[at.BASE, e]
     if not state.flag[at.IS_KNOWN, e]:

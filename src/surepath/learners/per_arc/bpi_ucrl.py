@@ -7,13 +7,13 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, positive
+from surepath.kernels.widths import ARC_WIDTHS
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.presets import PRESETS, preset_of
 from surepath.learners.per_arc.sampling import OPTIMISTIC
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP, RECOMMEND_CAUTIOUS
-from surepath.learners.range_noise.declared_noise import choose_widths
 from surepath.model.mdp import MDP
 
 
@@ -29,8 +29,7 @@ class BPIUCRL(RuleLearner):
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
         elimination: "none" or "value" (value-based eliminations; upper values are then over active policies).
-        widths: "paper", "mixture" or "bernstein" (the default where a range and no sigma is declared), or without a
-            guarantee "empirical" or "uncapped".
+        widths: "paper" or "mixture", or without a guarantee "empirical" or "uncapped".
         preset: "theory" (the appendix with proven widths), "text" (the paper's experiments as written; no guarantee)
             or "experiment" (everything as the authors' code had it; no guarantee).
         prior: The constant c of the mixture width.
@@ -62,7 +61,7 @@ class BPIUCRL(RuleLearner):
         self.preset = one_of("preset", preset, PRESETS)
         usual = preset_of(self.preset)
         self.elimination = one_of("elimination", elimination or usual.bpi_elimination, ("none", "value"))
-        self.widths = choose_widths(mdp, widths, usual.widths, sigma is not None)
+        self.widths = one_of("widths", widths or usual.widths, ARC_WIDTHS)
         self.prior = positive("prior", prior)
         if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
             sigma = usual.sigma

@@ -12,14 +12,12 @@ from surepath.kernels.arrays import Graph, Layers
 from surepath.kernels.flow.minimum import minimum_flow
 from surepath.kernels.jit import Whole, folded_kernel, inner_kernel, kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.state import BIG, State
+from surepath.learners.per_arc.state import State
 
 
 @folded_kernel
-def lacks(state: State, judged: Whole, closed: bool, e: int) -> float:
-    """Return 1 where arc e is undersampled, judged on this row of flags; far below 0 where it has left the graph."""
-    if closed and state.flag[at.CLOSED, e]:
-        return -BIG
+def lacks(state: State, judged: Whole, e: int) -> float:
+    """Return 1 where arc e is undersampled, judged on this row of flags."""
     low = state.number[at.VISITS, e] < state.tally[at.PERIOD]
     return 1.0 if low and state.flag[judged, e] and not state.flag[at.IS_KNOWN, e] else 0.0
 
@@ -28,18 +26,18 @@ def lacks(state: State, judged: Whole, closed: bool, e: int) -> float:
 def cover(graph: Layers, state: State, judged: Whole) -> None:
     """Write a path with most undersampled arcs into the row PATH; `judged` is ACTIVE or STARTED."""
     first, target, value = graph.first, graph.target, state.node[at.SCRATCH]
-    sink, closed = len(first) - 1, state.tally[at.N_CLOSED] > 0
+    sink = len(first) - 1
     value[sink] = 0.0
     for i in range(sink - 1, -1, -1):
         best = -np.inf
         for e in range(first[i], first[i + 1]):
-            best = max(best, lacks(state, judged, closed, e) + value[target[e]])
+            best = max(best, lacks(state, judged, e) + value[target[e]])
         value[i] = best
     node = np.uint32(0)
     for h in range(state.path.shape[1]):
         best, chosen = -np.inf, first[node]
         for e in range(first[node], first[node + 1]):
-            x = lacks(state, judged, closed, e) + value[target[e]]
+            x = lacks(state, judged, e) + value[target[e]]
             if x > best:
                 best, chosen = x, e
         state.path[at.PATH, h] = chosen
@@ -48,14 +46,8 @@ def cover(graph: Layers, state: State, judged: Whole) -> None:
 
 @kernel
 def renew_cover(graph: Graph, state: State) -> None:
-    """Find the cover of the period that has just begun; none where arcs were excluded, as it might use them.
-
-    Called outside the loop of episodes, which stops and asks for it.
-    """
+    """Find the cover of the period that has just begun; called outside the loop of episodes, which asks for it."""
     state.tally[at.COVER_STALE] = 0
-    if state.tally[at.N_CLOSED] > 0:
-        state.tally[at.COVER_LEFT] = 0
-        return
     n = len(graph.target)
     demand, cut = np.zeros(n, dtype=np.int64), np.zeros(len(graph.first) - 1, dtype=np.bool_)
     for e in range(n):

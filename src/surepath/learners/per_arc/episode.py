@@ -8,7 +8,7 @@ from surepath._types import BoolArray, IntArray
 from surepath.kernels.arrays import Layers
 from surepath.kernels.jit import folded_kernel, inner_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.arc_bounds import arc_width, find_origin, learn_noise
+from surepath.learners.per_arc.arc_bounds import arc_width, find_origin
 from surepath.learners.per_arc.covers import follow_cover
 from surepath.learners.per_arc.elimination.slack import note
 from surepath.learners.per_arc.state import Rules, State
@@ -16,13 +16,10 @@ from surepath.learners.per_arc.state import Rules, State
 
 @folded_kernel
 def take_in(graph: Layers, rules: Rules, state: State) -> None:
-    """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1).
-
-    Of an episode that broke off, the stages that were PLAYED; an arc that has left the graph is counted and no more.
-    """
+    """Count the row PATH as played: sum, mean, width and interval of its arcs (line 6 of Algorithm 1)."""
     tally, arc = state.tally, state.arc
     flag, number = state.flag, state.number
-    for h in range(tally[at.PLAYED]):
+    for h in range(state.path.shape[1]):
         e = np.uint64(state.path[at.PATH, h])
         n = number[at.VISITS, e] + 1
         number[at.VISITS, e] = n
@@ -30,10 +27,8 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
             continue
         gain = state.stage[at.GAIN, h]
         if n == 1:
-            if not flag[at.CLOSED, e]:
-                first_visit(tally, flag, number, e)
+            first_visit(tally, flag, number, e)
             find_origin(graph, rules, state, h, e, gain)
-        learn_noise(state.most, arc, e, n, gain)
         total = arc[at.SUMS, e] + (gain - arc[at.ORIGIN, e])
         arc[at.SUMS, e] = total
         width = arc_width(rules, state, e, n)
@@ -43,10 +38,6 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
         if flag[at.PASSABLE, e]:
             arc[at.WIDTH, e] = width
             arc[at.UPPER, e] = mean + width
-        elif flag[at.CLOSED, e]:
-            arc[at.TOP, e] = -np.inf
-            arc[at.LOWER, e] = -np.inf
-            continue
         if n == tally[at.PERIOD] and flag[at.ACTIVE, e]:
             tally[at.LOW] -= 1
         note(state, h, e, mean + width, mean - width)
@@ -88,7 +79,7 @@ def roll_period(tally: IntArray, visits: IntArray, flag: BoolArray) -> None:
 
 @folded_kernel
 def spend_cover(graph: Layers, state: State) -> None:
-    """Use up a path of the cover after an odd episode that was played to its end."""
+    """Use up a path of the cover after an odd episode."""
     tally = state.tally
-    if tally[at.EPISODES] % 2 == 1 and tally[at.COVER_LEFT] > 0 and tally[at.PLAYED] == state.path.shape[1]:
+    if tally[at.EPISODES] % 2 == 1 and tally[at.COVER_LEFT] > 0:
         follow_cover(graph, state, np.bool_(True))

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, positive, real, whole
-from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.learners.base import locked
+from surepath.kernels.widths import ARC_WIDTHS
 from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule
-from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
-from surepath.learners.per_arc.periods import Period, PeriodLog
 from surepath.learners.per_arc.presets import PRESETS, preset_of
 from surepath.learners.per_arc.sampling import SAMPLING_RULES
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
 from surepath.learners.per_arc.stopping import DIAMETER, RECOMMENDATION
-from surepath.learners.range_noise.declared_noise import choose_widths
 from surepath.model.mdp import MDP
 
 
 class EPRL(RuleLearner):
     """Play, rule out arcs that no best path can use, stop when what is left is close enough or single.
 
-    With the `theory` preset and `paper`, `mixture` or `bernstein` widths the answer is within epsilon of the best with
+    With the `theory` preset and `paper` or `mixture` widths the answer is within epsilon of the best with
     probability at least 1 - delta, whatever the sampling rule.
 
     Args:
@@ -42,9 +36,8 @@ class EPRL(RuleLearner):
         elimination: "return" (line 7), "value", "both" or "none"; or an `EliminationRule` of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
-        widths: "paper", "mixture" (same guarantee, tighter from 15 to 60 visits of an arc on), "bernstein" (learns the
-            noise of rewards in a range; the default of the theory preset where a range and no sigma is declared),
-            "empirical" (the authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
+        widths: "paper", "mixture" (same guarantee, tighter from 15 to 60 visits of an arc on), "empirical" (the
+            authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
         recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
         stopping: A `StoppingRule` of your own in place of line 9.
         preset: "theory" (Algorithm 1), "text" (the paper's experiments as written; no guarantee) or "experiment"
@@ -104,7 +97,7 @@ class EPRL(RuleLearner):
             raise SettingError(f"stopping must be a StoppingRule of your own, or None, not {stopping!r}")
         self.stopping, self.stopping_rule = deepcopy(stopping), deepcopy(stopping)
         self.schedule = one_of("schedule", schedule or usual.schedule, (*SCHEDULES, "paper"))
-        self.widths = choose_widths(mdp, widths, usual.widths, sigma is not None)
+        self.widths = one_of("widths", widths or usual.widths, ARC_WIDTHS)
         self.recommendation = one_of("recommendation", recommendation or usual.recommendation, RECOMMENDATION)
         self.prior = positive("prior", prior)
         self.growth = real("growth", growth)
@@ -115,7 +108,6 @@ class EPRL(RuleLearner):
         self.seed = None if seed is None else whole("seed", seed, low=0)
         self.rule_seed = self.seed or 0
         super().__init__(mdp, epsilon, delta, sigma)
-        self._log = PeriodLog(self._lacking())
 
     def _rules(self) -> Rules:
         authors = preset_of(self.preset).authors
@@ -149,50 +141,3 @@ class EPRL(RuleLearner):
         if not needed:
             return NO_PERIODS
         return PERIODS if self.elimination_rule is None else PERIODS_AFTER_DROP
-
-    # Periods ---------------------------------------------------------------------------------------------------
-
-    @property
-    @locked
-    def period(self) -> Period | None:
-        """Return the current period: k_t, its start and length, what it has to visit, and how long it can last.
-
-        None for rules that have no periods. The minimum flow is found on each call.
-        """
-        if self.rules.periods == NO_PERIODS:
-            return None
-        sampling = self.sampling if isinstance(self.sampling, str) else ""
-        if preset_of(self.preset).authors and sampling == "max-coverage":
-            sampling = "coverage"
-        return self._log.current(self.graph, sampling, self.mdp.horizon, self.episodes)
-
-    @property
-    @locked
-    def durations(self) -> list[tuple[int, int, int]]:
-        """List k, first episode and length d_k of every period so far; the lengths add up to `episodes`."""
-        return [] if self.rules.periods == NO_PERIODS else self._log.durations(self.episodes)
-
-    def _lacking(self) -> BoolArray:
-        """Compute c^k now, at the start of a period, bool [N]."""
-        few = self._state.number[at.VISITS] < self._state.tally[at.PERIOD]
-        return cast(BoolArray, few & self._state.flag[at.STARTED] & ~self.mdp.is_known & ~self._state.flag[at.CLOSED])
-
-    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        before = int(self._state.tally[at.PERIOD])
-        super()._absorb(path, gains)
-        now = int(self._state.tally[at.PERIOD])
-        if now != before:
-            self._log.begin(now, self.episodes + 1, self._lacking())
-
-    def _excluded_changed(self) -> None:
-        super()._excluded_changed()
-        self._log.begin(int(self._state.tally[at.PERIOD]), self.episodes + 1, self._lacking())
-
-    def _evidence(self) -> dict[str, Any]:
-        begun = np.array(self._log.begun, dtype=np.int64)
-        return {**super()._evidence(), "periods": begun, "lacking": self._log.lacking.copy()}
-
-    def _load(self, evidence: Mapping[str, Any]) -> None:
-        super()._load(evidence)
-        self._log = PeriodLog(np.array(evidence["lacking"], dtype=np.bool_))
-        self._log.begun = [(int(number), int(start)) for number, start in np.asarray(evidence["periods"])]

@@ -7,9 +7,8 @@ in `_run`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from math import log
 from typing import Any, cast
 
 import numpy as np
@@ -17,39 +16,24 @@ from numpy.typing import ArrayLike
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import NO_REALITY, Reality, layers_of
-from surepath.kernels.streams import Children, Source, open_source, single_source
 from surepath.kernels.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
-from surepath.learners.own_rules import (
-    EliminationRule,
-    StoppingRule,
-    View,
-    checked_mask,
-    chosen_path,
-    refuse_saving,
-)
+from surepath.learners.own_rules import EliminationRule, StoppingRule, View, checked_mask, chosen_path
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.between_episodes import perform
 from surepath.learners.per_arc.run import is_lean, play
 from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
-from surepath.learners.range_noise.declared_noise import learned_arcs, ranges_of
-from surepath.learners.range_noise.intervals import interval_table, most_sums
 from surepath.learners.runs import GAP, GO_ON, RunRecord, reordered
 from surepath.model.mdp import MDP
-from surepath.model.paths import on_open_paths
 
 # About this much work (arcs times episodes) is done between two tests for cancellation.
 _CHUNK = 50_000_000
 _LEAST = 16  # episodes, however many arcs there are
 
-# State of the sampling, the schedules and the stopping rule: the places of the tally that a snapshot keeps.
-_SAVED = (at.EPISODES, at.PERIOD, at.NEXT_TIME, at.CHECKED, at.COVER_LEFT, at.COVER_STALE)
-
 # Steps take their rewards from outside: nothing is drawn.
-_IDLE = single_source(np.random.default_rng(0))
+_IDLE_RNG = np.random.default_rng(0)
 
 
 class RuleLearner(Learner):
@@ -59,7 +43,6 @@ class RuleLearner(Learner):
         rules: The settings as the kernels read them.
     """
 
-    draws_rules: bool = False  # whether each simulated run has rules of its own
     elimination_rule: EliminationRule | None = None
     stopping_rule: StoppingRule | None = None
 
@@ -70,7 +53,6 @@ class RuleLearner(Learner):
         self.rules = self._rules()
         self._table = table_of(self.rules, 1024)
         self._state = self._new_state()
-        self._imagined: State | None = None  # the state with the plays under way told, within one ask(n)
         self._no_record = RunRecord.empty(1, mdp.horizon)
         self._epsilons = np.array([self.epsilon])
         self._serve(tasks.SET_UP)
@@ -100,9 +82,7 @@ class RuleLearner(Learner):
 
     def _new_state(self) -> State:
         mdp = self.mdp
-        ranges = ranges_of(mdp, "bernstein" if self.rules.learns else "sigma")
-        most = interval_table(log(2.0 * self.rules.arcs / self.delta)) if self.rules.learns else None
-        return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, ranges, self._table, most)
+        return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, self._table)
 
     def _full(self, betas: bool = False) -> int | None:
         """Return 1 if these rules need all of `play`, else None: it is compiled for each of the two by itself."""
@@ -116,9 +96,8 @@ class RuleLearner(Learner):
             return partial(play_covered, self.graph)
         return play
 
-    def _serve(self, task: int, state: State | None = None) -> float:
-        state = self._state if state is None else state
-        args = (self.layers, self.rules, state, NO_REALITY, _IDLE, task, 0, self._epsilons, self._no_record)
+    def _serve(self, task: int) -> float:
+        args = (self.layers, self.rules, self._state, NO_REALITY, _IDLE_RNG, task, 0, self._epsilons, self._no_record)
         return self._player(*args, self._full())
 
     # The contract ----------------------------------------------------------------------------------------------
@@ -149,19 +128,9 @@ class RuleLearner(Learner):
             width = np.minimum(self.sigma * table[np.minimum(self._visits, len(table) - 1)], rules.cap)
         for arc in np.flatnonzero(self._visits >= len(table)).tolist():
             width[arc] = min(self.sigma[arc] * new_table(rules, 1, int(self._visits[arc]))[0], rules.cap)
-        if (most := self._state.most) is not None:
-            row, n = self._state.arc, np.maximum(1, self._visits)
-            bound = row[at.SPAN] * np.minimum(1.0, most_sums(most, n, row[at.SQUARES]) / n)
-            width = np.where(row[at.SPAN] > 0, np.minimum(width, bound), width)
         width[(self._visits == 0) & ~known] = rules.cap
         width[known] = 0.0
         return cast(FloatArray, width)
-
-    def noise_now(self) -> FloatArray:
-        """Compute sigma of each arc, or how far its rewards scatter where noise is learned, float [N]; no bound."""
-        span, n = self._state.arc[at.SPAN], self._visits
-        seen = np.sqrt((self._state.arc[at.SQUARES] + 0.25) / (n + 1.0))
-        return np.asarray(np.where((span > 0) & (n > 0), span * seen, self.sigma))
 
     def passable_now(self) -> BoolArray:
         """Return which arcs lie on a path of some active policy, bool [N]."""
@@ -173,40 +142,11 @@ class RuleLearner(Learner):
         self._serve(tasks.ASK)
         return cast(IntArray, self._state.path[at.PATH])
 
-    def _choose_beside(self, index: int) -> IntArray:
-        """Choose a path on a copy of the state in which the plays under way are told, with the means seen so far."""
-        if self.sampling_rule is not None:
-            return self._choose()
-        if index == 0 or self._imagined is None:
-            self._imagined = copies(self._state._replace(table=self._table_for(self.episodes + 1)))
-            for path in self._under_way:
-                self._imagined.path[at.PATH] = path
-                perform(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
-        self._serve(tasks.ASK, self._imagined)
-        return cast(IntArray, self._imagined.path[at.PATH])
-
-    def _add_under_way(self, paths: IntArray) -> None:
-        if self._imagined is not None:
-            for path in paths:
-                self._imagined.path[at.PATH] = path
-                perform(self.layers, self.rules, self._imagined, tasks.PRETEND, self._full())
-
-    def _remove_under_way(self, path: IntArray) -> None:
-        self._imagined = None
-
-    def _hold(self) -> None:
-        self._imagined = None
-
-    def _put_back(self, kept: Any) -> None:
-        self._imagined = None
-
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))
         before = None if self.compiled else copies(self._state)
-        self._imagined = None
         self._state.path[at.PATH] = path
-        self._state.stage[at.GAIN, : len(gains)] = gains
-        self._state.tally[at.PLAYED] = len(gains)
+        self._state.stage[at.GAIN] = gains
         reason = int(self._serve(tasks.TELL))
         self.episodes += 1
         if before is not None:
@@ -229,98 +169,43 @@ class RuleLearner(Learner):
             return GAP if bool(self.stopping_rule.stop(View(self))) else GO_ON
         return reason
 
-    # What changes besides the evidence -------------------------------------------------------------------------
-
-    def _epsilon_changed(self) -> None:
-        self._epsilons[0] = self.epsilon
-        reason = int(self._serve(tasks.TEST))
-        self._stop(reason if self.compiled else self._own_rules(reason))
-
-    def _excluded_changed(self) -> None:
-        self._imagined = None
-        self._state.flag[at.CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
-        perform(self.layers, self.rules, self._state, tasks.REVIVE, self._full())
-        reason = int(self._serve(tasks.TEST))
-        self._stop(reason if self.compiled else self._own_rules(reason))
-
-    def _evidence(self) -> dict[str, Any]:
-        """Collect what was seen, what was decided from it, and the state of the sampling."""
-        refuse_saving(self)
-        state = self._state
-        squares = {"squares": state.arc[at.SQUARES].copy()} if self.rules.learns else {}
-        return {
-            "visits": state.number[at.VISITS].copy(),
-            "sums": state.arc[at.SUMS].copy(),
-            "origin": state.arc[at.ORIGIN].copy(),
-            "base": state.arc[at.BASE].copy(),
-            "reference": state.stage[at.REFERENCE].copy(),
-            "active": state.flag[at.ACTIVE].copy(),
-            "started": state.flag[at.STARTED].copy(),
-            "cover": state.number[at.FLOW_LEFT].copy(),
-            "tally": state.tally[list(_SAVED)],
-            "seed": int(self.rules.seed),
-            **squares,
-        }
-
-    def _load(self, evidence: Mapping[str, Any]) -> None:
-        state, self._imagined = self._new_state(), None
-        state.number[at.VISITS], state.number[at.FLOW_LEFT] = evidence["visits"], evidence["cover"]
-        state.arc[at.SUMS], state.arc[at.ORIGIN] = evidence["sums"], evidence["origin"]
-        state.arc[at.BASE] = evidence["base"]
-        if self.rules.learns:
-            state.arc[at.SQUARES] = evidence["squares"]
-        learned = (state.number[at.VISITS] > 0) & ~self.mdp.is_known
-        state.arc[at.CENTRE, learned] = state.arc[at.ORIGIN, learned]
-        state.stage[at.REFERENCE] = evidence["reference"]
-        state.flag[at.ACTIVE], state.flag[at.STARTED] = evidence["active"], evidence["started"]
-        state.flag[at.CLOSED] = ~on_open_paths(self.mdp, ~self._excluded)
-        state.tally[list(_SAVED)] = evidence["tally"]
-        state.tally[at.PLAYED] = self.mdp.horizon
-        self.rules = self.rules._replace(seed=int(evidence["seed"]))
-        self._epsilons[0] = self.epsilon
-        self._state = state._replace(table=self._table_for(self.episodes + 1))
-        perform(self.layers, self.rules, self._state, tasks.REFRESH, self._full())
-        self._connect()
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the table of widths, which can be large and is computed again."""
         state = super().__getstate__()
-        state["_table"], state["_imagined"] = np.zeros(0), None
+        state["_table"] = np.zeros(0)
         state["_state"] = state["_state"]._replace(table=np.zeros(0))
         return state
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        return self._runs(reality, single_source(rng), self._rules_for(rng), budget, epsilons)
+        return self._run_many(reality, [rng], budget, epsilons)
 
-    def _run_many(self, reality: Reality, children: Children, budget: int, epsilons: FloatArray) -> RunRecord:
-        alone = self.draws_rules or children.number == 1
-        source = None if alone else open_source(children)
-        if source is None:
-            return super()._run_many(reality, children, budget, epsilons)
-        return self._runs(reality, source, self.rules, budget, epsilons)
-
-    def _runs(self, reality: Reality, source: Source, rules: Rules, budget: int, epsilons: FloatArray) -> RunRecord:
-        """Play the runs of a source; one entry into compiled code for as many of them as are short."""
-        runs, size = max(1, len(source.states)), len(epsilons)
+    def _run_many(
+        self, reality: Reality, streams: Iterable[np.random.Generator], budget: int, epsilons: FloatArray
+    ) -> RunRecord:
+        """Play the runs one after the other with the same arrays, which `set_up` clears."""
+        generators, size = list(streams), len(epsilons)
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
-        graph, state, player = self.layers, self._new_state(), self._player
-        record = RunRecord.empty(runs * size, self.mdp.horizon)
-        step, full = max(_LEAST, _CHUNK // self.mdp.n_arcs), self._full(reality.beta is not None)
-        limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table is filled
-        while True:
-            state = state._replace(table=self._table_for(limit))
-            state.tally[at.WORK] = step
-            task = tasks.FINISH if limit == budget else tasks.RUN
-            player(graph, rules, state, reality, source, task, limit, falling, record, full)
-            if state.tally[at.RUN_NUMBER] == runs:
-                break
+        state, player, full = self._new_state(), self._player, self._full(reality.beta is not None)
+        record = RunRecord.empty(len(generators) * size, self.mdp.horizon)
+        step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
+        for number, rng in enumerate(generators):
             raise_if_cancelled()
-            if state.tally[at.EPISODES] >= limit:
-                limit = min(budget, int(state.tally[at.EPISODES]) + min(step, limit))
+            rules, tally = self._rules_for(rng), state.tally
+            tally[at.RUN_NUMBER] = number
+            tally[at.PERIOD] = tally[at.EPISODES] = tally[at.LEFT_AHEAD] = 0
+            limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table is filled
+            while True:
+                state = state._replace(table=self._table_for(limit))
+                task = tasks.FINISH if limit == budget else tasks.RUN
+                player(self.layers, rules, state, reality, rng, task, limit, falling, record, full)
+                if tally[at.SETTLED] == size:
+                    break
+                raise_if_cancelled()
+                limit = min(budget, int(tally[at.EPISODES]) + min(step, limit))
         if size == 1:
             return record
-        back = (size * np.arange(runs)[:, None] + np.argsort(order)).reshape(-1)
+        back = (size * np.arange(len(generators))[:, None] + np.argsort(order)).reshape(-1)
         return reordered(record, back)
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
@@ -328,18 +213,13 @@ class RuleLearner(Learner):
         return self.rules
 
     def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
-        """Turn the widths into numbers; each process of an arc, one or with learned noise two, has delta / arcs."""
-        learns = widths == "bernstein"
-        kind = MIXTURE if learns else ARC_WIDTHS.index(widths)
-        processes = int((~self.mdp.is_known).sum())
-        if learns:
-            processes += int(learned_arcs(self.mdp).sum())
+        """Turn the widths into numbers; each arc, or each arc to learn, has delta / arcs."""
+        kind = ARC_WIDTHS.index(widths)
         return {
             "widths": kind,
-            "arcs": float(max(1, processes) if kind == MIXTURE else self.mdp.n_arcs),
+            "arcs": float(max(1, int((~self.mdp.is_known).sum())) if kind == MIXTURE else self.mdp.n_arcs),
             "delta": self.delta,
             "prior": prior,
-            "learns": int(learns),
             "cap": 1.0 if kind == EMPIRICAL else np.inf,
         }
 

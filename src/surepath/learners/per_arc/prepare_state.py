@@ -1,9 +1,4 @@
-"""Prepare a state: before the first episode, after a snapshot was loaded, after arcs were excluded.
-
-All that follows from what was seen (visits, sums, bases) and from what was decided (active arcs, the period) is worked
-out here, by the same formulas as along the way, so a learner that is restored continues bit for bit. What
-`elimination/slack.py` has measured is forgotten: it saves work and decides nothing.
-"""
+"""Prepare a state before the first episode."""
 
 from __future__ import annotations
 
@@ -19,11 +14,11 @@ from surepath.learners.per_arc.state import BIG, NO_PERIODS, Rules, State
 
 @inner_kernel
 def lay_out(graph: Layers, rules: Rules, state: State) -> None:
-    """Compute everything that follows from visits, sums, bases, closed and active arcs and the period."""
+    """Compute everything that follows from visits, sums, bases, active arcs and the period."""
     arc, flag, number = state.arc, state.flag, state.number
     tally, horizon = state.tally, state.path.shape[1]
     unseen, unseen_active, low = 0, 0, 0
-    active, closed, crowded = 0, 0, 0
+    active, crowded = 0, 0
     for i in range(len(graph.first) - 1):
         degree = 0
         for e in range(graph.first[i], graph.first[i + 1]):
@@ -34,9 +29,6 @@ def lay_out(graph: Layers, rules: Rules, state: State) -> None:
             arc[at.LOWER, e] = -np.inf
             number[at.INFINITE, e] = 0
             flag[at.APART, e] = flag[at.IS_KNOWN, e] or arc[at.ORIGIN, e] != 0.0 or arc[at.BASE, e] != 0.0
-            if flag[at.CLOSED, e]:
-                closed += 1
-                continue
             degree += 1 if flag[at.ACTIVE, e] else 0
             if flag[at.IS_KNOWN, e] or number[at.VISITS, e] > 0:
                 write_bounds(rules, state, e)
@@ -56,7 +48,6 @@ def lay_out(graph: Layers, rules: Rules, state: State) -> None:
     tally[at.UNSEEN] = unseen
     tally[at.UNSEEN_ACTIVE] = unseen_active
     tally[at.N_ACTIVE] = active
-    tally[at.N_CLOSED] = closed
     tally[at.CROWDED] = crowded
     tally[at.LOW] = low if rules.periods != NO_PERIODS else 1  # then no period ever ends
     refresh_passable(graph, rules, state)
@@ -77,7 +68,6 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
         arc[at.SUMS, e] = 0.0
         arc[at.ORIGIN, e] = 0.0
         arc[at.BASE, e] = 0.0
-        arc[at.SQUARES, e] = 0.0
         arc[at.CENTRE, e] = arc[at.CENTRE, e] if flag[at.IS_KNOWN, e] else 0.0
         arc[at.TOP_SEEN, e] = 0.0
         arc[at.LOWER_SEEN, e] = 0.0
@@ -93,7 +83,6 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
     tally[at.PERIOD] = 1 if rules.periods != NO_PERIODS else -1  # nothing is below -1 visits
     tally[at.NEXT_TIME] = 1
     tally[at.COVER_STALE] = 1
-    tally[at.PLAYED] = state.path.shape[1]
     for h in range(state.path.shape[1]):
         stage[at.FALLEN, h] = 0.0
         stage[at.RISEN, h] = 0.0

@@ -7,7 +7,6 @@ import numpy as np
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Layers, Reality
 from surepath.kernels.jit import folded_kernel, pruned_kernel
-from surepath.kernels.streams import Source
 from surepath.learners import tasks
 from surepath.learners.per_arc import sampling
 from surepath.learners.per_arc import state as at
@@ -32,12 +31,11 @@ def is_lean(rules: Rules, betas: bool) -> bool:
     """Return whether rules are those of Algorithm 1, which need a part of `play` only: `full` is then None.
 
     They never sprint, eliminate by value or by a rule written in Python, follow a minimum cover, play random paths or
-    stop by the optimal value. Left out as well are `betas`, beta laws of rewards, but not where noise is learned: there
-    many worlds have them.
+    stop by the optimal value. Left out as well are `betas`, beta laws of rewards.
     """
     sampling = rules.sampling in (MAX_COVERAGE, COVERAGE)
     others = rules.by_value == 0 and rules.stopping == DIAMETER and rules.periods != PERIODS_AFTER_DROP
-    return sampling and others and rules.learns == 0 and not betas
+    return sampling and others and not betas
 
 
 @folded_kernel
@@ -75,21 +73,20 @@ def play(
     rules: Rules,
     state: State,
     reality: Reality,
-    source: Source,
+    rng: np.random.Generator,
     task: int,
     limit: int,
     epsilons: FloatArray,
     record: RunRecord,
     full: int | None,
 ) -> float:
-    """Play whole runs, or one step of one: the one entry point from Python.
+    """Play a whole run, or one step of one: the one entry point from Python.
 
     SET_UP prepares the state. ASK leaves the path to play in PATH. TELL takes in the episode in PATH and GAIN and
     returns the verdict for epsilons[0]; TEST returns it again; DROP takes the MARKED arcs out of the active sets.
     ADVISE leaves the recommended path in ADVICE and returns the certified gap. RUN sets up if need be and plays until
     every epsilon (in decreasing order) is settled or `limit` episodes are played, and may be called again to go on;
-    FINISH is RUN with what is not settled at the limit recorded as censored. Both go on to the next run as long as
-    `source` has the state of its stream and WORK is left.
+    FINISH is RUN with what is not settled at the limit recorded as censored.
 
     With `full` None, where `is_lean` says so, what is not needed is not compiled.
 
@@ -101,28 +98,17 @@ def play(
     while True:
         if tally[at.PERIOD] == 0:
             set_up(graph, rules, state)
-            for i in range(len(source.words)):
-                source.words[i] = source.states[tally[at.RUN_NUMBER], i]
         if task == tasks.SET_UP:
             return 0.0
         if running and tally[at.SETTLED] == len(epsilons):
-            tally[at.RUN_NUMBER] += 1
-            tally[at.WORK] -= tally[at.EPISODES]
-            if tally[at.RUN_NUMBER] >= len(source.states):
-                return 0.0
-            tally[at.PERIOD] = 0  # the next run
-            tally[at.EPISODES] = 0
-            tally[at.LEFT_AHEAD] = 0
-            if tally[at.WORK] <= 0:
-                return 0.0
-            continue
+            return 0.0
         over = running and tally[at.EPISODES] >= limit
         if over and task == tasks.RUN:
             return 0.0
         if not over and task != tasks.TEST and task != tasks.ADVISE:
             due, marked = False, dropping
             if full is not None and running and may_sprint(rules, state):
-                if not sprint(graph, rules, state, reality, source.rng, limit, epsilons[tally[at.SETTLED]], full):
+                if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]], full):
                     continue
                 due = is_due(rules, state)
             elif not dropping:
@@ -133,7 +119,7 @@ def play(
                 if task == tasks.ASK:
                     return 0.0
                 if running:
-                    draw_rewards(state, reality, source.rng, full)
+                    draw_rewards(state, reality, rng, full)
                 tally[at.EPISODES] += 1
                 due = is_due(rules, state)
                 marked = due and mark(graph, rules, state, full)  # with the quantities of the previous episode

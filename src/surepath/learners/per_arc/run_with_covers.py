@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from surepath._types import FloatArray
 from surepath.kernels.arrays import Graph, Layers, Reality
 from surepath.kernels.jit import kernel
-from surepath.kernels.streams import Source
 from surepath.learners.per_arc.covers import renew_cover
 from surepath.learners.per_arc.run import NEEDS_COVER, play
 from surepath.learners.per_arc.state import Rules, State
@@ -19,7 +20,7 @@ def play_covered(
     rules: Rules,
     state: State,
     reality: Reality,
-    source: Source,
+    rng: np.random.Generator,
     task: int,
     limit: int,
     epsilons: FloatArray,
@@ -27,8 +28,8 @@ def play_covered(
     full: int,
 ) -> float:
     """Do what `play` does, with a new cover as often as it asks for one."""
-    answer = play(graph, rules, state, reality, source, task, limit, epsilons, record, full)
+    answer = play(graph, rules, state, reality, rng, task, limit, epsilons, record, full)
     while answer == NEEDS_COVER:
         renew_cover(network, state)
-        answer = play(graph, rules, state, reality, source, task, limit, epsilons, record, full)
+        answer = play(graph, rules, state, reality, rng, task, limit, epsilons, record, full)
     return answer

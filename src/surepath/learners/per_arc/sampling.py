@@ -141,10 +141,7 @@ def random_path(graph: Layers, rules: Rules, state: State) -> None:
     for h in range(state.path.shape[1]):
         chosen, degree = np.int64(graph.first[node]), np.int64(graph.first[node + 1]) - np.int64(graph.first[node])
         draw = mix(np.int64(key >> np.uint64(1)) + h * 7919) >> np.uint64(1)
-        if state.tally[at.N_CLOSED] == 0:
-            chosen += np.int64(draw % np.uint64(degree))
-        else:
-            chosen = nth_open(state, chosen, degree, draw)
+        chosen += np.int64(draw % np.uint64(degree))
         state.path[at.PATH, h] = chosen
         node = graph.target[chosen]
 
@@ -156,18 +153,3 @@ def mix(key: np.int64) -> np.uint64:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
-
-
-@folded_kernel
-def nth_open(state: State, first: np.int64, degree: np.int64, draw: np.uint64) -> np.int64:
-    """Choose one of the arcs first .. first + degree - 1 that have not left the graph, all with the same chance."""
-    closed, count = state.flag[at.CLOSED], 0
-    for e in range(first, first + degree):
-        count += 0 if closed[e] else 1
-    left = np.int64(draw % np.uint64(max(count, 1)))
-    for e in range(first, first + degree):
-        if not closed[e]:
-            if left == 0:
-                return np.int64(e)
-            left -= 1
-    return np.int64(first)

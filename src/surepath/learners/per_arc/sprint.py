@@ -20,7 +20,7 @@ import numpy as np
 from surepath.kernels.arrays import Layers, Reality
 from surepath.kernels.jit import folded_kernel, hot_kernel
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.arc_bounds import visited_width
+from surepath.learners.per_arc.arc_bounds import arc_width
 from surepath.learners.per_arc.draw_ahead import draw_more, draw_slowly
 from surepath.learners.per_arc.elimination import EVERY_EPISODE, EVERY_SA
 from surepath.learners.per_arc.elimination.slack import is_clear, is_idle, measure_or_pause, note, note_nothing
@@ -34,17 +34,14 @@ from surepath.model.rewards import GAUSSIAN
 
 @folded_kernel
 def may_sprint(rules: Rules, state: State) -> bool:
-    """Return whether the rules are one of the two, eliminations have fixed times, and a sprint may begin now.
-
-    Widths that learn the noise have no table by visits, which is what makes an episode quick.
-    """
+    """Return whether the rules are one of the two, eliminations have fixed times, and a sprint may begin now."""
     tally = state.tally
     wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER and tally[at.FRESH_SPREAD] == 1
     hopeful = rules.sampling == OPTIMISTIC and rules.stopping == OPTIMAL_GAP and tally[at.FRESH_BEST] == 1
     timed = (rules.schedule == EVERY_EPISODE or rules.schedule == EVERY_SA) and rules.periods == 0
     finite = tally[at.PASSABLE_INFINITE] == 0 and (rules.cap == np.inf or tally[at.UNSEEN] == 0)
     undecided = tally[at.CROWDED] > 0 or rules.single == 0
-    if not ((wide or hopeful) and timed and finite and undecided and rules.learns == 0):
+    if not ((wide or hopeful) and timed and finite and undecided):
         return False
     return rules.by_value == 0 or until_due(rules, tally[at.EPISODES]) > 1 or is_clear(state.stage, state.real)
 
@@ -172,7 +169,7 @@ def sprint(
                 total = arc[at.SUMS, chosen] + gain
                 mean = total / n
             arc[at.SUMS, chosen] = total
-            width = visited_width(rules, state, chosen, n)
+            width = arc_width(rules, state, chosen, n)
             top, lower = mean + width, mean - width
             arc[at.TOP, chosen] = top
             arc[at.UPPER, chosen] = top

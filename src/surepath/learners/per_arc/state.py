@@ -18,30 +18,26 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.arrays import Layers
-from surepath.learners.range_noise.declared_noise import Ranges
 
 BIG = 2.0**1000
 HALF_BIG = 2.0**999
 
 # Rows of State.arc, float [N_ARC, N].
-SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE, SQUARES, LEAST, SPAN = range(14)
-N_ARC = 14
+SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE = range(11)
+N_ARC = 11
 # SUMS: of gain - ORIGIN.  CENTRE: ORIGIN once visited, the gain where known.  BASE: CENTRE (0 where unvisited) less
 # the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see learners/per_arc/arc_bounds.py).
 # WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
 # TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see elimination/slack.py).
-# SQUARES: V of an arc whose noise is learned (see range_noise/intervals.py).  LEAST, SPAN: its least gain and the width
-# of its range; SPAN is 0 where no noise is learned.
 
 # Rows of State.number, int [3, N].
 VISITS, INFINITE, FLOW_LEFT = range(3)
 # INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others.  FLOW_LEFT: flow of the cover still to play.
 
-# Rows of State.flag, bool [7, N].
-IS_KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, CLOSED, APART = range(7)
+# Rows of State.flag, bool [6, N].
+IS_KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, APART = range(6)
 # PASSABLE: on a path of an active policy.  STARTED: active when the period began.  MARKED: to go by the value rule.
-# CLOSED: left the graph, or on no path that is left; its bounds are -inf.  APART: known, or with an origin or
-# a base that is not 0.
+# APART: known, or with an origin or a base that is not 0.
 
 # Rows of State.node, float [7, n_nodes + 1]: largest value from a node to the sink (FROM_START: from the start to it).
 BEST, FROM_START, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
@@ -78,11 +74,8 @@ MEASURED = 16  # episode after which slack was last measured
 EAGER = 17  # until this episode arcs are judged every time, without measuring
 LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
 FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
-PLAYED = 20  # how many stages of the episode in GAIN were played; all of them in a run
-N_CLOSED = 21  # closed arcs
-RUN_NUMBER = 22  # which run of the call is played, from 0
-WORK = 23  # episodes that may still be played in this call before it returns between two runs
-N_TALLY = 24
+RUN_NUMBER = 20  # which run of the record is played, from 0
+N_TALLY = 21
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -110,7 +103,6 @@ class Rules(NamedTuple):
     arcs: float  # N or M in the width
     delta: float
     prior: float  # c of the mixture width
-    learns: int  # 1: arcs with a range learn their noise
     cap: float  # largest width, finite for the empirical one
     by_return: int = 0  # 1: the return-gap elimination rule is on
     by_value: int = 0  # 1: the value-based elimination rule is on
@@ -132,7 +124,7 @@ class State(NamedTuple):
 
     arc: FloatArray  # [N_ARC, N]
     number: IntArray  # [3, N]
-    flag: BoolArray  # [7, N]
+    flag: BoolArray  # [6, N]
     node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
     path: IntArray  # [2, H]
@@ -141,7 +133,6 @@ class State(NamedTuple):
     real: FloatArray  # [N_REAL]
     ahead: FloatArray  # standard normal numbers drawn ahead
     table: FloatArray  # base width by number of visits
-    most: FloatArray | None  # [3, points] where noise is learned: how large a sum of deviations can be, by V
 
 
 def new_state(
@@ -150,16 +141,14 @@ def new_state(
     sigma: FloatArray,
     known: BoolArray,
     known_gain: FloatArray,
-    ranges: Ranges,
     table: FloatArray,
-    most: FloatArray | None,
 ) -> State:
     """Allocate the state of a learner that has seen nothing; `set_up` fills in what follows from the graph."""
     n, nodes = len(graph.target), len(graph.first) - 1
     state = State(
         arc=np.zeros((N_ARC, n)),
         number=np.zeros((3, n), dtype=np.int64),
-        flag=np.zeros((7, n), dtype=np.bool_),
+        flag=np.zeros((6, n), dtype=np.bool_),
         node=np.zeros((7, nodes + 1)),
         degree=np.zeros(nodes, dtype=np.int64),
         path=np.zeros((2, horizon), dtype=np.int64),
@@ -168,22 +157,19 @@ def new_state(
         real=np.zeros(N_REAL),
         ahead=np.zeros(max(128, 4 * horizon)),
         table=table,
-        most=most,
     )
     state.arc[SIGMA] = sigma
     state.flag[IS_KNOWN] = known
     state.arc[CENTRE] = known_gain
-    state.arc[LEAST] = ranges.low
-    state.arc[SPAN] = np.where(ranges.learns, ranges.span, 0.0)
     return state
 
 
 def copies(state: State) -> State:
-    """Copy a state; the tables of widths never change and are shared."""
-    return State._make([*(array.copy() for array in state[:-2]), *state[-2:]])
+    """Copy a state; the table of widths never changes and is shared."""
+    return State._make([*(array.copy() for array in state[:-1]), state.table])
 
 
 def restore(state: State, before: State) -> None:
     """Write the arrays of an earlier copy back into a state, in place."""
-    for array, old in zip(state[:-2], before[:-2], strict=True):
+    for array, old in zip(state[:-1], before[:-1], strict=True):
         array[...] = old

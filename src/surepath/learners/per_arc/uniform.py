@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import positive, whole
+from surepath._checks import one_of, positive, whole
+from surepath.kernels.widths import ARC_WIDTHS
 from surepath.learners.per_arc.elimination import EVERY_EPISODE
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.sampling import UNIFORM_SAMPLING
 from surepath.learners.per_arc.state import Rules
 from surepath.learners.per_arc.stopping import OPTIMAL_GAP, RECOMMEND_CAUTIOUS
-from surepath.learners.range_noise.declared_noise import choose_widths
 from surepath.model.mdp import MDP
 
 
@@ -27,8 +27,7 @@ class Uniform(RuleLearner):
         epsilon: How far from the best the answer may be; with 0 it never stops.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
-        widths: "paper", "mixture" or "bernstein" (the default where a range and no sigma is declared), or without a
-            guarantee "empirical" or "uncapped".
+        widths: "paper" or "mixture", or without a guarantee "empirical" or "uncapped".
         seed: Of the choices; a simulated run draws its own.
         prior: The constant c of the mixture width.
 
@@ -43,7 +42,6 @@ class Uniform(RuleLearner):
     """
 
     name: ClassVar[str] = "Uniform"
-    draws_rules = True
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class Uniform(RuleLearner):
         seed: int = 0,
         prior: float = 20.0,
     ) -> None:
-        self.widths = choose_widths(mdp, widths, "paper", sigma is not None)
+        self.widths = one_of("widths", widths or "paper", ARC_WIDTHS)
         self.seed = whole("seed", seed, low=0)
         self.prior = positive("prior", prior)
         super().__init__(mdp, epsilon, delta, sigma)

@@ -4,11 +4,6 @@ A plan's return is the sum of rewards that are conditionally sub-Gaussian in tur
 sum of their squares, and the width is that of `kernels/widths.py` with a union over the P plans. It shares nothing
 between plans, yet on a handful of plans one width beats a sum of H of them.
 
-Widths that learn the noise (`range_noise/intervals.py`) take a plan's rewards one by one, all in units of its widest
-range: V adds up the squares of each reward less the guess that the plan's own earlier rewards of that step make, and
-sigma^2 for a step that declares a sigma alone. They are held beside the width of half the ranges, so 2 P processes
-share delta.
-
 A return is added up relative to the origins of its arcs (their first gains, see `kernels/widths.py`), and a plan's
 value is relative to that of one plan, the pivot, from the differences of their arcs' centres stage by stage: large
 rewards that differ little lose nothing. What rounding can still do is added to the width (see `per_arc/rounding.py`).
@@ -20,7 +15,6 @@ import numpy as np
 
 from surepath.kernels.jit import hot_kernel, inner_kernel
 from surepath.kernels.widths import UNIT, base_width, origin_of
-from surepath.learners.range_noise.intervals import most_sum, square_of
 from surepath.learners.whole_plan import state as at
 from surepath.learners.whole_plan.state import Plans
 
@@ -32,10 +26,7 @@ def width_of(plans: Plans, p: int) -> float:
     if n == 0:
         return np.inf
     kind, delta, prior = int(plans.bound[0]), plans.bound[1], plans.bound[2]
-    width = plans.sigma[p] * base_width(kind, float(n), float(len(plans.visits) + len(plans.unit)), delta, prior)
-    if len(plans.unit) > 0 and plans.unit[p] > 0.0:
-        width = min(width, plans.reach[p], plans.unit[p] * most_sum(plans.most, n, plans.squares[p]) / n)
-    return float(width)
+    return float(plans.sigma[p] * base_width(kind, float(n), float(len(plans.visits)), delta, prior))
 
 
 @hot_kernel
@@ -97,27 +88,9 @@ def bounds(plans: Plans) -> tuple[float, float, int]:
 @inner_kernel
 def find_origins(plans: Plans, p: int) -> None:
     """Set the origins of arcs that the episode of plan p in Plans.gain is the first to play."""
-    for h in range(plans.tally[at.PLAYED]):
+    for h in range(plans.arcs.shape[1]):
         e = plans.arcs[p, h]
         if not plans.seen[e]:
             plans.seen[e] = True
             plans.origin[e] = origin_of(plans.gain[h], plans.noise[e])
             plans.centre[e] = plans.origin[e]
-
-
-@inner_kernel
-def learn_noise(plans: Plans, p: int) -> None:
-    """Add to V of plan p the squares of its next return, step by step: each reward less what those before it say."""
-    n = plans.visits[p]
-    for h in range(plans.arcs.shape[1]):
-        e = plans.arcs[p, h]
-        if not plans.learned[e]:
-            continue
-        if plans.range[e] > 0.0:
-            x, share = (plans.gain[h] - plans.least[e]) / plans.range[e], plans.range[e] / plans.unit[p]
-            mean = plans.scores[p, h] / n if n > 0 else 0.0
-            plans.squares[p] += share * share * square_of(x, n, mean)
-            plans.scores[p, h] += x
-        else:
-            share = plans.noise[e] / plans.unit[p]
-            plans.squares[p] += share * share

@@ -16,7 +16,7 @@ from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel
 from surepath.learners import tasks
 from surepath.learners.runs import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.learners.whole_plan import state as at
-from surepath.learners.whole_plan.plan_bounds import bounds, find_origins, find_pivot, learn_noise, set_base, width_of
+from surepath.learners.whole_plan.plan_bounds import bounds, find_origins, find_pivot, set_base, width_of
 from surepath.learners.whole_plan.state import Plans
 
 
@@ -56,22 +56,15 @@ def choose(plans: Plans) -> int:
 
 @hot_kernel
 def absorb(plans: Plans, p: int) -> bool:
-    """Take in an episode of plan p from Plans.gain; return whether a round has ended.
-
-    An episode that broke off tells of the arcs it played and nothing of the plan, whose return was not seen.
-    """
+    """Take in an episode of plan p from Plans.gain; return whether a round has ended."""
     tally, total = plans.tally, 0.0
     tally[at.EPISODES] += 1
     if plans.visits[p] == 0:
         find_origins(plans, p)
-    for h in range(tally[at.PLAYED]):
+    for h in range(plans.arcs.shape[1]):
         e = plans.arcs[p, h]
         if plans.learned[e]:
             total += plans.gain[h] - plans.origin[e]
-    if tally[at.PLAYED] < plans.arcs.shape[1]:
-        return False
-    if len(plans.unit) > 0 and plans.unit[p] > 0.0:
-        learn_noise(plans, p)
     plans.visits[p] += 1
     plans.sums[p] += total
     if plans.visits[p] == 1:
@@ -142,7 +135,7 @@ def play_plans(
 ) -> float:
     """Play a whole run, or one step of it; `number` is the limit of a run, or the plan whose episode TELL takes in.
 
-    MEASURE gives the certified gap; JUDGE drops what is ruled out by what is known now; TEST says whether to stop.
+    MEASURE gives the certified gap.
     """
     tally = plans.tally
     if task == tasks.ASK:
@@ -152,16 +145,10 @@ def play_plans(
     if task == tasks.MEASURE:
         top, floor, _ = bounds(plans)
         return top - floor
-    if task == tasks.JUDGE:
-        judge(plans)
-        return 0.0
-    if task == tasks.TEST:
-        return float(verdict(plans, epsilons[0]))
     if task == tasks.TELL:
         if absorb(plans, number):
             return float(verdict(plans, epsilons[0]))
         return float(GO_ON)
-    tally[at.PLAYED] = plans.arcs.shape[1]
     while tally[at.EPISODES] < number and tally[at.SETTLED] < len(epsilons):
         p = choose(plans)
         for h in range(plans.arcs.shape[1]):

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from surepath._types import FloatArray
-from surepath.learners.base import Learner
-from surepath.learners.precision import Sizes, rounding_of
+from surepath.learners.base import Learner, Sizes, rounding_of
 from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths

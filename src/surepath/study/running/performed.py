@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath.errors import RewardError
-from surepath.learners.reward_input import read_rewards
+from surepath.learners.base import read_rewards
 from surepath.model.mdp import MDP
 from surepath.study.sheets.rows import steps
 from surepath.study.trial import Trial

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from surepath.errors import StudyError, SurepathError
+from surepath.learners.base import read_rewards
 from surepath.learners.registry import build
-from surepath.learners.reward_input import read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.sources.files import parse_json_problem
 from surepath.study.creation import Options, check_name

@@ -15,8 +15,8 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray
 from surepath.kernels.jit import Whole, optional_kernel
+from surepath.learners.challenger.noise.bernstein import Bernstein, bernstein_line
 from surepath.learners.challenger.noise.learned import Learned, LearnedScratch
-from surepath.learners.range_noise.bernstein import Bernstein, bernstein_line
 
 SAFE = 1e-12  # relative
 

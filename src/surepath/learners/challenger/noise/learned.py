@@ -19,6 +19,14 @@ import numpy as np
 
 from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import Whole, inner_kernel, optional_kernel
+from surepath.learners.challenger.noise.bernstein import (
+    Bernstein,
+    bernstein_conjugate,
+    bernstein_row,
+    bernstein_table,
+    bernstein_values,
+    log_start,
+)
 from surepath.learners.challenger.noise.betting import (
     Betting,
     BetWidths,
@@ -29,15 +37,7 @@ from surepath.learners.challenger.noise.betting import (
     new_bet_widths,
     tabulate,
 )
-from surepath.learners.range_noise.bernstein import (
-    Bernstein,
-    bernstein_conjugate,
-    bernstein_row,
-    bernstein_table,
-    bernstein_values,
-    log_start,
-)
-from surepath.learners.range_noise.declared_noise import Ranges
+from surepath.learners.declared_noise import Ranges
 
 BERNSTEIN, BETTING = 10, 11  # kinds of entries
 LEAST_PRECISION, MOST_PRECISION = 0.25, 2.0**24

@@ -26,7 +26,7 @@ _value_passes = value_gap.share_passes
 def ends_period(state: State) -> bool:
     """Return whether the path about to be taken in brings the last active arc to k visits."""
     low = state.tally[at.LOW]
-    for h in range(state.tally[at.PLAYED]):
+    for h in range(state.path.shape[1]):
         e = state.path[at.PATH, h]
         reaches = state.number[at.VISITS, e] + 1 == state.tally[at.PERIOD]
         if reaches and state.flag[at.ACTIVE, e] and not state.flag[at.IS_KNOWN, e]:

@@ -43,8 +43,7 @@ def refresh_passable(graph: Layers, rules: Rules, state: State) -> None:
     reached[0] = 1.0
     for i in range(nodes):
         for e in range(first[i], first[i + 1]):
-            usable = (state.flag[at.ACTIVE, e] or state.degree[i] == 0) and not state.flag[at.CLOSED, e]
-            ok = reached[i] == 1.0 and usable
+            ok = reached[i] == 1.0 and (state.flag[at.ACTIVE, e] or state.degree[i] == 0)
             if ok:
                 reached[target[e]] = 1.0
             if state.flag[at.PASSABLE, e] and not ok:

@@ -14,7 +14,6 @@ from surepath._checks import one_of
 from surepath._text import word
 from surepath._types import BoolArray, FloatArray
 from surepath.errors import SettingError
-from surepath.kernels.widths import ARC_WIDTHS
 from surepath.model.mdp import MDP
 
 NOISES = ("sigma", "bernstein", "betting")
@@ -72,23 +71,6 @@ def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
     if declared or not bare.any():
         return "sigma"
     return "betting" if int(bare.sum()) <= MOST_BETS else "bernstein"
-
-
-def choose_widths(mdp: MDP, given: str | None, usual: str, declared: bool) -> str:
-    """Return the setting `widths` of a learner with intervals: as given, or what suits the problem.
-
-    Args:
-        mdp: The problem.
-        given: What the user wants, or None.
-        usual: The widths of the preset; the proven ones, "paper", give way where a range and no sigma is declared.
-        declared: Whether the learner was given a sigma.
-    """
-    if given is None:
-        learns = usual == "paper" and isinstance(mdp, MDP) and choose_noise(mdp, None, declared) != "sigma"
-        return "bernstein" if learns else usual
-    if one_of("widths", given, ARC_WIDTHS) == "bernstein" and isinstance(mdp, MDP) and not has_range(mdp).any():
-        raise SettingError(f'widths="bernstein" learn {_no_range()}')
-    return given
 
 
 def _no_range() -> str:

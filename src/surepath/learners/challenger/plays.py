@@ -48,6 +48,9 @@ class UnderWay:
             for _ in range(count):
                 yield np.frombuffer(key, dtype=np.int64)
 
+    def __len__(self) -> int:
+        return sum(self._count.values())
+
     def as_array(self) -> IntArray:
         """Return all plays, int [n, H]."""
         return np.array(list(self), dtype=np.int64).reshape(-1, self.horizon)
