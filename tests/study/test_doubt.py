@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath._numbers import rounded_up
 from surepath._text import choose_words_of_users
-from surepath.study.certificate.file import content_hash
-from surepath.study.certificate.words import assumptions, statement
+from surepath.study.certificate import verify
 from surepath.study.status.display import html_page
 from surepath.study.status.in_words import status_in_words
-from surepath.study.verify import verify
+from surepath.verify.file import assumptions, content_hash, statement
 from surepath.web.views import sentence
 from tests.cli.shell import shell
 from tests.study.pipelines import new_study, pipeline, play

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath.errors import BudgetError, SettingError
-from surepath.study.certificate import Certificate
-from surepath.study.certificate.file import content_hash
+from surepath.study.certificate import Certificate, verify
 from surepath.study.spending import Spending, affordable, money
 from surepath.study.storage.records import TrialRow
 from surepath.study.trial import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, Trial
-from surepath.study.verify import verify
+from surepath.verify.file import content_hash
 
 STEPS = {"model": ["small", "large"], "prompt": ["short", "long"]}
 COSTS = {"model": {"small": 0.25, "large": 2.0}, "prompt": {"long": 0.5}}

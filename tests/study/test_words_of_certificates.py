@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Study
-from surepath.study.certificate.words import assumptions, statement
-from surepath.study.verify import verify
-from tests.study.verify.forgery import mended
+from surepath.study.certificate import verify
+from surepath.verify.file import assumptions, statement
+from tests.verify.tools import mended
 
 STEPS = {"model": ["a", "b", "c", "d"]}
 

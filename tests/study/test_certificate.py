@@ -11,12 +11,9 @@ import pytest
 from surepath import MDP
 from surepath._numbers import rounded_up
 from surepath.errors import CertificateError
-from surepath.study.certificate import Certificate
-from surepath.study.certificate.file import content_hash
-from surepath.study.certificate.words import statement
-from surepath.study.certificate.write import write_certificate
+from surepath.study.certificate import Certificate, verify, write_certificate
 from surepath.study.storage.memory import MemoryStorage
-from surepath.study.verify import verify
+from surepath.verify.file import content_hash, statement
 from tests.study.pipelines import SIGMA, new_study, pipeline, play
 
 

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath.errors import StudyError
-from surepath.study.certificate.file import content_hash
-from surepath.study.certificate.words import statement
+from surepath.study.certificate import verify
 from surepath.study.sheets.export import write_export
-from surepath.study.verify import verify
+from surepath.verify.file import content_hash, statement
 from tests.cli.shell import shell
 from tests.study.pipelines import new_study, play
-from tests.study.verify.forgery import at, changed, leaves, mended, put, says_no
 from tests.study.worlds import new_study as small_study
+from tests.verify.tools import at, changed, leaves, mended, put, says_no
 
 
 @lru_cache(maxsize=1)
@@ -177,7 +176,7 @@ def test_options_said_to_be_ruled_out_must_be_ruled_out() -> None:
 
 def test_a_proof_that_rests_on_the_log_is_open_without_it_and_checked_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     study, _ = example()
-    monkeypatch.setattr("surepath.study.certificate.claim.MOST_NUMBERS", 0)
+    monkeypatch.setattr("surepath.study.certificate.MOST_NUMBERS", 0)
     content = study.certificate().to_dict()
     assert content["proof"]["by"] == "log"
     assert verify(content).answer == "open"

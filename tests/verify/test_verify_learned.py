@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Study
-from surepath.study.certificate.words import statement
+from surepath.study.certificate import verify
 from surepath.study.sheets.export import write_export
-from surepath.study.verify import verify
+from surepath.verify.file import statement
 from tests.study.pipelines import new_study, pipeline, play
-from tests.study.verify.forgery import at, changed, leaves, mended, put, says_no
+from tests.verify.tools import at, changed, leaves, mended, put, says_no
 
 NOISES = ["betting", "bernstein", "unknown"]
 
@@ -137,7 +137,7 @@ def test_scores_that_are_too_many_for_a_file_are_read_from_the_log(
 ) -> None:
     old, new = example(noise)[0], learned_study(noise, epsilon=0.7)  # before the limit falls: others share the example
     play(new)
-    monkeypatch.setattr("surepath.study.certificate.claim.MOST_NUMBERS", 10)
+    monkeypatch.setattr("surepath.study.certificate.MOST_NUMBERS", 10)
     for study in (old, new):
         certificate = study.certificate()
         assert certificate["proof"]["by"] == "log"
