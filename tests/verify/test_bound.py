@@ -188,7 +188,7 @@ def test_what_has_no_proof_is_never_checked_as_one() -> None:
         assert words in why
     for sigma in (-1.0, float("nan"), float("inf"), "1", True, [1.0, 1.0, 1.0]):
         assert checker_of(mdp, {**learner.settings(), "sigma": sigma}, planned)[0] is None
-    assert "checks Challenger alone" in checker_of(mdp, EPRL(mdp, 0.1, 0.1, 1.0).settings() | {"bound": {}})[1]
+    assert "checks Challenger alone" in checker_of(mdp, EPRL(mdp, 0.1, 0.1, 1.0).settings())[1]
 
 
 def test_planned_shares_are_those_of_the_optimal_design_and_no_others() -> None:

@@ -189,7 +189,7 @@ def write_certificate(study: Study) -> Certificate:
 
 def _planned(mdp: MDP, settings: Mapping[str, Any]) -> FloatArray | None:
     """Return the shares of the trials under the optimal design, where an entry of the bound plans by them."""
-    if not any(entry.get("flow") == "design" for entry in settings["bound"]["entries"]):
+    if not any(entry.get("flow") == "design" for entry in settings.get("bound", {}).get("entries", ())):
         return None
     sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
     return planned_shares(mdp, np.where(mdp.is_known, 0.0, sigma), "design")

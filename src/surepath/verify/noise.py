@@ -37,9 +37,9 @@ def checker_of(
         settings: Of the study, as they were frozen.
         planned: Shares of the trials under the optimal design, float [N], where an entry needs them.
     """
-    name, bound, sigma = settings.get("name"), settings["bound"], settings["sigma"]
-    if name != "Challenger":
-        return None, f"no proof: this version checks Challenger alone, not {name!r}"
+    if settings["name"] != "Challenger":
+        return None, f"no proof: this version checks Challenger alone, not {settings['name']!r}"
+    bound, sigma = settings["bound"], settings["sigma"]
     sizes = sigma if isinstance(sigma, list) else [0.0 if sigma == "unknown" else sigma]
     if len(sizes) not in (1, mdp.n_arcs) or not all(_is_size(size) for size in sizes):
         return None, "no proof: every sigma must be a number of at least 0"
