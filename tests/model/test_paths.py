@@ -66,7 +66,7 @@ def test_there_is_one_best_path_program_in_numpy() -> None:
         for file in SOURCE.rglob("*.py")
         if "maximum.reduceat(" in file.read_text(encoding="utf-8").replace("maximum.reduceat(np.abs(", "")
     ]
-    second = [holder for holder in holders if not holder.startswith("study/plain_bound")]  # a second one, on purpose
+    second = [holder for holder in holders if not holder.startswith("verify/")]  # a second one, on purpose
     assert second == ["model/paths.py"]
     assert "for " not in inspect.getsource(own_rules.View.through).split('"""')[2]
     assert "for " not in inspect.getsource(own_rules.View.best_path).split('"""')[2]

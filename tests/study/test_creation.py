@@ -10,7 +10,7 @@ import pytest
 
 from surepath import MDP, Study
 from surepath.errors import ProblemError, SettingError
-from surepath.study.verify import verify
+from surepath.study.certificate import verify
 
 
 def mixed(known: float) -> MDP:

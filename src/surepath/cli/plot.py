@@ -224,7 +224,7 @@ def _problem(source: str) -> Any:
         return open_problem(source)
     if source.endswith(".json"):
         from surepath.model.sources.textfile import read_text
-        from surepath.study.certificate.file import KIND
+        from surepath.verify.file import KIND
 
         try:
             content = json.loads(read_text(path))

@@ -12,7 +12,7 @@ from surepath.cli._output import AsJson, print_json
 from surepath.cli.main import app
 
 if TYPE_CHECKING:
-    from surepath.study.verify import Verdict
+    from surepath.verify.verify import Verdict
 
 
 @app.command()
@@ -26,14 +26,19 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check a certificate: compute its bound again, and its sums from the log. Exit code 0 for yes, else 1."""
-    from surepath.study.certificate.file import read
-    from surepath.study.verify import verify as check
+    from surepath.verify.file import read
+    from surepath.verify.verify import verify as check_alone
 
     if storage is not None and log is not None:
         raise typer.BadParameter("give --storage or --log, not both")
     if name is not None and storage is None:
         raise typer.BadParameter("--name needs --storage")
-    verdict = check(certificate, storage, name, log)
+    if storage is None and log is None:
+        verdict = check_alone(certificate)
+    else:
+        from surepath.study.certificate import verify as check
+
+        verdict = check(certificate, storage, name, log)
     if as_json:
         print_json({"certificate": str(certificate), **verdict.to_dict()})
     else:

@@ -1,7 +1,7 @@
 """Paths of a graph: the best one, how many there are, even shares of the plays, and whether one is a path at all.
 
 Dynamic programs go one stage at a time; this is the one place in NumPy for the best path and the number of paths, but
-for `study/plain_bound/passes.py`, which shares nothing with what it checks.
+for `verify/bound.py`, which shares nothing with what it checks.
 
 Weights are one number per arc; -inf closes an arc. Where two paths tie, the lowest arc wins.
 """

@@ -13,9 +13,9 @@ from surepath.errors import CertificateError, SettingError, SurepathError
 from surepath.learners.base import Learner
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
-from surepath.study.certificate.file import checked_kind
 from surepath.study.study import Study
-from surepath.study.verify.facts import facts_of
+from surepath.verify.file import checked_kind
+from surepath.verify.verify import facts_of
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,6 @@ def _means(learner: Any, seen: Any) -> FloatArray:
 def _ruled_out(proof: Mapping[str, Any], mdp: MDP) -> BoolArray:
     """Return the arcs that a proof rules out, at one moment or another."""
     out = np.zeros(mdp.n_arcs, dtype=bool)
-    for step in (proof, *proof.get("moments", ())):
-        out[np.array(step.get("ruled_out", ()), dtype=np.int64)] = True
+    for step in proof.get("moments", ()):
+        out[np.array(step["ruled_out"], dtype=np.int64)] = True
     return out

@@ -511,7 +511,7 @@ class Study:
 
     def certificate(self) -> Certificate:
         """Write down what is proven by now, with all that is needed to check it; `surepath verify` does."""
-        from surepath.study.certificate.write import write_certificate
+        from surepath.study.certificate import write_certificate
 
         return write_certificate(self)
 

@@ -11,9 +11,9 @@ from surepath import MDP, Challenger, Empirical, Gaussian, Instance, families, s
 from surepath.errors import RewardError, SettingError
 from surepath.learners import tasks
 from surepath.learners.challenger.state import READY, SLOPE
-from surepath.study.plain_bound.bound import PlainBound
-from surepath.study.plain_bound.evidence import Sums
+from surepath.verify.bound import Sums
 from tests.learners.challenger.plays import play
+from tests.verify.tools import plain_of
 
 
 def one_known() -> MDP:
@@ -158,7 +158,7 @@ def test_the_answer_is_the_path_that_passed_the_check(epsilon: float) -> None:
     play(learner, instance, np.random.default_rng(0), 100)
     assert learner.stopped
     assert run.tau.tolist() == [learner.episodes]
-    plain = PlainBound(learner.mdp, learner.settings())
+    plain = plain_of(learner)
     seen = Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy())
     for path, gap in ((learner.recommend(), learner.certified_gap()), (run.path[0], float(run.gap[0]))):
         assert plain.proves(seen, path, learner.active, gap)

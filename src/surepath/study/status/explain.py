@@ -10,9 +10,9 @@ from surepath._numbers import rounded_up
 from surepath._text import many, shown, words_of_users
 from surepath.learners.proven import has_guarantee, proven_gap
 from surepath.model.costs import in_words
-from surepath.study.certificate.words import ADVICE
 from surepath.study.spending import money
 from surepath.study.trial import CANCELLED, EXPIRED, FAILED, PARTIAL, WORST
+from surepath.verify.file import ADVICE
 
 if TYPE_CHECKING:
     from surepath.study.study import Study

@@ -7,15 +7,12 @@ import pytest
 from scipy.special import gammainc, gammaln
 
 from surepath import MDP, Challenger
-from surepath.study.plain_bound import bernstein, betting
-from surepath.study.plain_bound.bound import PlainBound
-from surepath.study.plain_bound.checker import checker_of
-from surepath.study.plain_bound.entries import Entries
-from surepath.study.plain_bound.evidence import Scores, Sums, sum_of_squares
-from surepath.study.plain_bound.learned import LearnedEntries
-from surepath.study.plain_bound.sigma import UnknownSigma
+from surepath.verify import noise as plain_noise
+from surepath.verify.bound import Entries, Scores, Sums
+from surepath.verify.noise import LearnedEntries, UnknownSigma, sum_of_squares
 from tests.naive import processes as naive
 from tests.strategies import arc_values
+from tests.verify.tools import plain_of
 
 STEPS = {"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2]}
 
@@ -25,7 +22,7 @@ def test_the_integral_is_an_incomplete_gamma_function() -> None:
     for w in (0.25, 1.0, 7.3, 300.0):
         b = np.geomspace(0.5 * w, 1e4, 40)
         exact = b - (w + 1) * np.log(b) + gammaln(w + 1) + np.log(gammainc(w + 1, b))
-        found, mean, _ = bernstein.integrals(b - w, w)
+        found, mean, _ = plain_noise.integrals(b - w, w)
         assert found == pytest.approx(exact, abs=1e-9)
         # Integration by parts: the mean of v is (W + 1 - 1 / Z) / b.
         assert 1 - mean == pytest.approx((w + 1 - np.exp(-exact)) / b, abs=1e-9)
@@ -34,20 +31,20 @@ def test_the_integral_is_an_incomplete_gamma_function() -> None:
 def test_the_bernstein_conjugate_is_never_below_the_supremum_and_hardly_above() -> None:
     y = np.geomspace(1e-4, 0.9, 25)
     for w in (0.3, 2.0, 40.0):
-        exact, found = naive.z_star(y, np.full_like(y, w)), bernstein.upper_conjugate(y, float(w))
+        exact, found = naive.z_star(y, np.full_like(y, w)), plain_noise.bernstein_conjugate(y, float(w))
         assert (found >= exact - 1e-10).all()
         assert (found - exact <= 2e-4 * (1 + exact)).all()
-    outside = bernstein.upper_conjugate(np.array([1e-8, 0.999]), 3.0)
+    outside = plain_noise.bernstein_conjugate(np.array([1e-8, 0.999]), 3.0)
     assert np.isinf(outside[1])
     assert outside[0] >= naive.z_star(np.array([1e-8]), np.array([3.0]))[0] - 1e-9
 
 
 def test_where_the_bernstein_process_gives_no_width_the_range_does() -> None:
     for x in (np.zeros(3), np.ones(2), np.array([0.0, 1.0, 0.3])):
-        w, c, n = bernstein.squares(x) + 0.5, 0.5, len(x)
-        assert bernstein.squares(x) == pytest.approx(naive.squares(x))
+        w, c, n = plain_noise.squares(x) + 0.5, 0.5, len(x)
+        assert plain_noise.squares(x) == pytest.approx(naive.squares(x))
         slopes = np.geomspace(1e-4, 30, 40)
-        found = bernstein.widths(w, bernstein.log_start(c), c, n, slopes)
+        found = plain_noise.bernstein_widths(w, plain_noise.log_start(c), c, n, slopes)
         r = np.linspace(0, 1, 400)
         log_m = (
             naive.log_z((r[:, None] - x).sum(axis=1), np.full(400, w))[0] - naive.log_z(np.zeros(1), np.array([c]))[0]
@@ -65,16 +62,16 @@ def laws(rng: np.random.Generator) -> list[np.ndarray]:
 def test_betting_widths_are_never_below_the_supremum_over_all_means() -> None:
     """At random means of every cell, the first and the last among them, by the definition of the process."""
     rng = np.random.default_rng(0)
-    edge = (1 - np.cos(np.pi * np.arange(betting.CELLS + 1) / betting.CELLS)) / 2
+    edge = (1 - np.cos(np.pi * np.arange(plain_noise.CELLS + 1) / plain_noise.CELLS)) / 2
     slopes, c = np.geomspace(1e-3, 3, 25), 6.0
     for x in laws(rng):
-        bets = betting.Bets()
+        bets = plain_noise.Bets()
         bets.take(x[: len(x) // 3])
         bets.take(x[len(x) // 3 :])  # by and by is the same
-        found = betting.widths(bets.lines(c), float(x.mean()), slopes)
+        found = plain_noise.betting_widths(bets.lines(c), float(x.mean()), slopes)
         exact = np.full(len(slopes), -np.inf)
-        for i in range(betting.CELLS):
-            tilts = np.geomspace(1e-3, 0.98, betting.TILTS) / (1 - edge[i])
+        for i in range(plain_noise.CELLS):
+            tilts = np.geomspace(1e-3, 0.98, plain_noise.TILTS) / (1 - edge[i])
             prior = tilts * np.exp(-c * (tilts**2 - tilts[0] ** 2) / 2)
             for r in [edge[i], edge[i + 1], *rng.uniform(edge[i], edge[i + 1], 2)]:
                 log_m = naive.log_wealth(x, r, tilts, 0.99 * prior / prior.sum(), 0.01)
@@ -85,15 +82,15 @@ def test_betting_widths_are_never_below_the_supremum_over_all_means() -> None:
 
 def test_bets_stop_when_they_have_won_enough_and_stay_there() -> None:
     """Where the product would fall again afterwards, what was reached by then still counts."""
-    bets, later = betting.Bets(), betting.Bets()
+    bets, later = plain_noise.Bets(), plain_noise.Bets()
     bets.take(np.zeros(3000))
     later.take(np.zeros(3000))
     later.take(np.ones(20))
     stopped = bets.stopped
     assert stopped.any()
     assert not stopped.all()
-    assert (bets.log[2][stopped] >= betting.LOG_MOST).all()
-    assert (bets.log[2][stopped] < betting.LOG_MOST + 10).all()
+    assert (bets.log[2][stopped] >= plain_noise.LOG_MOST).all()
+    assert (bets.log[2][stopped] < plain_noise.LOG_MOST + 10).all()
     assert (later.log[:, stopped] == bets.log[:, stopped]).all()
     assert (later.log[:, ~stopped] != bets.log[:, ~stopped]).all()
 
@@ -118,8 +115,7 @@ def new_learner(noise: str, epsilon: float) -> Challenger:
 def test_it_confirms_what_challenger_proves_and_hardly_more(noise: str, epsilon: float) -> None:
     learner = new_learner(noise, epsilon)
     mdp, scores = learner.mdp, Scores(learner.mdp.n_arcs)
-    plain, why = checker_of(mdp, learner.settings(), np.ones(mdp.n_arcs, dtype=bool))
-    assert plain is not None, why
+    plain = plain_of(learner)
     assert plain.needs_scores
     means, rng = -0.5 + 2 * arc_values(mdp, 3), np.random.default_rng(0)
     for trial in range(4000):
@@ -146,7 +142,7 @@ def test_it_confirms_what_challenger_proves_and_hardly_more(noise: str, epsilon:
 def test_the_order_of_scores_and_their_moment_decide() -> None:
     learner = new_learner("betting", 0.5)
     mdp = learner.mdp
-    plain = PlainBound(mdp, learner.settings())
+    plain = plain_of(learner)
     rng, alive = np.random.default_rng(1), np.ones(mdp.n_arcs, dtype=bool)
     gains = [rng.uniform(0.9, 1.1, 30) + (arc == 0) for arc in range(mdp.n_arcs)]
     scores, path = Scores(mdp.n_arcs, gains), mdp.check_path([0, int(mdp.first[1]), int(mdp.stage_arc[2])])
@@ -158,7 +154,7 @@ def test_the_order_of_scores_and_their_moment_decide() -> None:
     late, early = plain.gap(moment(30), path, alive), plain.gap(moment(15), path, alive)
     assert late < early < np.inf
     assert plain.gap(moment(30), path, alive) == late  # reading an earlier moment changes nothing
-    fresh = PlainBound(mdp, learner.settings())
+    fresh = plain_of(learner)
     assert fresh.gap(moment(15), path, alive) == early
 
 
@@ -168,20 +164,20 @@ def test_an_unknown_sigma_needs_a_part_of_delta() -> None:
     gains = np.random.default_rng(0).normal(0, 0.3, (mdp.n_arcs, 50))
     zeros = np.zeros(mdp.n_arcs)
     seen = Sums(np.full(mdp.n_arcs, 50), zeros, zeros, Scores(mdp.n_arcs, gains))
-    bound = UnknownSigma(mdp, spec).sigma(seen)
+    bound = UnknownSigma(mdp, spec).sigma_at(seen)
     assert 0.3 < bound < 0.4
     share = 1 / sum(entry["weight"] for entry in spec["bound"]["entries"])
     for entry in spec["bound"]["entries"]:
         entry["weight"] *= share * (1 - 1e-15)
-    assert UnknownSigma(mdp, spec).sigma(seen) > 1.1 * bound
+    assert UnknownSigma(mdp, spec).sigma_at(seen) > 1.1 * bound
 
 
 def test_slopes_reach_beyond_those_that_the_noise_suggests() -> None:
     """A stop by a slope of an earlier check must be confirmed too: with coins the best slope is far below the first."""
     learner = Challenger(MDP.from_steps({"a": [0, 1]}, reward_range=(0, 1)), epsilon=0.0, delta=0.01, noise="betting")
-    mdp, rng = learner.mdp, np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     gains = [(rng.random(47) < 0.3).astype(float), (rng.random(47) < 0.5).astype(float)]
-    plain = PlainBound(mdp, learner.settings())
+    plain = plain_of(learner)
     assert isinstance(plain.entries, LearnedEntries)
     sums = np.array([(g - g[0]).sum() for g in gains])
     seen = Sums(np.full(2, 47), np.array([g[0] for g in gains]), sums, Scores(2, gains))

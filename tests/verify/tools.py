@@ -1,4 +1,4 @@
-"""Changing certificates, as an accident or a forger would."""
+"""Changing certificates, as an accident or a forger would; the plain bound of a learner."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from surepath.errors import CertificateError
-from surepath.study.certificate.file import content_hash
-from surepath.study.verify import verify
+from surepath.learners.challenger.ties import planned_shares
+from surepath.study.certificate import verify
+from surepath.verify.bound import PlainBound
+from surepath.verify.file import content_hash
+from surepath.verify.noise import checker_of
 
 Place = tuple[Any, ...]
 
@@ -62,3 +65,13 @@ def says_no(content: Any, **more: Any) -> bool:
 def mended(content: dict[str, Any]) -> dict[str, Any]:
     """The same with a right hash, as a forger would have it."""
     return {**content, "sha256": content_hash(content)}
+
+
+def plain_of(learner: Any) -> Any:
+    """The plain bound of a Challenger."""
+    spec = learner.settings()
+    design = any(entry.get("flow") == "design" for entry in spec["bound"]["entries"])
+    planned = planned_shares(learner.mdp, learner.sigma, "design") if design else None
+    plain, why = checker_of(learner.mdp, spec, planned)
+    assert isinstance(plain, PlainBound), why
+    return plain

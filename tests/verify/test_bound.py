@@ -8,14 +8,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from surepath import EPRL, MDP, Challenger
-from surepath.study.plain_bound.bound import PlainBound
-from surepath.study.plain_bound.checker import checker_of
-from surepath.study.plain_bound.conjugate import upper_conjugate
-from surepath.study.plain_bound.evidence import Sums
-from surepath.study.plain_bound.passes import Passes, log_number_of_paths
+from surepath.verify.bound import Passes, PlainBound, Sums, log_number_of_paths, upper_conjugate
+from surepath.verify.noise import checker_of
 from tests.naive.challenger import Entry, Stretch, Twin, h_star
 from tests.naive.paths import all_paths
 from tests.strategies import arc_values, mdps
+from tests.verify.tools import plain_of
 
 Path = tuple[int, ...]
 WIDTHS = ["one-sided", "two-sided", "per-arc"]
@@ -110,7 +108,7 @@ def test_what_is_proven_holds_for_every_path_listed(
     mdp: MDP, seed: int, widths: str, prior: str, epsilon: float
 ) -> None:
     learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.3, widths=widths, prior=prior)
-    plain, seen = PlainBound(mdp, learner.settings()), some_sums(mdp, seed)
+    plain, seen = plain_of(learner), some_sums(mdp, seed)
     alive = np.ones(mdp.n_arcs, dtype=bool)
     twin, slopes = twin_of(plain, seen)
     path = twin.paths[seed % len(twin.paths)]
@@ -131,7 +129,7 @@ def test_what_is_proven_holds_for_every_path_listed(
 def test_it_confirms_what_challenger_proves_at_every_moment(widths: str, epsilon: float) -> None:
     mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2]}, sigma=0.2)
     learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.2, widths=widths)
-    plain = PlainBound(mdp, learner.settings())
+    plain = plain_of(learner)
     means, rng = arc_values(mdp, 3), np.random.default_rng(0)
     for trial in range(1500):
         path = learner.ask()
@@ -155,7 +153,7 @@ def test_known_and_noise_free_arcs_need_no_margin() -> None:
     rows = [("s", "a", "t"), ("s", "b", "t"), ("t", "c", "end"), ("t", "d", "end")]
     mdp = MDP.from_edges(rows)
     learner = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=[0.0, 0.0, 1.0, 1.0])
-    plain, alive = PlainBound(mdp, learner.settings()), np.ones(4, dtype=bool)
+    plain, alive = plain_of(learner), np.ones(4, dtype=bool)
     seen = Sums(np.array([1, 1, 5, 5]), np.array([1.0, 0.25, 0.0, 0.0]), np.zeros(4))
     alive[3] = False
     assert plain.gap(seen, np.array([0, 2]), alive) == 0.0
@@ -166,7 +164,7 @@ def test_known_and_noise_free_arcs_need_no_margin() -> None:
 
 def test_nothing_is_proven_while_an_arc_is_unseen() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
-    plain = PlainBound(mdp, Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0).settings())
+    plain = plain_of(Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0))
     seen = Sums(np.array([4, 0]), np.array([1.0, 0.0]), np.zeros(2))
     assert np.isinf(plain.gap(seen, np.array([0]), np.ones(2, dtype=bool)))
     assert not plain.ruled_out(seen, np.array([0]), np.ones(2, dtype=bool)).any()
@@ -174,13 +172,47 @@ def test_nothing_is_proven_while_an_arc_is_unseen() -> None:
 
 def test_what_has_no_proof_is_never_checked_as_one() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
-    feasible = np.ones(2, dtype=bool)
-    spec = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0).settings()
-    spec["bound"]["entries"][0]["kind"] = "divining"
-    assert checker_of(mdp, spec, feasible) == (None, "no proof: this version cannot check entries of kind divining")
-    spec["bound"]["entries"][0].update(kind="half-normal", weight=0.9)
-    checker, why = checker_of(mdp, spec, feasible)
-    assert checker is None
-    assert "sum to more than 1" in why
-    authors = EPRL(mdp, epsilon=0.1, delta=0.1, sigma=1.0, preset="experiment").settings()
-    assert "no guarantee" in checker_of(mdp, authors, feasible)[1]
+    learner = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0)
+    planned = plain_of(learner).entries._design
+    for change, words in (
+        ({"kind": "divining"}, "cannot check entries of kind divining"),
+        ({"weight": 0.9}, "sum to more than 1"),
+        ({"weight": float("nan")}, "sum to more than 1"),
+        ({"scale": float("inf")}, "must be above 0"),
+        ({"scale": "1"}, "must be above 0"),
+    ):
+        spec = learner.settings()
+        spec["bound"]["entries"][0].update(change)
+        checker, why = checker_of(mdp, spec, planned)
+        assert checker is None
+        assert words in why
+    for sigma in (-1.0, float("nan"), float("inf"), "1", True, [1.0, 1.0, 1.0]):
+        assert checker_of(mdp, {**learner.settings(), "sigma": sigma}, planned)[0] is None
+    assert "checks Challenger alone" in checker_of(mdp, EPRL(mdp, 0.1, 0.1, 1.0).settings())[1]
+
+
+def test_planned_shares_are_those_of_the_optimal_design_and_no_others() -> None:
+    mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2]}, depends="previous")
+    learner = Challenger(mdp, epsilon=0.4, delta=0.1, sigma=np.linspace(0.0, 1.0, mdp.n_arcs))
+    right = plain_of(learner).entries._design
+    assert checker_of(mdp, learner.settings(), right)[0] is not None
+    wrong = [None, right[:-1], np.full(mdp.n_arcs, 0.1), right * np.nan, right * 1.001, Passes(mdp).even_flow()]
+    for planned in wrong:
+        checker, why = checker_of(mdp, learner.settings(), planned)
+        assert checker is None
+        assert "not those of the optimal design" in why
+
+
+@pytest.mark.parametrize("value", [1.7e308, np.inf, np.nan])
+@pytest.mark.parametrize("sigma", [0.0, 1.0])
+def test_sums_that_are_not_finite_prove_nothing(value: float, sigma: float) -> None:
+    mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
+    plain, alive = plain_of(Challenger(mdp, epsilon=0.1, delta=0.1, sigma=sigma)), np.ones(4, dtype=bool)
+    for part in ("origin", "sums"):
+        numbers = {"origin": np.array([1.0, 0.0, 0.0, 0.0]), "sums": np.zeros(4)}
+        numbers[part] = np.array([value, -value, value, -value])
+        seen = Sums(np.full(4, 2), **numbers)
+        with np.errstate(all="ignore"):
+            assert not plain.proves(seen, np.array([0, 2]), alive, 0.5)
+            assert not plain.ruled_out(seen, np.array([0, 2]), alive).any()
+    assert not plain.proves(Sums(np.full(4, 2), np.zeros(4), np.zeros(4)), np.array([0, 2]), ~alive, np.nan)

@@ -1,0 +1,432 @@
+"""Certificates: what a study has proven, written so that whoever does not trust it can compute it again.
+
+The claim is about the evidence of one moment: the moment of the stop, or now where that proves as much. The learner's
+own gap is stated when the plain implementation (`surepath/verify`) confirms it from the sums alone, or from the scores
+themselves where noise is learned: these are evidence then, and the certificate holds them unless they are too many.
+Some gaps need arcs that were ruled out at earlier moments: then the sums of those moments are evidence too, and the
+certificate holds them, so that each step can be checked. Where they would be too many, the certificate names the
+moments, and the log must be read.
+
+`verify` at the end of this file checks a certificate against a study: it passes the log in as plain rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surepath._text import shown, words_of_users
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._version import __version__
+from surepath.errors import CertificateError
+from surepath.learners.challenger.ties import planned_shares
+from surepath.learners.proven import proven_gap
+from surepath.learners.registry import build
+from surepath.model.mdp import MDP
+from surepath.model.paths import on_open_paths
+from surepath.model.sources.textfile import write_text
+from surepath.study.fold import Fold
+from surepath.study.sheets.rows import all_trials
+from surepath.study.storage.contract import Reading, Storage
+from surepath.study.storage.open import open_storage
+from surepath.study.storage.records import ActionRow, TrialRow
+from surepath.study.tally import LEFT_OUT, MARKED
+from surepath.verify.bound import PlainBound, Scores, Sums
+from surepath.verify.file import (
+    ADVICE,
+    CERTIFICATE_FORMAT,
+    EXCLUDE,
+    KIND,
+    LOG,
+    MOMENTS,
+    NOTHING,
+    SCORES,
+    SUMS,
+    assumptions,
+    content_hash,
+    moment,
+    read,
+    statement,
+)
+from surepath.verify.log import Action, Log, Replay, Watch, frozen, in_order
+from surepath.verify.noise import checker_of
+from surepath.verify.verify import Verdict
+from surepath.verify.verify import verify as check
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+MOST_NUMBERS = 300_000  # of sums at earlier moments, or of scores
+NEARLY = 1.01  # a gap that the sums alone prove is preferred, if at most this much larger
+
+Rows = Callable[[int], Iterable[TrialRow]]
+
+
+class Certificate(Mapping[str, Any]):
+    """What is proven, and what proves it; a mapping that can be saved as JSON.
+
+    Example:
+        >>> from surepath import MDP, Study
+        >>> mdp = MDP.from_steps({"model": ["small", "large"]}, sigma=0.1)
+        >>> study = Study.create(mdp, storage="memory", epsilon=0.3, delta=0.1)
+        >>> while not study.done:
+        ...     trial = study.ask()
+        ...     _ = study.tell(trial, [0.9 if trial.plan["model"] == "large" else 0.2])
+        >>> certificate = study.certificate()
+        >>> certificate["plan"], certificate["certified_gap"] <= 0.3
+        ({'model': 'large'}, True)
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self._content = dict(content)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    @property
+    def certified_gap(self) -> float:
+        """Return the proven distance from the best; infinite while nothing is proven."""
+        gap = self._content["certified_gap"]
+        return float("inf") if gap is None else float(gap)
+
+    def __str__(self) -> str:
+        return shown(self._content["statement"])
+
+    def __repr__(self) -> str:
+        return f"Certificate({shown(self._content['statement'])!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        copy: dict[str, Any] = json.loads(json.dumps(self._content))
+        return copy
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate as a JSON file."""
+        write_text(Path(path), json.dumps(self._content, indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Certificate:
+        """Read a certificate without checking it; `verify` does."""
+        return cls(read(path))
+
+
+def write_certificate(study: Study) -> Certificate:
+    """Write down what a study has proven by now."""
+
+    def read_log(log: Reading) -> tuple[list[ActionRow], Claim]:
+        study._fold.sync(log)
+        actions = log.actions_after(0)[: study._fold.actions]
+        return actions, best_claim(study._fold, lambda n: all_trials(log, n), actions)
+
+    study.sync()
+    with study._lock:
+        actions, claim = study._read(read_log)
+        with words_of_users():
+            findings = study._fold.learner.findings()
+        epsilon = float(study._fold.learner.epsilon)
+        done = bool(study._fold.learner.stopped)
+    mdp, record, tally = study.mdp, study.record, claim.tally
+    by_arc = {
+        name: {str(arc): int(row[arc]) for arc in row.nonzero()[0].tolist()}
+        for names, rows in ((LEFT_OUT, tally["left_out"]), (MARKED, tally["marked"]))
+        for name, row in zip(names, rows)
+    }
+    settings = json.loads(record.settings)
+    planned = _planned(mdp, settings)
+    content: dict[str, Any] = {
+        "kind": KIND,
+        "format": CERTIFICATE_FORMAT,
+        "statement": "",
+        "certified_gap": claim.gap,
+        "plan": {str(step): str(option) for step, option in mdp.plan(claim.path).items()},
+        "path": claim.path.tolist(),
+        "done": done and claim.gap is not None,
+        "epsilon": epsilon,
+        "delta": float(study.delta),
+        "assumptions": [],
+        "warnings": [{**found.__dict__, "advice": ADVICE[found.kind]} for found in findings],
+        "trials": {
+            "number": claim.prefix,
+            "states": dict(tally["states"]),
+            "sources": dict(tally["sources"]),
+            "refused": int(tally["refused"]),
+            "by_arc": by_arc,
+            **({} if mdp.cost is None else {"spent": float(tally["spent"])}),
+        },
+        "actions": [_plain(row)._asdict() for row in actions],
+        "log": {"trials": claim.prefix, "actions": claim.actions, "digest": claim.digest},
+        "proof": claim.proof,
+        "evidence": claim.evidence,
+        "planned": None if planned is None else planned.tolist(),
+        "settings": settings,
+        "problem": json.loads(record.problem),
+        "problem_hash": record.problem_hash,
+        "study": {
+            "name": record.name,
+            "options": json.loads(record.options),
+            "created": moment(record.created),
+            "version": record.version,
+        },
+        "version": __version__,
+        "created": moment(datetime.now(UTC).timestamp()),
+    }
+    content["statement"], content["assumptions"] = statement(content), assumptions(content, mdp)
+    content["sha256"] = content_hash(content)
+    return Certificate(content)
+
+
+def _planned(mdp: MDP, settings: Mapping[str, Any]) -> FloatArray | None:
+    """Return the shares of the trials under the optimal design, where an entry of the bound plans by them."""
+    if not any(entry.get("flow") == "design" for entry in settings.get("bound", {}).get("entries", ())):
+        return None
+    sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
+    return planned_shares(mdp, np.where(mdp.is_known, 0.0, sigma), "design")
+
+
+def _plain(row: ActionRow) -> Action:
+    return Action(row.number, row.after, row.kind, json.loads(row.content))
+
+
+# Which claim it makes, and what proves it -----------------------------------------------------------------------------
+
+
+@dataclass
+class Claim:
+    """A path, its gap, and the evidence of one moment."""
+
+    path: IntArray
+    gap: float | None
+    prefix: int
+    actions: int
+    digest: str
+    tally: dict[str, Any]
+    evidence: dict[str, list[Any]]
+    alive: BoolArray
+    scores: Scores | None = None
+    proof: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> Sums:
+        """Return the sums as arrays."""
+        parts = self.evidence
+        visits = np.array(parts["visits"], dtype=np.int64)
+        return Sums(visits, np.array(parts["origin"]), np.array(parts["sums"]), self.scores)
+
+    def hold_scores(self) -> bool:
+        """Add the scores, where there are some, to the evidence; return False when they are too many."""
+        if self.scores is not None:
+            lists = self.scores.lists(self.seen.visits)
+            if sum(map(len, lists)) > MOST_NUMBERS:
+                return False
+            self.evidence["scores"] = lists
+        return True
+
+
+def best_claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
+    """Choose the claim and prove it."""
+    learner, mdp = fold.view, fold.mdp
+    feasible = on_open_paths(mdp, ~learner.excluded)
+    checker, why = checker_of(mdp, fold.settings, _planned(mdp, fold.settings))
+    scores = None
+    if checker is not None and checker.needs_scores:
+        log = _replay(fold, keep_scores=True)
+        for entry in in_order(rows(fold.prefix), [_plain(row) for row in actions]):
+            log.take(entry)
+        scores = log.scores
+    chosen = now = _claim(fold, learner._evidence(), learner._recommend(), proven_gap(learner), scores)
+    if fold.proof is not None:
+        proof = fold.proof
+        then = _claim(fold, proof["evidence"], np.asarray(proof["path"]), float(proof["gap"]), scores)
+        then.prefix, then.actions, then.digest = int(proof["prefix"]), int(proof["actions"]), str(proof["digest"])
+        then.tally = proof["tally"]
+        if not _is_better(now, then, checker):
+            chosen = then
+    if checker is None:
+        chosen.gap, chosen.proof = None, {"by": NOTHING, "why": why}
+    elif chosen.gap is None:
+        chosen.proof = {"by": NOTHING}
+    else:
+        enough = float(learner.epsilon) if learner.stopped else 0.0
+        if not _by_sums(chosen, checker, feasible, enough):
+            _by_steps(chosen, checker, feasible, fold, rows, actions)
+    return chosen
+
+
+def _is_better(now: Claim, then: Claim, checker: PlainBound | None) -> bool:
+    """Return whether the present evidence proves as much; what the learner says may have been proven earlier."""
+    if now.gap is None or then.gap is None or now.gap > then.gap:
+        return then.gap is None
+    if now.gap == then.gap and not np.array_equal(now.path, then.path):
+        return False
+    return checker is None or checker.proves(now.seen, now.path, now.alive, now.gap)
+
+
+def _claim(fold: Fold, evidence: dict[str, Any], path: IntArray, gap: float, scores: Scores | None) -> Claim:
+    visits = np.asarray(evidence["visits"])
+    origin = np.where(visits > 0, evidence.get("origin", fold.view._origin), 0.0)
+    return Claim(
+        path=np.array(path, dtype=np.int64),
+        gap=float(gap) if np.isfinite(gap) else None,
+        prefix=fold.prefix,
+        actions=fold.actions,
+        digest=fold.digest,
+        tally=fold.tally.as_tree(),
+        evidence={"visits": visits.tolist(), "origin": origin.tolist(), "sums": np.asarray(evidence["sums"]).tolist()},
+        alive=np.array(evidence.get("alive", evidence.get("active")), dtype=bool),
+        scores=scores,
+    )
+
+
+def _by_sums(found: Claim, checker: PlainBound, feasible: BoolArray, enough: float) -> bool:
+    """Try to prove the gap, or one nearly as small or small enough, from the sums of that moment alone."""
+    assert found.gap is not None
+    if not checker.proves(found.seen, found.path, feasible, found.gap):
+        alone = checker.gap(found.seen, found.path, feasible)
+        if not alone <= max(NEARLY * found.gap, enough):
+            return False
+        found.gap = alone
+    if found.hold_scores():
+        found.proof = {"by": SUMS if found.scores is None else SCORES}
+    else:
+        found.proof = {"by": LOG, "moments": []}
+    return True
+
+
+def _by_steps(
+    found: Claim, checker: PlainBound, feasible: BoolArray, fold: Fold, rows: Rows, actions: Sequence[ActionRow]
+) -> None:
+    """Prove the gap from what was ruled out earlier; a larger one where the plain implementation proves no more."""
+    assert found.gap is not None
+    alive = feasible.copy()
+    steps = _moments(fold, rows(found.prefix), actions[: found.actions], checker)
+    for step in steps:
+        alive[step["ruled_out"]] = False
+    small = sum(3 * len(step["visits"]) for step in steps) <= MOST_NUMBERS
+    if small and found.hold_scores():
+        found.proof = {"by": MOMENTS, "moments": steps}
+    else:
+        found.hold_scores()
+        names = ("trials", "path", "ruled_out")
+        found.proof = {"by": LOG, "moments": [{name: step[name] for name in names} for step in steps]}
+    if not checker.proves(found.seen, found.path, alive, found.gap):
+        gap = checker.gap(found.seen, found.path, alive)
+        found.gap = float(gap) if np.isfinite(gap) else None
+        if found.gap is None:
+            found.proof = {"by": NOTHING}
+            found.evidence.pop("scores", None)
+
+
+def _moments(
+    fold: Fold, rows: Iterable[TrialRow], actions: Sequence[ActionRow], checker: PlainBound
+) -> list[dict[str, Any]]:
+    """Find when arcs were ruled out, by replaying the log, and what the sums of those moments prove by themselves.
+
+    The learner only says at which moments to check, and which path to compare with; the plain implementation decides.
+    """
+    again, log = Fold(fold.mdp, fold.settings, fold.on_failure, fold._seed), _replay(fold, checker.needs_scores)
+    learner, kept = again.learner, {row.number: row for row in actions}
+    alive = active = on_open_paths(fold.mdp, ~learner.excluded)
+    found: list[dict[str, Any]] = []
+    for entry in in_order(rows, [_plain(row) for row in actions]):
+        log.take(entry)
+        if isinstance(entry, Action):
+            again._act(kept[entry.number])
+        else:
+            assert isinstance(entry, TrialRow)
+            again._take([entry])
+        if isinstance(entry, Action) and entry.kind == EXCLUDE:
+            found = []  # what was ruled out by a plan that is infeasible counts no more
+            alive = active = on_open_paths(fold.mdp, ~learner.excluded)
+        now = learner.active
+        if (active & ~now).any():
+            path, seen = learner._recommend(), log.seen
+            ruled_out = checker.ruled_out(seen, path, alive)
+            if ruled_out.any():
+                sums = {"visits": seen.visits.tolist(), "origin": seen.origin.tolist(), "sums": seen.sums.tolist()}
+                arcs = np.flatnonzero(ruled_out).tolist()
+                found.append({"trials": log.trials, "path": path.tolist(), "ruled_out": arcs, **sums})
+                alive = alive & ~ruled_out
+        active = now
+    return found
+
+
+def _replay(fold: Fold, keep_scores: bool) -> Replay:
+    return Replay(fold.mdp, fold._seed, fold.on_failure, float(fold.settings["epsilon"]), keep_scores)
+
+
+# Checking one ---------------------------------------------------------------------------------------------------------
+
+
+@words_of_users()
+def verify(
+    certificate: str | Path | Mapping[str, Any],
+    storage: str | Storage | None = None,
+    name: str | None = None,
+    log: str | Path | None = None,
+) -> Verdict:
+    """Check a certificate, against the study's storage or an exported log where one is given.
+
+    Args:
+        certificate: A file, or what `study.certificate()` returned.
+        storage: The storage of the study, as a URL.
+        name: The study's name there; by default the one in the certificate.
+        log: An exported log (.csv or .jsonl) in place of a storage.
+
+    Raises:
+        CertificateError: When it is not a certificate of this format.
+
+    Example:
+        >>> from surepath import MDP, Study
+        >>> mdp = MDP.from_steps({"model": ["a", "b"]}, sigma=0.1)
+        >>> study = Study.create(mdp, storage="memory", epsilon=0.5, delta=0.1)
+        >>> while not study.done:
+        ...     trial = study.ask()
+        ...     _ = study.tell(trial, [0.0 if trial.plan["model"] == "a" else 1.0])
+        >>> verify(study.certificate()).answer
+        'yes'
+    """
+    if storage is not None and log is not None:
+        raise CertificateError("give the storage or an exported log, not both")
+    if storage is None:
+        return check(certificate, log, _watch)
+    content = dict(certificate) if isinstance(certificate, Mapping) else read(certificate)
+    stated = content.get("study")
+    if name is None and isinstance(stated, Mapping) and isinstance(stated.get("name"), str):
+        name = stated["name"]
+    return check(certificate, log_of(storage, name), _watch)
+
+
+def _watch(settings: Mapping[str, Any], mdp: MDP) -> Watch:
+    """Return what compares scores with the declared noise: the watch of a fresh learner."""
+    watch: Watch = build(dict(settings), mdp)._watch
+    return watch
+
+
+def log_of(storage: str | Storage, name: str | None) -> Log:
+    """Read a study's log as plain rows."""
+    from surepath.study.study import Study
+
+    study = Study.load(storage if isinstance(storage, Storage) else open_storage(storage), name)
+    study.sync()
+
+    def rows(log: Reading) -> Log:
+        study._fold.sync(log)
+        proof = study._fold.proof
+        actions = [_plain(row) for row in log.actions_after(0)]
+        stop = [] if proof is None else [int(proof["prefix"])]
+        return Log(list(all_trials(log)), actions, frozen(asdict(study.record)), stop)
+
+    with study._lock:
+        return study._read(rows)

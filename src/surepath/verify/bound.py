@@ -1,0 +1,540 @@
+"""Challenger's bound a second time, in plain NumPy: an independent reading of the theorem for those who check a proof.
+
+From the docs ("Challenger: the theorem"), for a path p, any other path q, K the arcs in exactly one of the two, an
+entry of the bound and a slope k > 0:
+
+    G(q | p) = Vhat(q) - Vhat(p) + k sum over K of [h*(a / k) + 1/2 log(1 + n / c)]
+               + k [log(1 / (delta weight)) - log prior(p | q)],       a = sigma sqrt(n + c) / n.
+
+With probability 1 - delta the best path q has V(q) - V(p) <= G(q | p), always. So p is proven to be within g of the
+best when every path q has G(q | p) <= g for some entry and slope. Paths are not listed: all rows (entry, slope) make
+their passes side by side, arcs are the first axis and rows the second, and an arc is cleared when the largest G of a
+path through it is at most g for one row. The rounds are repeated with what is left. At the first arc of q that is
+cleared, all of q was still there.
+
+Kinds of entries, by the law over which the tilt l of exp(l S - l^2 n / 2) is mixed (S the sum of an arc's n noises over
+sigma); log M of the mixture bounds an arc's error by k (log M + h*(y)), and w = k [h*(y) + 1/2 log(1 + n / c)]:
+
+    half-normal   normal of precision c, l >= 0       h* at sigma sqrt(n + c) / (n k)
+    normal        normal of precision c               sigma^2 (n + c) / (2 n^2 k^2)
+    shifted       normal of precision c around mu     n y^2 / 2 + c (mu - y)^2 / 2,  y = sigma / (k n)
+    interval      an interval for each arc alone: w = a sqrt(2 (1/2 log(1 + n / c) + log(arcs / (delta weight))))
+    bernstein, betting   half-normal here; `noise.py` has the arcs whose noise is learned
+
+Priors over the wrong answers p, given the right one q; each must sum to at most 1:
+
+    uniform       1 / (P - 1) for each of the P - 1 others
+    detour        a walk beside q: with it 1 - rho, away from it rho / (degree - 1), elsewhere 1 / degree; divided by
+                  1 - (1 - rho)^b, b the most choices on a path, since it may end at q itself
+    excursion     over single excursions: one of b choices to leave at, one of degree - 1 arcs, then 1 / degree each
+
+Nothing here is shared with the compiled code but the problem itself. What is not finite proves nothing.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import erfcx, ndtr
+
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.errors import CertificateError
+from surepath.model.mdp import MDP
+
+KINDS = ("half-normal", "normal", "shifted", "interval", "bernstein", "betting")
+PRIORS = ("detour", "uniform", "excursion", "none")
+RIVAL, OWN = "rival", "incumbent"
+FINER = 4  # slopes between two of the learner's own: any slope is valid
+
+UNIT = 2.0**-50  # what rounding may do to one mean or one term of a sum, relative to its size
+BLOCK_NUMBERS = 4_000_000  # numbers of one block of rows
+FAR_LEFT, FAR_RIGHT, POINTS = 2e4, 400.0, 400_000
+CONJUGATE_ROUNDING = 2e-13  # of the exact points, added on the safe side
+LEAST_VARIANCE = 1e-6  # of the largest variance: what an arc without noise counts for in the optimal design
+SHARE_DIGITS = 9  # of planned shares
+EVEN_COSTS = 1e-5  # relative: how far the costs of two paths may be apart under the optimal design
+
+Entry = Mapping[str, Any]
+
+
+class Scores:
+    """The gains of each arc in the order in which their trials were asked for; they grow at the end alone.
+
+    A moment is named by its visits: the gains up to then are the first of each arc.
+    """
+
+    def __init__(self, arcs: int, gains: Iterable[Iterable[float]] = ()) -> None:
+        self.gains = [array("d", some) for some in gains] or [array("d") for _ in range(arcs)]
+
+    def add(self, arc: int, gain: float) -> None:
+        """Add one gain of an arc."""
+        self.gains[arc].append(gain)
+
+    def first(self, arc: int, number: int) -> FloatArray:
+        """Return the first gains of an arc."""
+        return np.array(self.gains[arc][:number])
+
+    def lists(self, visits: IntArray) -> list[list[float]]:
+        """Return the gains up to the moment of these visits; none for arcs whose reward is known."""
+        return [some[:n].tolist() for some, n in zip(self.gains, visits.tolist())]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What was seen, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first.
+
+    Where noise is learned the scores themselves are needed; those of this moment are the first `visits` of each arc.
+    """
+
+    visits: IntArray
+    origin: FloatArray
+    sums: FloatArray
+    scores: Scores | None = None
+
+
+class Rows(NamedTuple):
+    """Weights of arcs at several slopes of one entry, computed side by side."""
+
+    weight: FloatArray  # [N, rows]; -inf on arcs that do not count
+    constant: FloatArray  # [rows] turns weights of paths into G
+    wall: float  # of rows for arcs without noise, else 0
+    ends: Ends | None  # for single excursions: what they pay where they leave the path and where they meet it again
+
+
+class PlainBound:
+    """The bound of one study.
+
+    Attributes:
+        entries: Those of the settings that were frozen when the study was created.
+        needs_scores: Whether sums are not enough, so that `Sums` must come with the scores themselves.
+    """
+
+    def __init__(self, entries: Entries, needs_scores: bool = False) -> None:
+        self.entries, self.needs_scores = entries, needs_scores
+        self.mdp, self.passes, self.sigma = entries.mdp, entries.passes, entries.sigma
+
+    # Rows over all arcs ------------------------------------------------------------------------------------------
+
+    def rows(self, seen: Sums, path: IntArray, alive: BoolArray, single: bool) -> Iterator[Rows]:
+        """Yield all rows, of whole paths or of single excursions off the path."""
+        mdp, entries = self.mdp, self.entries
+        on = np.zeros(mdp.n_arcs, dtype=bool)
+        on[path] = True
+        mean, blur = self.means(seen)
+        arcs = np.flatnonzero(alive & ~on)
+        own = path[mdp.arcs.stage[arcs]]
+        gain = (mean[arcs] + blur[arcs]) - (mean[own] - blur[own])
+        quiet = (self.sigma[arcs] == 0) & (self.sigma[own] == 0)
+        if quiet.any():
+            wall = 16.0 * mdp.horizon * float(np.abs(mean[alive | on]).max()) + 1.0
+            if not np.isfinite(wall):
+                return
+            weight = np.full((mdp.n_arcs, 1), -np.inf)
+            weight[arcs, 0], weight[path, 0] = np.where(quiet, mean[arcs] - mean[own], wall), 0.0
+            free = np.zeros((mdp.horizon + 1, 1))
+            yield Rows(weight, np.zeros(1), wall, Ends(path, free[:-1], free) if single else None)
+        for entry in entries.bound["entries"]:
+            price = entries.price(entry, path, single)
+            slopes = entries.slopes(entry, seen, alive | on)
+            for k in np.array_split(slopes, 1 + len(slopes) * mdp.n_arcs // BLOCK_NUMBERS):
+                weight = np.full((mdp.n_arcs, len(k)), -np.inf)
+                width = entries.width(entry, OWN, seen, k, path)[mdp.arcs.stage[arcs]]
+                width += entries.width(entry, RIVAL, seen, k, arcs)
+                weight[arcs] = gain[:, None] + width + price.arc[arcs, None] * k
+                weight[path] = price.arc[path, None] * k
+                weight[np.isnan(weight)] = np.inf
+                ends = Ends(path, price.leaving[:, None] * k, price.meeting[:, None] * k) if single else None
+                yield Rows(weight, price.fixed * k, 0.0, ends)
+
+    def means(self, seen: Sums) -> tuple[FloatArray, FloatArray]:
+        """Return the empirical mean of each arc and what rounding may have done to it."""
+        mdp = self.mdp
+        mean = seen.origin + seen.sums / np.maximum(seen.visits, 1)
+        blur = 0.5 * UNIT * (np.abs(mean) + np.abs(seen.origin) + 0.5 * np.abs(seen.sums))
+        if mdp.known is not None:
+            mean = np.where(mdp.is_known, mdp.known_gain, mean)
+        return mean, np.where(self.sigma > 0, blur, 0.0)
+
+    def slack(self, seen: Sums, path: IntArray, alive: BoolArray) -> float:
+        """Bound what rounding can do to a sum of H differences of means."""
+        mean, on = self.means(seen)[0], alive.copy()
+        on[path] = True
+        first = self.mdp.stage_arc[:-1]
+        high = np.maximum.reduceat(np.where(on, mean, -np.inf), first)
+        low = np.minimum.reduceat(np.where(on, mean, np.inf), first)
+        return float(UNIT * (self.mdp.horizon + 4) * (high - low).sum())
+
+    # Answers -----------------------------------------------------------------------------------------------------
+
+    def all_seen(self, seen: Sums, path: IntArray, alive: BoolArray) -> bool:
+        """Return whether every arc that counts has a finite mean, by its visits or as known; else nothing is proven."""
+        needed = alive.copy()
+        needed[path] = True
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(self.means(seen)[0])
+        return bool((((seen.visits > 0) | self.mdp.is_known) & finite)[needed].all())
+
+    def proves(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float) -> bool:
+        """Return whether every path over `alive` is proven to be at most `gap` better than `path`.
+
+        With gap 0 single excursions may do: if each of those of the best path is no gain, neither is their sum.
+        """
+        if not (0 <= gap < np.inf and self.all_seen(seen, path, alive)):
+            return False
+        if gap == 0 and self._clears(seen, path, alive, gap, single=True):
+            return True
+        return self._clears(seen, path, alive, gap, single=False)
+
+    def _clears(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float, single: bool) -> bool:
+        slack = self.slack(seen, path, alive) + 5e-13 * gap
+        if not np.isfinite(slack):
+            return False
+        live, left, before = alive.copy(), alive.copy(), -1
+        live[path], left[path] = True, False
+        while left.any() and int(left.sum()) != before:
+            before = int(left.sum())
+            cleared = np.zeros(len(left), dtype=bool)
+            for rows in self.rows(seen, path, live, single):
+                most = min(gap + slack, rows.wall / 2) if rows.wall else gap - slack
+                cleared |= (self.passes.through(rows.weight, rows.ends) + rows.constant <= most).any(axis=1)
+            live &= ~(cleared & left)
+            left &= ~cleared
+        return not left.any()
+
+    def gap(self, seen: Sums, path: IntArray, alive: BoolArray, precision: float = 1e-3) -> float:
+        """Find the least gap that `proves` confirms, to one part in a thousand, from above."""
+        if not self.all_seen(seen, path, alive):
+            return float("inf")
+        if self.proves(seen, path, alive, 0.0):
+            return 0.0
+        low, high = 0.0, max(1e-300, float(self.sigma.max()), self.slack(seen, path, alive))
+        while not self.proves(seen, path, alive, high):
+            low, high = high, 2 * high
+            if not np.isfinite(high):
+                return float("inf")
+        while high - low > precision * high:
+            middle = (low + high) / 2
+            if self.proves(seen, path, alive, middle):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def ruled_out(self, seen: Sums, path: IntArray, alive: BoolArray) -> BoolArray:
+        """Find the arcs that are not on the best path, which lies within `alive`.
+
+        All paths through such an arc, or all single excursions off `path` through it, have G < 0 for some row.
+        """
+        alive, out, on = alive.copy(), np.zeros(len(alive), dtype=bool), np.zeros(len(alive), dtype=bool)
+        if not self.all_seen(seen, path, alive):
+            return out
+        on[path] = True
+        slack, count = self.slack(seen, path, alive), -1
+        if not np.isfinite(slack):
+            return out
+        while int(out.sum()) != count:
+            count = int(out.sum())
+            for single in (True, False):
+                for rows in self.rows(seen, path, alive | on, single):
+                    through = self.passes.through(rows.weight, rows.ends) + rows.constant
+                    out |= alive & ~on & (through < -slack).any(axis=1)
+                alive &= ~out
+        return out
+
+
+# The entries of a bound -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Price:
+    """What -log prior and the level of an entry cost: on each arc of q, where excursions begin and end, and always."""
+
+    arc: FloatArray  # [N]
+    leaving: FloatArray  # [H] at the node of stage h, for what was shared before it
+    meeting: FloatArray  # [H + 1]
+    fixed: float
+
+
+def invalid_numbers(bound: Mapping[str, Any]) -> list[str]:
+    """List what makes the numbers of a bound no bound at all; a number that is not finite makes none."""
+    wrong, entries = [], bound["entries"]
+    if not entries or not sum(_number(entry["weight"]) for entry in entries) <= 1 + 1e-12:
+        wrong.append("the weights of the entries sum to more than 1")
+    positive = [value for entry in entries for key, value in entry.items() if key not in ("kind", "prior", "flow")]
+    positive += [bound[side]["factor"] for side in (RIVAL, OWN)] + [bound["least"], bound["most"]]
+    if not all(0 < _number(number) < np.inf for number in positive):
+        wrong.append("weights, scales, factors and limits of c must be above 0")
+    if not all(abs(_number(bound[side]["power"])) <= 100 for side in (RIVAL, OWN)):
+        wrong.append("powers of shares must lie between -100 and 100")
+    if not (0 < _number(bound["rho"]) < 1 and 1.001 <= _number(bound["ratio"]) <= 100):
+        wrong.append("rho must lie between 0 and 1, and the ratio of slopes between 1.001 and 100")
+    if any((entry["kind"] == "interval") != (entry["prior"] == "none") for entry in entries):
+        wrong.append("entries of kind interval, and only those, have no prior over plans")
+    if any(entry["kind"] == "interval" for entry in entries) and bound[RIVAL] != bound[OWN]:
+        wrong.append("intervals of single options know no sides")
+    if len({entry["prior"] == "excursion" for entry in entries}) > 1:
+        wrong.append("either all entries have the prior excursion or none has")
+    unknown = {str(entry["kind"]) for entry in entries} - set(KINDS)
+    unknown |= {f"prior {entry['prior']}" for entry in entries} - {f"prior {name}" for name in PRIORS}
+    if unknown:
+        wrong.append(f"this version cannot check entries of kind {', '.join(sorted(unknown))}")
+    return wrong
+
+
+def _number(value: Any) -> float:
+    """Return a number, NaN for what is none: every comparison with it fails."""
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else float("nan")
+
+
+class Entries:
+    """The entries of one bound on one problem.
+
+    Args:
+        mdp: The problem.
+        settings: Of the study.
+        planned: The part of the trials that each arc has under the optimal design, float [N], where an entry needs it.
+    """
+
+    def __init__(self, mdp: MDP, settings: Mapping[str, Any], planned: FloatArray | None = None) -> None:
+        self.mdp, self.passes, self.bound, self._design = mdp, Passes(mdp), settings["bound"], planned
+        self.delta = float(settings["delta"])
+        sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
+        self.sigma: FloatArray = np.where(mdp.is_known, 0.0, sigma)
+        self.log_paths = log_number_of_paths(mdp)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Return each arc's part of the visits under evenly picked actions, scaled to mean 1."""
+        flow = self.passes.even_flow()
+        return np.asarray(flow / flow.mean())
+
+    @cached_property
+    def choices(self) -> tuple[FloatArray, FloatArray]:
+        """Return the most choices on a path to each node, and on one from it, itself counted."""
+        mdp = self.mdp
+        choice = (np.diff(mdp.first)[mdp.source] > 1).astype(np.float64)[:, None]
+        return self.passes.behind(choice)[:, 0], self.passes.ahead(choice)[:, 0]
+
+    def planned(self, entry: Entry) -> FloatArray:
+        """Return the visits that a shifted entry expects: numbers fixed in advance, and any such numbers are valid."""
+        shares = self._design
+        if entry["flow"] == "even":
+            shares = self.passes.even_flow()
+            scale = 10.0 ** (SHARE_DIGITS - 1 - np.floor(np.log10(shares)))
+            shares = np.round(shares * scale) / scale
+        if shares is None:
+            raise CertificateError("no proof: the planned shares of the trials are missing")
+        return np.asarray(float(entry["trials"]) * shares)
+
+    def wrong_design(self) -> bool:
+        """Return whether the planned shares are not those of the optimal design, which problem and sigma fix.
+
+        It is the only unit flow w > 0 under which the sum of sigma^2 / w is the same along every path.
+        """
+        mdp, w = self.mdp, self._design
+        if w is None or w.shape != (mdp.n_arcs,) or not ((w > 0) & (w <= 1 + EVEN_COSTS)).all():
+            return True
+        arriving, leaving = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_nodes + 1)
+        np.add.at(arriving, mdp.target, w)
+        np.add.at(leaving, mdp.source, w)
+        arriving[0] = 1.0
+        if not np.allclose(leaving[:-1], arriving[:-1], rtol=EVEN_COSTS, atol=0):
+            return True
+        cost = np.maximum((self.sigma / self.sigma.max()) ** 2, LEAST_VARIANCE) / w
+        longest, shortest = self.passes.ahead(cost[:, None])[0, 0], -self.passes.ahead(-cost[:, None])[0, 0]
+        return not longest <= shortest * (1 + EVEN_COSTS)
+
+    def precision(self, entry: Entry, side: str) -> FloatArray:
+        """Return c of every arc: scale * factor * share ** power, between least and most."""
+        if entry["kind"] == "shifted":
+            return float(entry["steadiness"]) * self.planned(entry)
+        numbers = self.bound[side]
+        power = float(numbers["power"])
+        share = np.sqrt(self.shares) if power == 0.5 else self.shares**power
+        c = float(numbers["factor"]) * (float(entry["scale"]) * share)
+        return np.asarray(np.clip(c, float(self.bound["least"]), float(self.bound["most"])))
+
+    def cost(self, entry: Entry) -> float:
+        """Return log(1 / (delta weight)), and for intervals of single arcs the union over them."""
+        cost = -np.log(self.delta) - np.log(float(entry["weight"]))
+        if entry["kind"] == "interval":
+            cost += np.log(max(1, int((~self.mdp.is_known).sum())))
+        return float(cost)
+
+    def slopes(self, entry: Entry, seen: Sums, alive: BoolArray) -> FloatArray:
+        """Choose slopes that cover what any pair may need; a choice that may depend on the data."""
+        noisy = np.flatnonzero(alive & (self.sigma > 0))
+        if not noisy.size or entry["kind"] == "interval":
+            return np.ones(int(noisy.size > 0))
+        step = np.log(float(self.bound["ratio"])) / FINER
+        if entry["kind"] == "shifted":
+            done = seen.visits[noisy] / self.planned(entry)[noisy]
+            start = np.log(float(entry["slope"]) * min(2.0, 1.0 / done.min()))
+            return np.asarray(np.exp(start - step * np.arange(24 * FINER)))
+        a, extras = self.sizes(entry, seen, RIVAL, noisy)
+        low, high, extra = np.log(a.min()), np.log(a.max()), float(extras.max())
+        horizon, cost = self.mdp.horizon, self.cost(entry)
+        start = low - 0.5 * np.log(2 * (cost + self.log_paths + 2 * horizon * (extra + high - low)))
+        end = high + 0.5 * np.log(horizon / cost) + 4 * FINER * step
+        return np.asarray(np.exp(start + step * np.arange(1 + max(0, int((end - start) / step)))))
+
+    def sizes(self, entry: Entry, seen: Sums, side: str, arcs: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return a = sigma sqrt(n + c) / n and 1/2 log(1 + n / c) of noisy arcs."""
+        n, c = seen.visits[arcs].astype(np.float64), self.precision(entry, side)[arcs]
+        return self.sigma[arcs] * np.sqrt(n + c) / n, np.log1p(n / c) / 2
+
+    def width(self, entry: Entry, side: str, seen: Sums, slopes: FloatArray, arcs: IntArray) -> FloatArray:
+        """Return w of each arc for each slope, float [arcs, rows]; 0 where there is no noise."""
+        wide = np.zeros((len(arcs), len(slopes)))
+        noisy = np.flatnonzero(self.sigma[arcs] > 0)
+        of = arcs[noisy]
+        n, c, sigma = seen.visits[of].astype(np.float64), self.precision(entry, side)[of], self.sigma[of]
+        a, extra = Entries.sizes(self, entry, seen, side, of)
+        if entry["kind"] in ("half-normal", "bernstein", "betting"):
+            wide[noisy] = slopes * (upper_conjugate(a[:, None] / slopes) + extra[:, None])
+        elif entry["kind"] == "normal":
+            wide[noisy] = a[:, None] ** 2 / (2 * slopes) + slopes * extra[:, None]
+        elif entry["kind"] == "shifted":
+            y, mu = (sigma / n)[:, None] / slopes, (sigma / (float(entry["slope"]) * self.planned(entry)[of]))[:, None]
+            wide[noisy] = slopes * (n[:, None] * y**2 / 2 + c[:, None] * (mu - y) ** 2 / 2 + extra[:, None])
+        else:
+            wide[noisy] = (a * np.sqrt(2 * (extra + self.cost(entry))))[:, None]
+        return wide
+
+    def price(self, entry: Entry, path: IntArray, single: bool) -> Price:
+        """Return what a path q pays beside `path`, or with `single` what one excursion of the best path pays.
+
+        One excursion of q belongs to the pair of q and the path that takes p's stretch in its place. They share the
+        rest, of which only the most choices it can have are known.
+        """
+        mdp, horizon, rho = self.mdp, self.mdp.horizon, float(self.bound["rho"])
+        before, after = self.choices
+        most, cost = float(after[0]), self.cost(entry)
+        arc, leaving, meeting = np.zeros(mdp.n_arcs), np.zeros(horizon), np.zeros(horizon + 1)
+        if entry["prior"] == "none":
+            return Price(arc, leaving, meeting, 0.0)
+        if most == 0:
+            return Price(arc, leaving, meeting, cost)
+        if entry["prior"] == "uniform":
+            return Price(arc, leaving, meeting, cost + self.log_paths + float(np.log1p(-np.exp(-self.log_paths))))
+        detour = entry["prior"] == "detour"
+        stay, out = (-np.log1p(-rho), -np.log(rho)) if detour else (0.0, 0.0)
+        fixed = cost + float(np.log(-np.expm1(most * np.log1p(-rho))) if detour else np.log(most))
+        if not detour and not single:  # every excursion of q pays for itself
+            out, fixed = fixed, 0.0
+        for h, own in enumerate(path.tolist()):
+            node = int(mdp.source[own])
+            degree = int(mdp.first[node + 1] - mdp.first[node])
+            leaving[h], meeting[h] = stay * before[node], stay * after[node]
+            if degree > 1:
+                stage = slice(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))
+                arc[stage] = np.where(mdp.source[stage] == node, np.log(degree - 1) + out, np.log(degree))
+                arc[own] = stay
+        return Price(arc, leaving, meeting, fixed)
+
+
+# h*, the conjugate ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def points() -> tuple[FloatArray, FloatArray]:
+    """Return slopes y, rising, and h* there or a little above."""
+    part = POINTS // 4
+    left, right = -np.geomspace(FAR_LEFT, 2.0, 2 * part), np.geomspace(4.0, FAR_RIGHT, part)
+    x = np.concatenate([left[:-1], np.linspace(-2.0, 4.0, part), right[1:]])
+    t, u = np.maximum(-x, 0.0), np.maximum(x, 0.0)
+    # log(2 Phi(x)) + x^2/2 is log erfcx(-x / sqrt 2): no cancelling on the left, and on the right written out.
+    scaled = erfcx(t / np.sqrt(2))
+    h = np.where(x < 0, np.log(scaled), u * u / 2 + np.log(2 * ndtr(u)))
+    # h'(x) = x + phi(x) / Phi(x). Far on the left the two terms cancel: there by 1/t - 2/t^3 + 10/t^5 - 74/t^7, t = -x.
+    hazard = np.where(x < 0, np.sqrt(2 / np.pi) / scaled, np.exp(-u * u / 2) / np.sqrt(2 * np.pi) / ndtr(u))
+    far = np.maximum(t, 1.0)
+    y = np.where(x < -200.0, 1 / far - 2 / far**3 + 10 / far**5 - 74 / far**7, x + hazard)
+    value = x * y - h
+    return y, value + CONJUGATE_ROUNDING * (1 + np.abs(value) + np.abs(x * y))
+
+
+def upper_conjugate(y: FloatArray) -> FloatArray:
+    """Return h*(y), or a little above it, for y > 0."""
+    slopes, values = points()
+    inside = np.interp(y, slopes, values)
+    with np.errstate(divide="ignore"):
+        below = values[0] + np.log(slopes[0] / np.minimum(y, slopes[0]))
+    return np.asarray(np.where(y < slopes[0], below, np.where(y > slopes[-1], y * y / 2, inside)))
+
+
+# Dynamic programs -----------------------------------------------------------------------------------------------------
+
+
+class Ends(NamedTuple):
+    """Where single excursions off a path begin and end: at its nodes every sum starts anew."""
+
+    path: IntArray  # [H]
+    leaving: FloatArray  # [H, rows] what counts for all that came before the node of stage h
+    meeting: FloatArray  # [H + 1, rows] and for all that comes after it
+
+
+class Passes:
+    """The longest paths of a graph, weights [N, rows]."""
+
+    def __init__(self, mdp: MDP) -> None:
+        self.mdp = mdp
+        self.stages = [slice(int(low), int(high)) for low, high in zip(mdp.stage_arc, mdp.stage_arc[1:])]
+        self.nodes = [slice(int(low), int(high)) for low, high in zip(mdp.stage_node, mdp.stage_node[1:])]
+        self.by_target = []  # for each stage: arcs sorted by target, where each target begins, the targets
+        for stage in self.stages:
+            order = np.argsort(mdp.target[stage], kind="stable")
+            targets, begins = np.unique(mdp.target[stage][order], return_index=True)
+            self.by_target.append((order + stage.start, begins, targets))
+
+    def ahead(self, weight: FloatArray, ends: Ends | None = None) -> FloatArray:
+        """Return the largest weight from each node to the end, or to where the path is met; [nodes + 1, rows]."""
+        mdp = self.mdp
+        value = np.zeros((mdp.n_nodes + 1, weight.shape[1]))
+        for h in range(mdp.horizon - 1, -1, -1):
+            stage, nodes = self.stages[h], self.nodes[h]
+            sums = weight[stage] + value[mdp.target[stage]]
+            value[nodes] = np.maximum.reduceat(sums, mdp.first[nodes] - stage.start, axis=0)
+            if ends is not None:
+                value[mdp.source[ends.path[h]]] = ends.meeting[h]
+        return value
+
+    def behind(self, weight: FloatArray, ends: Ends | None = None) -> FloatArray:
+        """Return the largest weight from the start, or where the path was left, to each node; [nodes + 1, rows]."""
+        value = np.full((self.mdp.n_nodes + 1, weight.shape[1]), -np.inf)
+        value[0] = 0.0
+        for h, (arcs, begins, targets) in enumerate(self.by_target):
+            if ends is not None:
+                value[self.mdp.source[ends.path[h]]] = ends.leaving[h]
+            sums = value[self.mdp.source[arcs]] + weight[arcs]
+            value[targets] = np.maximum.reduceat(sums, begins, axis=0)
+        return value
+
+    def through(self, weight: FloatArray, ends: Ends | None = None) -> FloatArray:
+        """Return the largest weight of a path, or of one excursion, through each arc, [N, rows]; -inf for none."""
+        mdp = self.mdp
+        return np.asarray(self.behind(weight, ends)[mdp.source] + weight + self.ahead(weight, ends)[mdp.target])
+
+    def even_flow(self) -> FloatArray:
+        """Return each arc's part of the visits when every state picks its actions evenly."""
+        mdp = self.mdp
+        at_node, share = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_arcs)
+        at_node[0] = 1.0
+        degree = np.diff(mdp.first)
+        for stage in self.stages:
+            share[stage] = at_node[mdp.source[stage]] / degree[mdp.source[stage]]
+            np.add.at(at_node, mdp.target[stage], share[stage])
+        return share
+
+
+def log_number_of_paths(mdp: MDP) -> float:
+    """Return the logarithm of the number of paths, counted backward with logarithms."""
+    count = np.zeros(mdp.n_nodes + 1)
+    for node in range(mdp.n_nodes - 1, -1, -1):
+        count[node] = np.logaddexp.reduce(count[mdp.target[mdp.first[node] : mdp.first[node + 1]]])
+    return float(count[0])

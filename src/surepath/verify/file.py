@@ -1,0 +1,228 @@
+"""A certificate as a file: its fields, how it is read, its hash and its sentences.
+
+A certificate holds the problem, the settings with every number of the bound, the plan, the gap, and what was seen, arc
+by arc, so that the bound can be computed again from the file alone; and a hash over the log, so that the file can be
+compared with the trials themselves. `sha256` is a hash over everything else in the file.
+
+There is one format. Its words never change: whoever verifies a certificate builds them again from its numbers and
+compares, so that a word changed by hand is found out. Other words or fields are another format, with another number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from surepath._numbers import rounded_up, shortened
+from surepath._types import FloatArray
+from surepath.errors import CertificateError, ProblemError
+from surepath.model.mdp import MDP
+from surepath.model.plans import plan_in_words
+from surepath.model.sources.textfile import read_text
+
+KIND, CERTIFICATE_FORMAT = "surepath certificate", 4
+CERTIFICATE_FIELDS = {
+    *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
+    *("warnings", "trials", "actions", "log", "proof", "evidence", "planned", "settings", "problem", "problem_hash"),
+    *("study", "version", "created", "sha256"),
+}
+SUMS, SCORES, MOMENTS, LOG, NOTHING = "sums", "scores", "moments", "log", "nothing"  # what proves the gap
+
+# What a trial can be when it is settled, where it can come from, and what is counted option by option.
+STATES = ("cancelled", "complete", "expired", "failed", "partial")
+SOURCES = ("asked", "queued", "retried", "late", "imported")
+LEFT_OUT, MARKED = ("failed", "expired", "cancelled"), ("late", "imported")
+WORST = "worst"  # of `on_failure`: a step that failed counts as its worst score
+EXCLUDE, TIGHTEN = "exclude", "tighten"
+
+GAP_DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
+ADVICE = {
+    "exact": "declare the noise of these options and begin a new study",
+    "noise": "declare a larger sigma in a new study, and do not choose it by looking at trials that you import there",
+    "dependence": "let the state tell the earlier choice apart (depends=...) in a new study",
+    "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
+}
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """Read a certificate file, or say why it is none."""
+    file = Path(path)
+    try:
+        text = read_text(file)
+    except ProblemError as error:
+        raise CertificateError(str(error)) from None
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) < len(items):
+            twice, _ = Counter(key for key, _ in items).most_common(1)[0]
+            _refuse(file, f"the field {shortened(twice)} appears twice in one object")
+        return found
+
+    def constant(word: str) -> NoReturn:
+        _refuse(file, f"it holds {word}, which is not a number")
+
+    try:
+        content = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, CertificateError):
+            raise
+        _refuse(file, "it is not JSON")
+    return checked_kind(content, str(file))
+
+
+def _refuse(file: object, why: str) -> NoReturn:
+    raise CertificateError(f"{file} is not a certificate: {why}")
+
+
+def checked_kind(content: Any, name: str) -> dict[str, Any]:
+    """Refuse what is not a certificate, or one of another format."""
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        _refuse(name, f'it lacks "kind": "{KIND}"')
+    form = content.get("format")
+    if form != CERTIFICATE_FORMAT or not isinstance(form, int):
+        raise CertificateError(
+            f"{name} has format {shortened(form)}; this version of surepath reads format {CERTIFICATE_FORMAT} alone: "
+            "verify it with the version that wrote it, or write it again from the study"
+        )
+    return content
+
+
+def content_hash(content: Mapping[str, Any]) -> str:
+    """Return the hash over everything but the hash itself, whatever the order of keys and the white space."""
+    rest = {key: value for key, value in content.items() if key != "sha256"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def moment(seconds: float) -> str:
+    """Write a time as certificates do."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+# Its sentences --------------------------------------------------------------------------------------------------------
+
+
+def statement(content: Mapping[str, Any]) -> str:
+    """Return one sentence that states what is proven."""
+    trials = int(content["trials"]["number"])
+    if content["certified_gap"] is None:
+        return f"Nothing is proven yet after {trials} trials."
+    gap, sure = float(content["certified_gap"]), _number(content["delta"])
+    size = rounded_up(gap, GAP_DIGITS)
+    weight, less = content["problem"].get("cost_weight"), content["problem"].get("direction") == "minimize"
+    by = f", by score {'plus' if less else 'minus'} {_number(weight)} times the cost" if weight else ""
+    plan = plan_in_words(content["plan"])
+    among = " among those that avoid what was excluded" if any(a["kind"] == EXCLUDE for a in content["actions"]) else ""
+    if gap == 0:
+        claim = f"is the best plan{among} or as good as it{by}"
+    elif by:
+        claim = f"is on average at most {size} worse than the best plan{among}{by}"
+    elif less:
+        claim = f"costs on average at most {size} more than the best plan{among}"
+    else:
+        claim = f"scores on average at most {size} less than the best plan{among}"
+    spent = content["trials"].get("spent")
+    paid = "" if spent is None else f", which cost {spent:.10g} in all"
+    if content["warnings"]:
+        found = contradiction(str(content["warnings"][0]["message"]))
+        return (
+            f"In doubt after {trials} trials{paid}: by the arithmetic the plan {plan} {claim}, but the scores "
+            f"contradict what was declared: {found}."
+        )
+    return (
+        f"After {trials} trials{paid}: the plan {plan} {claim}; under the assumptions below this statement is wrong "
+        f"with probability at most {sure}."
+    )
+
+
+def contradiction(message: str) -> str:
+    """Return the message of a warning without what follows from it for the certificate."""
+    return message.rpartition(": the certificate ")[0] or message
+
+
+def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
+    """List what must hold and no certificate can show; the problem of the certificate comes with it."""
+    counts, options = content["trials"]["states"], content["study"]["options"]
+    left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
+    said = [
+        "Playing an option again in the same state draws a fresh score with the same mean, whatever happened before: "
+        "no drift, no dependence between trials or between the scores of one trial, no effect of earlier choices but "
+        "through the state.",
+        _noise(content["settings"], mdp),
+        "Every score that was seen was told, as it was seen. Which result comes in first does not matter: trials count "
+        "in the order in which they were asked for.",
+        "Problem, settings and every number of the bound were fixed before the first result.",
+    ]
+    if options.get("on_failure") == WORST:
+        said.append(
+            "A step that failed counts as its worst score; expired and cancelled trials "
+            f"({counts['expired'] + counts['cancelled']}) are left out for reasons that do not depend on their scores."
+        )
+    else:
+        said.append(
+            f"Trials that were left out ({left_out}: failed, expired or cancelled), and steps after a failure "
+            f"({counts['partial']} trials), are missing for reasons that do not depend on the scores that are missing."
+        )
+    if content["trials"]["sources"]["imported"]:
+        said.append(
+            f"The {content['trials']['sources']['imported']} imported trials were not picked by how they came out."
+        )
+    if any(action["kind"] == EXCLUDE for action in content["actions"]):
+        said.append("Excluded options are infeasible as a fact of the world, not a verdict on their scores.")
+    return said
+
+
+def _noise(settings: Mapping[str, Any], mdp: MDP) -> str:
+    """Say what is assumed of the noise."""
+    if settings["sigma"] == "unknown":
+        return "The noise of every score is Gaussian, with one standard deviation for all options, whatever it is."
+    sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
+    half = np.full(mdp.n_arcs, np.inf)
+    if mdp.reward_range is not None:
+        half = (mdp.reward_range[1] - mdp.reward_range[0]) / 2
+    bare = sigma[~mdp.is_known & (sigma < half)]  # sigmas that do not follow from a range
+    if settings.get("noise", "sigma") != "sigma":
+        if not len(bare):
+            return "Every score lies within the declared range of its option, and nothing else is assumed of its noise."
+        return f"Every score lies within the declared range of its option, if there is one. Besides: {_declared(bare)}"
+    noisy = sigma[sigma > 0]
+    if not len(noisy):
+        return "Scores have no noise at all."
+    said = (
+        f"Given everything before it, the noise of a score is sub-Gaussian with the declared sigma ({_sizes(noisy)}"
+        f"{'' if noisy.min() == noisy.max() else ', as declared option by option'}); a score within a declared range "
+        "is, with half the range."
+    )
+    quiet = bare[bare == 0]
+    return said + (f" Besides: {_declared(quiet)}" if len(quiet) and len(quiet) < len(bare) else "")
+
+
+def _declared(bare: FloatArray) -> str:
+    """Say what is assumed of the noise of options by their sigma alone."""
+    noisy, said = bare[bare > 0], []
+    if len(noisy):
+        said.append(
+            f"given everything before it, the noise of a score of {len(noisy)} options is sub-Gaussian with the sigma "
+            f"that was declared for it ({_sizes(noisy)})"
+        )
+    if len(noisy) < len(bare):
+        said.append(f"{len(bare) - len(noisy)} options are declared to have no noise at all")
+    return "; ".join(said) + "."
+
+
+def _sizes(sigma: FloatArray) -> str:
+    low, high = float(sigma.min()), float(sigma.max())
+    return _number(low) if low == high else f"{_number(low)} to {_number(high)}"
+
+
+def _number(value: float) -> str:
+    """Write a number so that it reads back as the same one."""
+    return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))

@@ -1,0 +1,685 @@
+"""Check a certificate: from the file alone, and against the log.
+
+From the file alone: its hash, what its parts say of each other, and the bound, which is computed again by the plain
+implementation: from the sums, or from the scores themselves where noise is learned. With the log, sums, scores, counts
+and the hash over the log are computed again from the trials, and what the log says of the study is compared. Whoever
+forges a certificate with a right hash must forge sums that prove it, and those the log contradicts.
+
+What is not finite, or larger than any score or setting may be, proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surepath._checks import LARGEST
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.errors import CertificateError, SurepathError
+from surepath.model.mdp import MDP
+from surepath.model.paths import on_open_paths
+from surepath.model.sources.files import parse_json_problem
+from surepath.verify.bound import PlainBound, Scores, Sums
+from surepath.verify.file import (
+    ADVICE,
+    CERTIFICATE_FIELDS,
+    EXCLUDE,
+    LEFT_OUT,
+    LOG,
+    MARKED,
+    MOMENTS,
+    NOTHING,
+    SCORES,
+    SOURCES,
+    STATES,
+    SUMS,
+    TIGHTEN,
+    WORST,
+    assumptions,
+    checked_kind,
+    content_hash,
+    contradiction,
+    moment,
+    read,
+    statement,
+)
+from surepath.verify.log import Action, Log, Replay, Watch, in_order, largest_known, read_log, too_coarse
+from surepath.verify.noise import checker_of
+
+YES, NO, OPEN, DOUBT = "yes", "no", "open", "in doubt"
+CONTRADICTED = "the scores contradict what was declared: "
+MOST = 1e300  # no number of a certificate is larger
+SAME_RETURN, SAME_STEP = 1e-12, 2.0**-48  # relative: what rounding may set returns apart by, and for each step
+CLOSE = 1e-6  # relative: another machine may round the last digits of a warning otherwise
+
+Watching = Callable[[Mapping[str, Any], MDP], Watch]
+
+
+@dataclass
+class Verdict:
+    """Whether a certificate holds.
+
+    Attributes:
+        answer: "yes"; "no"; "open": nothing is wrong, but the file alone does not prove it; or "in doubt": the
+            arithmetic holds, but the scores contradict the noise, the independence or the steadiness that it assumes.
+        differences: What is wrong, or missing for a yes.
+        notes: What was checked, and what a yes rests on.
+        certified_gap: The gap that the certificate states, or None.
+        recomputed_gap: The least gap that the sums prove, where it was needed to say what differs.
+    """
+
+    answer: str = NO
+    differences: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    certified_gap: float | None = None
+    recomputed_gap: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the certificate was confirmed."""
+        return self.answer == YES
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return dict(self.__dict__)
+
+    def __str__(self) -> str:
+        return "\n".join([self.answer, *(f"- {line}" for line in self.differences), *self.notes])
+
+
+def verify(
+    certificate: str | Path | Mapping[str, Any], log: str | Path | Log | None = None, watch: Watching | None = None
+) -> Verdict:
+    """Check a certificate, against the log where one is given.
+
+    Args:
+        certificate: A file, or its content.
+        log: An exported log (.csv or .jsonl), or plain rows.
+        watch: Makes the test for contradictions with the declared noise, from settings and problem; without it the
+            warnings are not computed again from the log.
+
+    Raises:
+        CertificateError: When it is not a certificate of this format.
+    """
+    if isinstance(certificate, Mapping):
+        content = checked_kind(dict(certificate), "this mapping")
+    else:
+        content = read(certificate)
+    verdict = Verdict()
+    file = str(certificate) if isinstance(certificate, (str, Path)) else "certificate.json"
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            _check(content, file, verdict, log, watch)
+    except (
+        SurepathError,
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        AttributeError,
+        AssertionError,
+        MemoryError,
+        RecursionError,
+    ) as error:
+        words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
+        verdict.differences.append(f"the certificate cannot be read as a whole: {words}")
+        verdict.answer = NO
+    if verdict.differences and verdict.answer not in (OPEN, DOUBT):
+        verdict.answer = NO
+    return verdict
+
+
+def _check(
+    content: dict[str, Any], file: str, verdict: Verdict, log: str | Path | Log | None, watch: Watching | None
+) -> None:
+    wrong = verdict.differences
+    odd = _odd_number(content)
+    if odd is not None:
+        raise CertificateError(f"{odd} is no number that a certificate can hold")
+    gap = content.get("certified_gap")
+    verdict.certified_gap = gap if isinstance(gap, float) else None
+    if content.get("sha256") != content_hash(content):
+        wrong.append("sha256 does not match: something in the file was changed after it was written")
+    facts = facts_of(content, file)
+    _check_facts(content, facts, wrong)
+    if wrong:
+        return
+    found = [str(warning["message"]) for warning in content["warnings"]]
+    at: dict[int, Sums] = {}
+    if log is not None:
+        logged = log if isinstance(log, Log) else read_log(log, facts.mdp)
+        _check_study(content, facts, logged, wrong)
+        facts, at, warned = _check_trials(content, facts, logged, watch, wrong)
+        if wrong:
+            return
+        found = found if warned is None else warned
+        verdict.notes.append(f"the log was read: {facts.prefix} trials give these sums, counts and this hash")
+        if warned is None:
+            verdict.notes.append("the warnings were not computed again from the log")
+    verdict.answer = YES
+    _check_proof(content, facts, at if log is not None else None, verdict)
+    if verdict.answer == YES and not wrong and content["certified_gap"] is not None:
+        left_out = content["trials"]["refused"]
+        if left_out:
+            wrong.append(f"{left_out} trials were left out for the size of their scores")
+        wrong += [f"{CONTRADICTED}{contradiction(message)}" for message in found]
+        verdict.answer = DOUBT if wrong else YES
+
+
+def _odd_number(value: Any) -> str | None:
+    """Return the place of a number that is not finite or too large, or of what JSON does not know; None without one."""
+    if value is None or isinstance(value, (str, bool)):
+        return None
+    if isinstance(value, (int, float)):
+        return None if (abs(value) < 2**62 if isinstance(value, int) else abs(value) <= MOST) else repr(value)
+    if not isinstance(value, (dict, list)):
+        return f"{type(value).__name__} {value!r}"
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        odd = _odd_number(item)
+        if odd is not None:
+            return f"{key}: {odd}" if ": " not in odd else f"{key}, {odd}"
+    return None
+
+
+# The file as arrays ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A certificate as the checks read it."""
+
+    mdp: MDP
+    path: IntArray
+    seen: Sums
+    excluded: BoolArray
+    feasible: BoolArray
+    prefix: int
+    actions: list[Action]
+    acted: int  # how many of them count before the moment of the proof
+    planned: FloatArray | None
+    seed: str
+    on_failure: str
+    file: str
+
+
+def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Facts:
+    """Read a certificate into arrays, or raise an error that says what is missing."""
+    _fields(content, CERTIFICATE_FIELDS, "a certificate")
+    _fields(content["log"], {"trials", "actions", "digest"}, "its log")
+    _fields(content["study"], {"name", "options", "created", "version"}, "its study")
+    mdp = parse_json_problem(json.dumps(content["problem"]), "its problem").mdp
+    actions = []
+    for action in content["actions"]:
+        _fields(action, {"number", "after", "kind", "content"}, "an action")
+        actions.append(Action(_whole(action["number"]), _whole(action["after"]), action["kind"], action["content"]))
+    excluded = np.zeros(mdp.n_arcs, dtype=bool)
+    for one in actions:
+        if one.kind == EXCLUDE:
+            excluded[_arcs(one.content, mdp)] = True
+    options, planned = content["study"]["options"], content["planned"]
+    return Facts(
+        mdp=mdp,
+        path=mdp.check_path([_whole(arc) for arc in content["path"]]),
+        seen=_sums(content["evidence"], mdp, _scores(content["evidence"], mdp)),
+        excluded=excluded,
+        feasible=on_open_paths(mdp, ~excluded),
+        prefix=_whole(content["log"]["trials"]),
+        actions=actions,
+        acted=_whole(content["log"]["actions"]),
+        planned=None if planned is None else np.array([_real(share) for share in planned]),
+        seed=f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}",
+        on_failure=str(options["on_failure"]),
+        file=file,
+    )
+
+
+def _fields(part: Any, names: set[str], of: str) -> None:
+    if not isinstance(part, Mapping) or set(part) != names:
+        odd = ", ".join(sorted(map(str, set(part) ^ names))) if isinstance(part, Mapping) else repr(part)
+        raise CertificateError(f"the fields of {of} are not those of this format: check {odd}")
+
+
+def _sums(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
+    """Read visits, origin and sums, one per arc, of a moment at which these scores or the first of them were known."""
+    visits = np.array([_whole(n) for n in parts["visits"]], dtype=np.int64)
+    origin, sums = (np.array([_real(x) for x in parts[name]]) for name in ("origin", "sums"))
+    if not len(visits) == len(origin) == len(sums) == mdp.n_arcs:
+        raise CertificateError(f"visits, origin and sums must have one number for each of the {mdp.n_arcs} options")
+    mean = origin + sums / np.maximum(visits, 1)
+    if not ((np.abs(origin) <= LARGEST) & (np.abs(mean) <= LARGEST)).all():
+        raise CertificateError(f"scores must lie within {LARGEST:g} of 0")
+    return Sums(visits, origin, sums, scores)
+
+
+def _scores(evidence: Mapping[str, Any], mdp: MDP) -> Scores | None:
+    """Read the scores of each arc, where the evidence holds them."""
+    _fields(evidence, {"visits", "origin", "sums"} | ({"scores"} & set(evidence)), "the evidence")
+    if "scores" not in evidence:
+        return None
+    if len(evidence["scores"]) != mdp.n_arcs:
+        raise CertificateError(f"there must be a list of scores for each of the {mdp.n_arcs} options")
+    gains = [[_real(score) for score in some] for some in evidence["scores"]]
+    if any(abs(gain) > LARGEST for some in gains for gain in some):
+        raise CertificateError(f"scores must lie within {LARGEST:g} of 0")
+    return Scores(mdp.n_arcs, gains)
+
+
+def _arcs(values: Any, mdp: MDP) -> IntArray:
+    """Read a list of arc numbers, or raise an error that names their range."""
+    arcs = np.array([_whole(arc) for arc in values], dtype=np.int64)
+    if arcs.size and arcs.max() >= mdp.n_arcs:
+        raise CertificateError(f"options are numbered from 0 to {mdp.n_arcs - 1}; got {int(arcs.max())}")
+    return arcs
+
+
+def _claimed(values: Any, mdp: MDP) -> BoolArray:
+    claimed = np.zeros(mdp.n_arcs, dtype=bool)
+    claimed[_arcs(values, mdp)] = True
+    return claimed
+
+
+def _whole(value: Any) -> int:
+    """Read a whole number of at least 0, or raise an error."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
+        raise CertificateError(f"{value!r} is not a count")
+    return value
+
+
+def _real(value: Any) -> float:
+    """Read a finite number, or raise an error."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+        raise CertificateError(f"{value!r} is not a finite number")
+    return float(value)
+
+
+# What its parts say of each other -------------------------------------------------------------------------------------
+
+
+def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
+    """Compare what is said twice, and what follows from something else."""
+    mdp, settings, seen = facts.mdp, content["settings"], facts.seen
+    if mdp.content_hash != content["problem_hash"]:
+        wrong.append("the problem is not the one that problem_hash names")
+    if content["plan"] != {str(step): str(option) for step, option in mdp.plan(facts.path).items()}:
+        wrong.append("plan and path are not the same plan")
+    if facts.excluded[facts.path].any():
+        wrong.append("the plan uses an option that was excluded")
+    gap, epsilon = content["certified_gap"], _real(content["epsilon"])
+    if gap is not None and not (isinstance(gap, float) and 0 <= gap <= LARGEST):
+        wrong.append(f"certified_gap must be a number of at least 0, not {gap!r}")
+    if content["delta"] != settings["delta"] or not 0 < _real(content["delta"]) < 1:
+        wrong.append(f"delta is {content['delta']!r}, the settings have {settings['delta']!r}")
+    tightened = [_real(action.content) for action in facts.actions if action.kind == TIGHTEN]
+    if epsilon != [_real(settings["epsilon"]), *tightened][-1] or epsilon < 0:
+        wrong.append(f"epsilon is {epsilon!r}, which is not what the settings and tighten() left")
+    if [action.number for action in facts.actions] != list(range(1, len(facts.actions) + 1)):
+        wrong.append("the actions are not numbered 1, 2, ...")
+    if facts.acted > len(facts.actions):
+        wrong.append("the log is said to have more actions than are listed")
+    if any(action.kind not in (EXCLUDE, TIGHTEN) for action in facts.actions):
+        wrong.append("there is an action that is neither exclude nor tighten")
+    if any(action.kind == EXCLUDE for action in facts.actions[facts.acted :]):
+        wrong.append("an option was excluded after the moment of this proof")
+    mean = np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
+    largest = max(largest_known(mdp), float(np.abs(mean).max()) * (1 - 1e-9), float(np.abs(seen.origin).max()))
+    if too_coarse(mdp, largest, epsilon):
+        wrong.append(f"scores of size {largest:g} are too large for double precision to decide epsilon {epsilon!r}")
+    scale = np.maximum.reduceat(np.abs(mean), mdp.stage_arc[:-1]).sum()
+    enough = epsilon if epsilon > 0 else float((SAME_RETURN + SAME_STEP * mdp.horizon) * scale)
+    if not isinstance(content["done"], bool) or (content["done"] and not (gap is not None and gap <= enough)):
+        wrong.append(f"the study is said to be done, but the gap {gap!r} is not at most epsilon {epsilon!r}")
+    words = [content["version"], content["created"], *(content["study"][key] for key in ("name", "created", "version"))]
+    if not all(isinstance(word, str) for word in (*words, content["log"]["digest"], content["proof"]["by"])):
+        wrong.append("names, versions and times must be text")
+    if facts.on_failure not in ("leave-out", WORST) or (facts.on_failure == WORST and mdp.reward_range is None):
+        wrong.append(f"a failed trial cannot count as {facts.on_failure!r}")
+    _check_counts(content["trials"], facts, wrong)
+    _check_visits(facts, wrong)
+    if seen.scores is not None:
+        if [len(some) for some in seen.scores.gains] != np.where(mdp.is_known, 0, seen.visits).tolist():
+            wrong.append("there are not as many scores as visits")
+        else:
+            _check_scores(mdp, seen, wrong)
+    for found in content["warnings"]:
+        _fields(found, {"kind", "where", "declared", "seen", "p_value", "message", "advice"}, "a warning")
+        numbers = [_real(found[name]) for name in ("declared", "seen", "p_value")]
+        if min(numbers) < 0 or numbers[2] > 1 or found["advice"] != ADVICE.get(found["kind"]):
+            wrong.append("the warnings are not in the words and numbers of this format")
+    if not wrong:
+        if content["statement"] != statement(content):
+            wrong.append("the statement is not what the numbers say")
+        if content["assumptions"] != assumptions(content, mdp):
+            wrong.append("the assumptions are not those of these settings and counts")
+
+
+def _check_counts(trials: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
+    mdp, spent = facts.mdp, {"spent"} if facts.mdp.cost is not None else set[str]()
+    _fields(trials, {"number", "states", "sources", "refused", "by_arc"} | spent, "its trials")
+    _fields(trials["states"], set(STATES), "trials by state")
+    _fields(trials["sources"], set(SOURCES), "trials by source")
+    _fields(trials["by_arc"], {*LEFT_OUT, *MARKED}, "trials by option")
+    states, sources = ({k: _whole(n) for k, n in trials[part].items()} for part in ("states", "sources"))
+    if spent and not 0 <= _real(trials["spent"]) <= LARGEST:
+        wrong.append("what was spent must be at least 0")
+    total, refused = _whole(trials["number"]), _whole(trials["refused"])
+    if sum(states.values()) != total or sum(sources.values()) != total or total != facts.prefix:
+        wrong.append(f"trials by state and by source do not add up to {total}")
+    for name, counts in trials["by_arc"].items():
+        most = states[name] if name in LEFT_OUT else sources[name]
+        plays = np.zeros(mdp.n_arcs, dtype=np.int64)
+        for arc, count in counts.items():
+            plays[_arcs([int(arc)], mdp)] += _whole(count)
+        if any(int(plays[a:b].sum()) != most for a, b in zip(mdp.stage_arc, mdp.stage_arc[1:])):
+            wrong.append(f"the {name} trials by option do not add up to {most} in every step")
+    reported = states["complete"] + states["partial"] + (states["failed"] if facts.on_failure == WORST else 0)
+    firsts = int(facts.seen.visits[: mdp.stage_arc[1]].sum())
+    if not reported - refused <= firsts <= reported:
+        wrong.append(f"the first step was scored {firsts} times, in {reported} trials")
+    lasts = int(facts.seen.visits[mdp.stage_arc[-2] :].sum())
+    if lasts < states["complete"] - refused or (facts.on_failure != WORST and lasts > states["complete"]):
+        wrong.append(f"the last step was scored {lasts} times, in {states['complete']} complete trials")
+
+
+def _check_visits(facts: Facts, wrong: list[str]) -> None:
+    mdp, seen = facts.mdp, facts.seen
+    arriving, leaving = np.zeros(mdp.n_nodes + 1, dtype=np.int64), np.zeros(mdp.n_nodes + 1, dtype=np.int64)
+    np.add.at(arriving, mdp.target, seen.visits)
+    np.add.at(leaving, mdp.source, seen.visits)
+    if (leaving[1:-1] > arriving[1:-1]).any():
+        wrong.append("some state was left more often than it was reached")
+    idle = (seen.visits == 0) | mdp.is_known
+    if (seen.sums[idle] != 0).any() or (seen.origin[idle & (seen.visits == 0)] != 0).any():
+        wrong.append("there are sums for options that have no score")
+    if (seen.sums[seen.visits == 1] != 0).any():
+        wrong.append("the sum of an option with one score must count from that score")
+    if mdp.reward_range is not None:
+        low, high = (bound[~idle] for bound in mdp.reward_range)
+        charge = np.zeros(mdp.n_arcs) if mdp.charge is None else mdp.charge
+        blur = 1e-9 * (1 + np.abs(low) + np.abs(high) + charge[~idle])
+        origin = seen.origin[~idle]
+        for gain in (origin, origin + seen.sums[~idle] / seen.visits[~idle]):
+            value = mdp.sign * (gain + charge[~idle])
+            if ((value < low - blur) | (value > high + blur)).any():
+                wrong.append("a mean lies outside the declared range of its scores")
+                return
+
+
+def _check_scores(mdp: MDP, seen: Sums, wrong: list[str]) -> None:
+    """Compare the sums of a moment with its scores, and these with their declared ranges."""
+    assert seen.scores is not None
+    for arc in np.flatnonzero((seen.visits > 0) & ~mdp.is_known).tolist():
+        gains = seen.scores.first(arc, int(seen.visits[arc]))
+        off = float(seen.origin[arc] + seen.sums[arc] / seen.visits[arc] - gains.mean())
+        if seen.origin[arc] != gains[0] or not abs(off) <= 1e-12 * float(np.abs(gains).max()):
+            wrong.append(f"the scores of {mdp.describe_arc(arc)} do not add up to its sum")
+        if mdp.gain_range is not None:
+            low, high = (float(end[arc]) for end in mdp.gain_range)
+            if not math.isnan(low) and not ((gains >= low) & (gains <= high)).all():
+                wrong.append(f"a score of {mdp.describe_arc(arc)} lies outside its declared range")
+
+
+# Against the log ------------------------------------------------------------------------------------------------------
+
+
+def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list[str]) -> None:
+    """Compare what the log says of the study: what was frozen, what was excluded and tightened, whether it is done."""
+    study, actions = content["study"], facts.actions
+    if log.study is not None:
+        mine = {
+            **{name: content[name] for name in ("settings", "problem", "problem_hash")},
+            **{name: study[name] for name in ("name", "options", "version", "created")},
+        }
+        theirs = {**log.study, "created": moment(_real(log.study["created"]))}
+        for name, value in mine.items():
+            if theirs[name] != value:
+                wrong.append(f"the study has {_other(name, value, theirs[name])}")
+    if log.actions is None:
+        return
+    if log.actions[: len(actions)] != actions:
+        wrong.append("the study's exclusions and tightenings are not those of the certificate")
+    later = log.actions[len(actions) :]
+    if any(action.kind == EXCLUDE for action in later):
+        wrong.append("options were excluded since: this certificate is about plans that were feasible then")
+    if log.stop is not None and not later and content["certified_gap"] is not None:
+        done = any(stop <= facts.prefix for stop in log.stop)
+        if content["done"] != done:
+            wrong.append(f"after trial {facts.prefix} the study was {'' if done else 'not '}done")
+
+
+def _other(name: str, mine: Any, theirs: Any) -> str:
+    """Say what differs between two values of a field of the study."""
+    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+        odd = sorted(str(key) for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
+        return f"another {', '.join(odd)} in its {name}"
+    return f"another {name.replace('_', ' ')}"
+
+
+def _check_trials(
+    content: Mapping[str, Any], facts: Facts, log: Log, watch: Watching | None, wrong: list[str]
+) -> tuple[Facts, dict[int, Sums], list[str] | None]:
+    """Compute sums, scores, counts and the hash again from the trials.
+
+    Returns the same facts, with the scores of the log where noise is learned and they were too many for the file; the
+    sums of the moments that the proof names; and what the warnings say, None without a watch.
+    """
+    mdp, settings = facts.mdp, content["settings"]
+    checker, _ = checker_of(mdp, settings, facts.planned)
+    keep = checker is not None and checker.needs_scores
+    watching = None if watch is None else watch(settings, mdp)
+    replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching)
+    steps = content["proof"].get("moments", [])
+    wanted = {_whole(step["trials"]) for step in steps}
+    at = {0: replay.seen} if 0 in wanted else {}
+    rows = iter(log.settled())
+    for entry in in_order(islice(rows, facts.prefix), facts.actions[: facts.acted]):
+        replay.take(entry)
+        if replay.trials in wanted:
+            at[replay.trials] = replay.seen
+    if replay.trials != facts.prefix:
+        wrong.append(f"the log has {replay.trials} settled trials in a row; the certificate is about {facts.prefix}")
+        return facts, at, None
+    if replay.unfit:
+        wrong.append(f"trial {replay.unfit[0]} has a score that is not finite, too large or outside its range")
+    for step in steps:
+        number = step["trials"]
+        if number not in at:
+            wrong.append(f"there is no moment after trial {number}")
+        elif "sums" in step and not _same_sums(_sums(step, mdp, None), at[number]).all():
+            wrong.append(f"the trials up to {number} do not give the sums of that moment")
+    if replay.digest != content["log"]["digest"]:
+        wrong.append("the hash over the log differs: these are not the trials that the certificate is about")
+    for arc in np.flatnonzero(~_same_sums(facts.seen, replay.seen))[:1].tolist():
+        total = float(mdp.sign * (replay.visits[arc] * replay.origin[arc] + replay.sums[arc]))
+        wrong.append(
+            f"the trials give other sums: {mdp.describe_arc(arc)} has {int(replay.visits[arc])} scores, in all "
+            f"{total!r}"
+        )
+    _compare_counts(content["trials"], replay, wrong)
+    if keep and not wrong:
+        facts = _with_scores(facts, replay, wrong)
+    if wrong or watching is None:
+        return facts, at, None
+    return facts, at, _check_warnings(content, facts, replay, rows, log, wrong)
+
+
+def _same_sums(stated: Sums, own: Sums) -> BoolArray:
+    return np.asarray((stated.visits == own.visits) & (stated.origin == own.origin) & (stated.sums == own.sums))
+
+
+def _compare_counts(stated: Mapping[str, Any], replay: Replay, wrong: list[str]) -> None:
+    if replay.spent is not None and replay.spent != stated["spent"]:
+        wrong.append(f"the trials cost {replay.spent!r}, the certificate says {stated['spent']!r}")
+    pairs = [(name, number, stated["states"][name]) for name, number in replay.states.items()]
+    pairs += [(f"from {name}", number, stated["sources"][name]) for name, number in replay.sources.items()]
+    for name, number, said in (*pairs, ("refused", replay.refused, stated["refused"])):
+        if number != said:
+            wrong.append(f"the log has {number} {name} trials, the certificate {said}")
+    for name, plays in replay.by_arc.items():
+        if stated["by_arc"][name] != {str(arc): int(plays[arc]) for arc in np.flatnonzero(plays).tolist()}:
+            wrong.append(f"the log has other {name} trials by option")
+
+
+def _with_scores(facts: Facts, replay: Replay, wrong: list[str]) -> Facts:
+    """Take the scores from the log where the file has none; else compare them."""
+    assert replay.scores is not None
+    if facts.seen.scores is None:
+        # A copy: later trials go on to be added.
+        scores = Scores(facts.mdp.n_arcs, replay.scores.lists(replay.visits))
+        held = replace(facts.seen, scores=scores)
+        _check_scores(facts.mdp, held, wrong)
+        return replace(facts, seen=held)
+    for arc, (mine, theirs) in enumerate(zip(facts.seen.scores.gains, replay.scores.gains)):
+        if mine != theirs:
+            wrong.append(f"the trials give other scores of {facts.mdp.describe_arc(arc)}")
+            break
+    return facts
+
+
+def _check_warnings(
+    content: Mapping[str, Any], facts: Facts, replay: Replay, later: Any, log: Log, wrong: list[str]
+) -> list[str]:
+    """Compare the warnings with those of the trials, and return the messages of all that contradicts the certificate.
+
+    It is about the trials up to a moment, but it was written at that moment or later: its warnings must be those of one
+    such moment. What later trials of the log say counts too.
+    """
+    assert replay.watch is not None
+    found = now = replay.watch.findings()
+    same = _same_warnings(content["warnings"], found)
+    actions = facts.actions if log.actions is None else log.actions
+    for entry in in_order(later, actions[facts.acted :], facts.prefix):
+        replay.take(entry)
+        if not same:
+            same = _same_warnings(content["warnings"], replay.watch.findings())
+    now = replay.watch.findings()
+    if not same:
+        first = f": {found[0].message}" if found else ""
+        wrong.append(f"the warnings are not those of the log, which gives {len(found)}{first}")
+    return [one.message for one in now or found]
+
+
+def _same_warnings(stated: Sequence[Mapping[str, Any]], found: Sequence[Any]) -> bool:
+    return len(stated) == len(found) and all(
+        one[name] == value
+        if isinstance(value, str)
+        else isinstance(one[name], (int, float)) and math.isclose(one[name], value, rel_tol=CLOSE, abs_tol=1e-300)
+        for one, other in zip(stated, found)
+        for name, value in vars(other).items()
+    )
+
+
+# The proof ------------------------------------------------------------------------------------------------------------
+
+
+def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] | None, verdict: Verdict) -> None:
+    """Check that the evidence proves the gap, by computing the bound again; `at` has sums from the log, None without.
+
+    The sums of earlier moments stand in the file, or where they would be too many in the log alone.
+    """
+    gap, proof, wrong = content["certified_gap"], content["proof"], verdict.differences
+    by = proof["by"]
+    _fields(proof, {"by", *({"moments"} if by in (MOMENTS, LOG) else ()), *({"why"} & set(proof))}, "the proof")
+    if gap is None or by == NOTHING:
+        if gap is not None or by != NOTHING:
+            wrong.append(
+                "a certificate with nothing proven must state no gap, and one with a gap must say what proves it"
+            )
+        verdict.notes.append("nothing is claimed to be proven yet")
+        return
+    checker, why = checker_of(facts.mdp, content["settings"], facts.planned)
+    if checker is None:
+        wrong.append(why)
+        return
+    source = "scores" if checker.needs_scores else "sums"
+    if by not in ((SCORES if checker.needs_scores else SUMS), MOMENTS, LOG):
+        wrong.append(f"this version does not know a proof by {by!r} for these settings")
+        return
+    file, name = shlex.quote(facts.file), shlex.quote(content["study"]["name"])
+    how = f"surepath verify {file} --storage URL --name {name}, or --log FILE with an exported log, checks that"
+    if checker.needs_scores and facts.seen.scores is None and at is None and by == LOG:
+        verdict.answer = OPEN
+        wrong.append(f"the scores were too many for a file; {how}")
+        return
+    if checker.needs_scores != (facts.seen.scores is not None):
+        wrong.append("the scores are evidence where noise is learned, and there alone")
+        return
+    alive = facts.feasible
+    if by == LOG and at is None:
+        claimed = np.zeros(facts.mdp.n_arcs, dtype=bool)
+        for step in proof["moments"]:
+            claimed |= _claimed(step["ruled_out"], facts.mdp)
+        alive, verdict.answer = alive & ~claimed, OPEN
+        wrong.append(
+            f"the {source} alone do not prove it: {int(claimed.sum())} options are said to have been ruled out "
+            f"earlier, which the trials themselves must show; {how}"
+        )
+    elif by in (MOMENTS, LOG):
+        alive = _check_moments(proof["moments"], facts, checker, at if by == LOG else None, wrong)
+    if not checker.proves(facts.seen, facts.path, alive, gap):
+        verdict.answer = NO
+        verdict.recomputed_gap = checker.gap(facts.seen, facts.path, alive)
+        said = f"prove a gap of {verdict.recomputed_gap:.6g}" if verdict.recomputed_gap < np.inf else "prove nothing"
+        wrong.append(f"certified_gap is {gap!r}, but the {source} {said}")
+    elif not wrong and by in (SUMS, SCORES):
+        verdict.notes.append(f"the bound was computed again: the {source} alone prove the gap")
+    elif not wrong:
+        verdict.notes.append(
+            f"the bound was computed again: the {source} prove the gap, {int((facts.feasible & ~alive).sum())} "
+            f"options being ruled out by those of {len(proof['moments'])} earlier moments"
+        )
+
+
+def _check_moments(
+    steps: Sequence[Mapping[str, Any]],
+    facts: Facts,
+    checker: PlainBound,
+    at: dict[int, Sums] | None,
+    wrong: list[str],
+) -> BoolArray:
+    """Check each step of what was ruled out, from the sums of its moment."""
+    zeros = np.zeros(facts.mdp.n_arcs)
+    alive, before = facts.feasible.copy(), Sums(zeros.astype(np.int64), zeros, zeros)
+    last = max([action.after for action in facts.actions if action.kind == EXCLUDE], default=0)
+    for step in steps:
+        number = _whole(step["trials"])
+        _fields(
+            step, {"trials", "path", "ruled_out"} | ({"visits", "origin", "sums"} if at is None else set()), "a moment"
+        )
+        path = facts.mdp.check_path([_whole(arc) for arc in step["path"]])
+        seen = replace(_sums(step, facts.mdp, None) if at is None else at[number], scores=facts.seen.scores)
+        _check_growth(before, seen, wrong)
+        if seen.scores is not None and (seen.visits <= facts.seen.visits).all():
+            _check_scores(facts.mdp, seen, wrong)
+        if wrong:
+            return alive
+        if not last <= number <= facts.prefix or facts.excluded[path].any():
+            wrong.append(f"the moment after trial {number} does not belong to this proof")
+        claimed = _claimed(step["ruled_out"], facts.mdp)
+        extra = claimed & ~checker.ruled_out(seen, path, alive)
+        if extra.any():
+            where = facts.mdp.describe_arc(int(np.flatnonzero(extra)[0]))
+            wrong.append(f"after trial {number} the sums do not rule out {where}")
+        alive, before = alive & ~claimed, seen
+    _check_growth(before, facts.seen, wrong)
+    return alive
+
+
+def _check_growth(before: Sums, after: Sums, wrong: list[str]) -> None:
+    """Check that sums of a later moment can follow from those of an earlier one."""
+    seen = before.visits > 0
+    same = seen & (before.visits == after.visits)
+    if (
+        (after.visits < before.visits).any()
+        or (after.origin[seen] != before.origin[seen]).any()
+        or (after.sums[same] != before.sums[same]).any()
+    ):
+        wrong.append("the sums of an earlier moment cannot have grown into those of a later one")
