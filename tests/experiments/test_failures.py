@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from surepath.errors import SettingError
-from surepath.experiments.failures import failure_rates, rate_interval, too_often
+from surepath.experiments.stats import failure_rates, rate_interval, too_often
 from tests.plots.worlds import runs
 
 pytest.importorskip("polars")

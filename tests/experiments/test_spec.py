@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from surepath.errors import SettingError
-from surepath.experiments.cells import instance_seed
-from surepath.experiments.instance_sources import min_gap_of, name_of
-from surepath.experiments.spec import SPEC_FIELDS, Spec
+from surepath.experiments.spec import SPEC_FIELDS, Spec, instance_seed, min_gap_of, name_of
 from surepath.model import families
 from surepath.model.sources.files import save_problem
 from tests.experiments.specs import small

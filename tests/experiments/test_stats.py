@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from surepath.errors import SettingError
-from surepath.experiments.results import read
+from surepath.experiments.report import comparison_table, overview
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import compare, mean_interval, permutation_test, ratio_interval
-from surepath.experiments.text_tables import overview, table
+from surepath.experiments.store import read
 from tests.experiments.specs import small
 
 polars: Any = pytest.importorskip("polars")
@@ -102,14 +102,14 @@ def test_a_comparison_and_its_tables(tmp_path: Path) -> None:
     assert row["ratio"] == pytest.approx(part["tau"].mean() / base["tau"].mean())  # type: ignore[operator]
     assert row["p"] == permutation_test(part["tau"].to_numpy(), base["tau"].to_numpy())
     assert row["wrong"] == row["censored"] == 0
-    markdown = table(found)
+    markdown = comparison_table(found)
     assert len(markdown.splitlines()) == 2 + 8
     assert {line.count("|") for line in markdown.splitlines()} == {11}
-    latex = table(found, "latex")
+    latex = comparison_table(found, "latex")
     assert latex.startswith("\\begin{tabular}{lrrlrrrrrr}\n\\toprule\n")
     assert "paper\\_random-v1" in latex
     assert latex.count(r"\\") == 9
-    assert "ratio" not in table(compare(frame))
+    assert "ratio" not in comparison_table(compare(frame))
     with pytest.raises(
         SettingError, match=r"no learner of this experiment is called 'BPIUCL' \(did you mean \"BPIUCRL\"\?\)"
     ):
@@ -130,7 +130,7 @@ def rows(**columns: tuple[list[int], list[bool]]) -> Any:
 
 def test_a_cut_run_shows_in_the_table(tmp_path: Path) -> None:
     run(Spec.from_dict(small(budget=40)), tmp_path, workers=1)
-    assert "| >=40 | >=40 |" in table(compare(read(tmp_path)))
+    assert "| >=40 | >=40 |" in comparison_table(compare(read(tmp_path)))
 
 
 def test_cut_runs_make_ratios_bounds() -> None:
@@ -144,22 +144,22 @@ def test_cut_runs_make_ratios_bounds() -> None:
     assert found["also"]["high"] == np.inf
     turned = {row["learner"]: row for row in compare(frame, "quick").iter_rows(named=True)}
     assert (turned["base"]["ratio_is"], turned["base"]["ratio_high"]) == (">=", np.inf)
-    text = table(compare(frame, "base"))
+    text = comparison_table(compare(frame, "base"))
     assert "| <=0.353 (0 - 0.5) | 0.25 |" in text
-    assert r"$\leq$ 0.353" in table(compare(frame, "base"), "latex")
-    assert "| >=2.83 (>=2) |" in table(compare(frame, "quick"))
+    assert r"$\leq$ 0.353" in comparison_table(compare(frame, "base"), "latex")
+    assert "| >=2.83 (>=2) |" in comparison_table(compare(frame, "quick"))
 
 
 def test_what_was_cut_everywhere_is_not_called_equal() -> None:
     frame = rows(one=([60, 60], [True, True]), other=([60, 60], [True, True]))
     row = compare(frame, "one").filter(learner="other").row(0, named=True)
     assert (row["ratio"], row["p"]) == (None, None)
-    assert table(compare(frame, "one")).splitlines()[-1].endswith("| >=60 |  |  |  |")
+    assert comparison_table(compare(frame, "one")).splitlines()[-1].endswith("| >=60 |  |  |  |")
 
 
 def test_the_table_names_the_level_and_shows_no_interval_of_one_run() -> None:
     frame = rows(one=([60], [False]), other=([30], [False]))
-    text = table(compare(frame, "one", level=0.9))
+    text = comparison_table(compare(frame, "one", level=0.9))
     assert "| 90 % interval |" in text
     assert "| 30 |  | 0.00% | 0.5 | 1 |" in text
 

@@ -10,9 +10,8 @@ import pytest
 
 from surepath import MDP, families
 from surepath.errors import ProblemError
-from surepath.experiments.figure_style import svg
+from surepath.experiments.drawing import OTHER, OUT, PLAN, svg
 from surepath.plots import draw_graph, graph_layout, save
-from surepath.plots.column_figure import OTHER, OUT, PLAN
 
 
 def test_stages_go_right_and_states_are_centred() -> None:
