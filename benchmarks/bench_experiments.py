@@ -45,7 +45,7 @@ def spec_of(**changes: Any) -> Any:
 def bare(spec: Any) -> float:
     """Measure the seconds of the same runs by `simulate` alone, on one thread."""
     from surepath import simulate
-    from surepath.experiments.instance_sources import instance_of
+    from surepath.experiments.spec import instance_of
 
     begun = time.perf_counter()
     for cell in spec.cells():

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from surepath.experiments.html_page import page, table
+from surepath.experiments.report import page, table
 
 PAGE = "index.html"
 

@@ -14,10 +14,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from surepath import Challenger, Study, families
-from surepath.cli import _demo_costs
-from surepath.cli._demo_view import View
-from surepath.cli._output import this_program
-from surepath.cli.main import app
+from surepath.cli import demo as _demo_costs
+from surepath.cli.demo import View
+from surepath.cli.main import app, this_program
 from tests.kernels.compiled import compiled_only
 
 

@@ -51,7 +51,7 @@ def test_ctrl_c_is_heard_at_a_million_arcs(tmp_path: Path, words: list[str]) -> 
 DEAF = """
 import hashlib
 import threading
-from surepath.cli._interrupt import handle_interrupts, set_interrupt_text
+from surepath.cli.main import handle_interrupts, set_interrupt_text
 handle_interrupts(grace=0.2)
 set_interrupt_text("so long")
 threading.Timer(2.0, print, ["ready"], {"flush": True}).start()  # when the step below is well under way
@@ -76,7 +76,7 @@ def test_a_step_that_never_checks_for_signals_is_ended() -> None:
 
 CALLED_BACK = """
 import ctypes, os, signal, time
-from surepath.cli._interrupt import handle_interrupts
+from surepath.cli.main import handle_interrupts
 handle_interrupts(grace=60)
 seen = []
 def callback():

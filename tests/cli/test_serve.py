@@ -57,15 +57,15 @@ def test_workers_use_it_until_it_is_interrupted(tmp_path: Path) -> None:
 
 
 def test_it_prints_links_that_carry_the_tokens(tmp_path: Path) -> None:
-    from surepath.cli.serve import lines
+    from surepath.cli.study import page_links
     from surepath.web.access import Access
 
-    assert lines("http://127.0.0.1:1/", Access("r", "a b&c")) == [
+    assert page_links("http://127.0.0.1:1/", Access("r", "a b&c")) == [
         "to read, ask and tell:  http://127.0.0.1:1/#token=a%20b%26c",
         "to read only:           http://127.0.0.1:1/#token=r",
         "Ctrl-C ends it; nothing is lost",
     ]
-    assert len(lines("http://127.0.0.1:1/", Access("r", None))) == 2
+    assert len(page_links("http://127.0.0.1:1/", Access("r", None))) == 2
 
 
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:

@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from surepath.experiments.ray_backend import RayBackend
-from surepath.experiments.results import read
-from surepath.experiments.runner import run
+from surepath.experiments.runner import RayBackend, run
 from surepath.experiments.spec import Spec
-from surepath.experiments.store import Store
+from surepath.experiments.store import Store, read
 from tests.experiments.specs import small
 
 pytest.importorskip("polars")

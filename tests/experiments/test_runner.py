@@ -14,12 +14,9 @@ import pytest
 
 from surepath import families, simulate
 from surepath.errors import SettingError
-from surepath.experiments.backends import LocalBackend
-from surepath.experiments.cells import Columns, Task
-from surepath.experiments.results import read, scan
-from surepath.experiments.runner import run
-from surepath.experiments.spec import Spec
-from surepath.experiments.store import Store
+from surepath.experiments.runner import LocalBackend, run
+from surepath.experiments.spec import Columns, Spec, Task
+from surepath.experiments.store import Store, read, scan
 from surepath.model.sources.textfile import PARTIAL_ENDING
 from tests.experiments.specs import MAX_DIAMETER, small
 

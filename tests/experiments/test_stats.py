@@ -8,14 +8,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom, binomtest
 
 from surepath.errors import SettingError
-from surepath.experiments.results import read
+from surepath.experiments.report import comparison_cells, markdown_table, overview_cells
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
-from surepath.experiments.stats import compare, mean_interval, permutation_test, ratio_interval
-from surepath.experiments.text_tables import overview, table
+from surepath.experiments.stats import (
+    compare,
+    failure_rates,
+    mean_interval,
+    permutation_test,
+    rate_interval,
+    ratio_interval,
+    too_often,
+)
+from surepath.experiments.store import read
 from tests.experiments.specs import small
+from tests.plots.worlds import runs
 
 polars: Any = pytest.importorskip("polars")
 
@@ -43,6 +53,10 @@ def test_the_ratio_knows_that_runs_are_paired() -> None:
     shuffled = ratio_interval(2 * rng.permutation(base), base)
     assert paired.value == pytest.approx(2, rel=0.05)
     assert paired.high - paired.low < 0.2 < shuffled.high - shuffled.low
+
+
+def comparison_table(comparison: Any) -> str:
+    return markdown_table(*comparison_cells(comparison))
 
 
 def naive_p(one: list[float], other: list[float]) -> float:
@@ -102,14 +116,10 @@ def test_a_comparison_and_its_tables(tmp_path: Path) -> None:
     assert row["ratio"] == pytest.approx(part["tau"].mean() / base["tau"].mean())  # type: ignore[operator]
     assert row["p"] == permutation_test(part["tau"].to_numpy(), base["tau"].to_numpy())
     assert row["wrong"] == row["censored"] == 0
-    markdown = table(found)
+    markdown = comparison_table(found)
     assert len(markdown.splitlines()) == 2 + 8
     assert {line.count("|") for line in markdown.splitlines()} == {11}
-    latex = table(found, "latex")
-    assert latex.startswith("\\begin{tabular}{lrrlrrrrrr}\n\\toprule\n")
-    assert "paper\\_random-v1" in latex
-    assert latex.count(r"\\") == 9
-    assert "ratio" not in table(compare(frame))
+    assert "ratio" not in comparison_table(compare(frame))
     with pytest.raises(
         SettingError, match=r"no learner of this experiment is called 'BPIUCL' \(did you mean \"BPIUCRL\"\?\)"
     ):
@@ -130,7 +140,7 @@ def rows(**columns: tuple[list[int], list[bool]]) -> Any:
 
 def test_a_cut_run_shows_in_the_table(tmp_path: Path) -> None:
     run(Spec.from_dict(small(budget=40)), tmp_path, workers=1)
-    assert "| >=40 | >=40 |" in table(compare(read(tmp_path)))
+    assert "| >=40 | >=40 |" in comparison_table(compare(read(tmp_path)))
 
 
 def test_cut_runs_make_ratios_bounds() -> None:
@@ -144,22 +154,21 @@ def test_cut_runs_make_ratios_bounds() -> None:
     assert found["also"]["high"] == np.inf
     turned = {row["learner"]: row for row in compare(frame, "quick").iter_rows(named=True)}
     assert (turned["base"]["ratio_is"], turned["base"]["ratio_high"]) == (">=", np.inf)
-    text = table(compare(frame, "base"))
+    text = comparison_table(compare(frame, "base"))
     assert "| <=0.353 (0 - 0.5) | 0.25 |" in text
-    assert r"$\leq$ 0.353" in table(compare(frame, "base"), "latex")
-    assert "| >=2.83 (>=2) |" in table(compare(frame, "quick"))
+    assert "| >=2.83 (>=2) |" in comparison_table(compare(frame, "quick"))
 
 
 def test_what_was_cut_everywhere_is_not_called_equal() -> None:
     frame = rows(one=([60, 60], [True, True]), other=([60, 60], [True, True]))
     row = compare(frame, "one").filter(learner="other").row(0, named=True)
     assert (row["ratio"], row["p"]) == (None, None)
-    assert table(compare(frame, "one")).splitlines()[-1].endswith("| >=60 |  |  |  |")
+    assert comparison_table(compare(frame, "one")).splitlines()[-1].endswith("| >=60 |  |  |  |")
 
 
 def test_the_table_names_the_level_and_shows_no_interval_of_one_run() -> None:
     frame = rows(one=([60], [False]), other=([30], [False]))
-    text = table(compare(frame, "one", level=0.9))
+    text = comparison_table(compare(frame, "one", level=0.9))
     assert "| 90 % interval |" in text
     assert "| 30 |  | 0.00% | 0.5 | 1 |" in text
 
@@ -175,7 +184,51 @@ def test_the_overview_has_one_row_per_learner() -> None:
         [dict(zip(("learner", "mean", "wrong", "censored", "ratio"), row), runs=10) for row in rows],
         infer_schema_length=None,
     )
-    lines = overview(frame).splitlines()
-    assert lines[0] == "| learner | cells | runs | mean episodes (geometric) | wrong at most | ratio |"
+    lines = markdown_table(*overview_cells(frame)).splitlines()
+    assert lines[0] == "| learner | cells | runs | mean trials (geometric) | wrong at most | ratio |"
     assert lines[2:] == ["| a | 2 | 20 | 100 | 1.00% |  |", "| b | 2 | 20 | >=60 | 2.00% | 0.354 |"]
-    assert r"\begin{tabular}{lrrrrr}" in overview(frame, "latex")
+
+
+@pytest.mark.parametrize(("wrong", "trials"), [(0, 1), (1, 1), (0, 50), (3, 50), (50, 50), (7, 1000)])
+def test_the_interval_is_that_of_clopper_and_pearson(wrong: int, trials: int) -> None:
+    ours = rate_interval(wrong, trials, 0.9)
+    theirs: Any = binomtest(wrong, trials).proportion_ci(0.9, method="exact")
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert ours.value == wrong / trials
+
+
+@pytest.mark.parametrize("truth", [0.01, 0.1, 0.5])
+def test_the_interval_of_a_rate_covers_it_as_often_as_it_says(truth: float) -> None:
+    inside = 0.0
+    for wrong in range(41):
+        found = rate_interval(wrong, 40)
+        inside += binom.pmf(wrong, 40, truth) * (found.low <= truth <= found.high)
+    assert inside >= 0.95
+
+
+def test_only_runs_that_stopped_by_themselves_can_be_wrong() -> None:
+    rows = runs(
+        tau=[1, 2, 3, 4, 5],
+        censored=[False, True, False, False, False],
+        correct=[False, False, True, True, False],
+        instance=["p", "p", "p", "q", "q"],
+        epsilon=[1.0, 1.0, 1.0, 1.0, 2.0],
+    )
+    found = failure_rates(rows)
+    counts = found.select("epsilon", "runs", "stopped", "wrong", "rate").rows()
+    assert counts == [(1.0, 4, 3, 1, 0.25), (2.0, 1, 1, 1, 1.0)]
+    assert found["chance"].to_list() == pytest.approx([1 - 0.9**4, 0.1])
+    assert too_often(found).to_list() == [False, False]
+
+
+def test_too_many_wrong_answers_are_found_out() -> None:
+    wrong = failure_rates(runs(tau=[1] * 20, correct=[False] * 8 + [True] * 12))
+    assert wrong["chance"][0] == pytest.approx(binom.sf(7, 20, 0.1))
+    assert too_often(wrong).to_list() == [True]
+
+
+def test_bad_counts_are_refused() -> None:
+    with pytest.raises(SettingError):
+        rate_interval(3, 2)
+    with pytest.raises(SettingError, match="level must lie strictly between 0 and 1"):
+        rate_interval(1, 2, 1.0)

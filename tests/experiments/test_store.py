@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from surepath.errors import FileError, SettingError
-from surepath.experiments.results import read, scan
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
-from surepath.experiments.store import Store, is_whole
+from surepath.experiments.store import Store, is_whole, read, scan
 from tests.experiments.specs import small
 
 pytest.importorskip("polars")

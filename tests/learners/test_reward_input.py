@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from surepath.errors import RewardError
-from surepath.learners.reward_input import read_rewards
+from surepath.learners.base import read_rewards
 from surepath.model.mdp import MDP
 from tests.strategies import mdps
 

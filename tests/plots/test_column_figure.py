@@ -10,7 +10,7 @@ import pytest
 
 from surepath import families, plots
 from surepath.errors import MissingExtraError, SettingError
-from surepath.plots.column_figure import COLUMN_WIDTH, new_figure, picture_bytes, picture_file, short
+from surepath.experiments.drawing import COLUMN_WIDTH, new_figure, picture_bytes, picture_file, short
 
 pytest.importorskip("matplotlib")
 

@@ -10,9 +10,8 @@ import pytest
 
 from surepath import MDP, families
 from surepath.errors import ProblemError
-from surepath.experiments.figure_style import svg
+from surepath.experiments.drawing import OTHER, OUT, PLAN, picture_bytes
 from surepath.plots import draw_graph, graph_layout, save
-from surepath.plots.column_figure import OTHER, OUT, PLAN
 
 
 def test_stages_go_right_and_states_are_centred() -> None:
@@ -60,7 +59,7 @@ def test_names_are_in_the_picture_and_are_escaped() -> None:
     figure = draw_graph(mdp)
     texts = {text.get_text() for text in figure.axes[0].texts}
     assert {"$x^2$", "b", "$\\frac{", "y", "<i>", "v"} <= texts
-    assert b"<svg" in svg(figure)
+    assert b"<svg" in picture_bytes(figure, "svg")
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from surepath.errors import SettingError
+from surepath.experiments.report import rate_cells, report_data, write_report
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
-from surepath.plots.report import rate_cells, report_data, write_report
 from tests.experiments.specs import MAX_DIAMETER, small
 
 pytest.importorskip("polars")

@@ -11,7 +11,7 @@ import pytest
 
 from surepath import families, plots, simulate
 from surepath.errors import SettingError
-from surepath.experiments.figure_style import COLOURS, palette
+from surepath.experiments.drawing import COLOURS, palette
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import compare

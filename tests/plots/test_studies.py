@@ -10,10 +10,8 @@ import pytest
 
 from surepath import MDP, Challenger, Study, plots
 from surepath.errors import CertificateError, SettingError
-from surepath.plots.challengers import Challenge, Challenges, Difference
-from surepath.plots.column_figure import PLAN
-from surepath.plots.gap import GapCurve
-from surepath.plots.intervals import unit_of
+from surepath.experiments.drawing import PLAN
+from surepath.plots.studies import Challenge, Challenges, Difference, GapCurve, unit_of
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 pytest.importorskip("matplotlib")

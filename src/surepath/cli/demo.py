@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from surepath._text import shown
-from surepath.cli._output import AsJson, print_json, this_program
-from surepath.cli.main import app
+from surepath.cli.main import AsJson, app, print_json, this_program
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
 
     from surepath.learners.challenger import Challenger
     from surepath.model.instance import Instance
+    from surepath.model.mdp import MDP
     from surepath.study.study import Study
 
 
@@ -38,8 +45,6 @@ def demo(
     from rich.console import Console
 
     from surepath._checks import seed_number
-    from surepath.cli._demo_costs import DEMO_DELTA, DEMO_EPSILON, kept
-    from surepath.cli._demo_study import DEMO_FILE, STUDY_PACE, new_study, serve_demo
     from surepath.model.families import support_tickets
 
     seed_number(seed)
@@ -76,8 +81,6 @@ def _solve(study: Study, instance: Instance, seed: int, console: Console, *, pau
     """Ask, draw scores, tell, until the answer is proven; returns the certified gap after each trial."""
     import numpy as np
 
-    from surepath.cli._demo_view import View
-
     rng, gaps = np.random.default_rng(seed), []
     with View(console, study.learner, pause=pause) as view:
         while not view.learner.stopped:
@@ -106,7 +109,7 @@ def _facts(
     learner: Challenger, instance: Instance, cost: dict[str, Any], gaps: list[float], seed: int
 ) -> dict[str, Any]:
     from surepath._version import __version__
-    from surepath.cli._describe import summary
+    from surepath.cli.problem import summary
     from surepath.model.sources.files import Problem
 
     about = ("Scores are simulated from a table in the package; no model was run.",)
@@ -144,7 +147,6 @@ def _opening(instance: Instance) -> str:
 
 
 def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> None:
-    from surepath.cli._demo_view import cost_table
 
     answer, alone, trials = facts["answer"], facts["step_by_step"], cost["challenger"]
     if not console.is_terminal:
@@ -178,7 +180,7 @@ def _served(instance: Instance, file: Path, as_json: bool, address: str, access:
     """Print where the page is."""
     from urllib.parse import quote
 
-    from surepath.cli.serve import lines
+    from surepath.cli.study import page_links
 
     if as_json:
         tokens = {"read_token": access.read_token, "write_token": access.write_token}
@@ -186,7 +188,7 @@ def _served(instance: Instance, file: Path, as_json: bool, address: str, access:
         return
     typer.echo("An LLM workflow that answers support tickets; scores are simulated, no model was run.")
     typer.echo("Open the page: the first trial begins when it is open.\n")
-    typer.echo("\n".join(lines(address, access, f"&study={quote(name)}")))
+    typer.echo("\n".join(page_links(address, access, f"&study={quote(name)}")))
     typer.echo(f"the study stays in {shown(file)}")
 
 
@@ -205,3 +207,250 @@ def _what_next(console: Console, study: Path | None) -> None:
         for command, what in rows:
             line = f"{program} {command}"
             console.print(f"  {line:<30}  {what}", markup=False, soft_wrap=True)
+
+
+STEPS = (
+    "clean the ticket",
+    "find the intent",
+    "search for help",
+    "choose the context",
+    "draft the reply",
+    "check the facts",
+    "set the tone",
+    "decide to send",
+)
+BAR = 28  # characters of the bar
+TERMINAL_PACE = 0.035  # seconds a trial on a terminal: about four seconds in all
+TRIALS_A_LINE = 10  # trials between two plain lines
+
+
+class View:
+    """Shows a learner after each trial; a context manager."""
+
+    def __init__(self, console: Console, learner: Challenger, *, pause: bool) -> None:
+        self.console, self.learner, self.pause = console, learner, pause and console.is_terminal
+        self.first = 0.0  # the first certified gap: the full length of the bar
+        self.live: Live | None = None
+        self.due = time.monotonic()
+
+    def __enter__(self) -> View:
+        if self.console.is_terminal:
+            from rich.live import Live
+
+            self.live = Live(console=self.console, auto_refresh=False)
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def show(self, gap: float) -> None:
+        """Show the learner after a trial, with the certified gap of the current plan."""
+        if isfinite(gap) and self.first == 0.0:
+            self.first = gap
+        if self.live is not None:
+            self.live.update(self.picture(gap), refresh=True)
+            self.due = max(self.due + TERMINAL_PACE, time.monotonic() - TERMINAL_PACE)
+            if self.pause:
+                time.sleep(max(0.0, self.due - time.monotonic()))
+        elif self.learner.episodes % TRIALS_A_LINE == 0 or self.learner.stopped:
+            self.console.print(self.line(gap), markup=False)
+
+    def line(self, gap: float) -> str:
+        """Return one plain line about the trials so far."""
+        head = f"trial {self.learner.episodes:>4}: "
+        if not isfinite(gap):
+            untried = int((self.learner.visits == 0).sum())
+            return head + f"{untried} of {self.learner.mdp.n_arcs} scores never seen, nothing proven yet"
+        done = "; that is enough" if self.learner.stopped else ""
+        return head + f"the current plan is proven within {gap:.3f} of the best{done}{self.warning('; but ')}"
+
+    def warning(self, before: str) -> str:
+        """Return what the scores say against what was declared, after `before`; nothing where they say nothing."""
+        from surepath.learners.watch import headline
+
+        said = headline(self.learner.findings())
+        return "" if said is None else before + said
+
+    def picture(self, gap: float) -> Group:
+        """Return the current plan step by step, and the bar."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        learner = self.learner
+        plan = learner.recommend()
+        means, visits = learner.means, learner.visits
+        title = "the plan chosen" if learner.stopped else "the current plan"
+        table = Table(title=f"{title} after {learner.episodes} trials", title_justify="left", box=None, pad_edge=False)
+        table.add_column("step", style="dim", min_width=20)
+        table.add_column("option", style="bold green" if learner.stopped else "bold", min_width=27)
+        table.add_column("score", justify="right", min_width=6)
+        table.add_column("times tried", justify="right")
+        for step, arc in zip(STEPS, plan.tolist()):
+            tried = int(visits[arc])
+            score = f"{means[arc]:.2f}" if tried else "-"
+            table.add_row(step, Text(learner.mdp.action_label(arc)), score, str(tried))
+        warning = self.warning("")
+        return Group(table, Text(), self.bar(gap), *([Text(warning, "bold red")] if warning else []))
+
+    def bar(self, gap: float) -> Text:
+        """Return the certified gap, full length at the first one known, with a mark at epsilon."""
+        from rich.text import Text
+
+        if not isfinite(gap):
+            untried = int((self.learner.visits == 0).sum())
+            return Text(f"nothing proven yet: {untried} of {self.learner.mdp.n_arcs} scores never seen", "dim")
+        text = Text("proven within  ")
+        epsilon = self.learner.epsilon
+        mark = round(BAR * min(1.0, epsilon / self.first))
+        length = max(1, round(BAR * min(1.0, gap / self.first)))
+        done = gap <= epsilon
+        for i in range(BAR):
+            if i == mark:
+                text.append("│", "bold")
+            text.append("█" if i < length else "·", ("green" if done else "yellow") if i < length else "dim")
+        return text.append(f"  {gap:.3f} of the best", "bold green" if done else "bold").append(
+            f" (wanted {epsilon:g})", "dim"
+        )
+
+
+def cost_table(rows: list[tuple[str, float, str]], ours: float) -> Table:
+    """Return the trials by method, with a bar on a logarithmic scale and the ratio to ours."""
+    from math import log
+
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("method", "trials", "", "", "", box=None, pad_edge=False)
+    table.columns[1].justify = table.columns[2].justify = "right"
+    top = max(trials for _, trials, _ in rows)
+    for name, trials, remark in rows:
+        mine = trials == ours
+        bar = "█" * max(1, round(12 * log(max(2.0, trials)) / log(top)))
+        ratio = f"{trials / ours:,.0f}x" if trials > ours else ""
+        style: Any = "bold green" if mine else ""
+        table.add_row(Text(name, style), Text(f"{trials:,.0f}", style), ratio, Text(bar, style or "dim"), remark)
+    return table
+
+
+DEMO_FILE = "surepath-demo.db"
+DEMO_NAME = "support tickets"
+STUDY_PACE = 0.4  # seconds a trial: about half a minute in all
+POLL = 0.2  # seconds between two checks whether somebody watches
+
+
+def with_steps(mdp: MDP) -> MDP:
+    """Return the same graph with the names of its steps."""
+    from surepath.model.mdp import MDP
+
+    _, (fields,) = mdp.__reduce__()
+    return MDP(**{**fields, "step_labels": STEPS})
+
+
+def new_study(instance: Instance, file: Path | None, epsilon: float, delta: float) -> Study:
+    """Create the study in a file, under a name that is still free there; in memory where no file is wanted."""
+    from surepath.study.storage.open import open_storage
+    from surepath.study.study import Study
+
+    place = open_storage("memory" if file is None else f"sqlite:///{file}")
+    taken = place.names() if file is not None and file.exists() else []
+    names = (DEMO_NAME if n == 1 else f"{DEMO_NAME} {n}" for n in range(1, len(taken) + 2))
+    name = next(name for name in names if name not in taken)
+    return Study.create(with_steps(instance.mdp), place, name, epsilon=epsilon, delta=delta)
+
+
+def play(study: Study, instance: Instance, seed: int, pause: float, watched: Any) -> None:
+    """Wait until somebody watches, then ask, draw scores and tell until the answer is proven."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    while not watched():
+        time.sleep(POLL)
+    while not study.done:
+        trial = study.ask(worker="demo")
+        time.sleep(pause)
+        noise = instance.sigma[trial.path] * rng.standard_normal(len(trial.path))
+        study.tell(trial, instance.means[trial.path] + noise)
+
+
+def serve_demo(instance: Instance, file: Path, port: int, seed: int, pause: float, settings: Any, show: Any) -> None:
+    """Serve the file's studies and play a new one on the page."""
+    from surepath._optional import need
+
+    need("fastapi", "web")
+    need("uvicorn", "web")
+    from surepath.web.server import serve
+
+    study = new_study(instance, file, *settings)
+
+    def started(address: str, access: Any, app: Any) -> None:
+        show(address, access, study.name)
+
+        def watched() -> bool:
+            return bool(app.state.watchers.watched(study.name))
+
+        worker = threading.Thread(target=play, args=(study, instance, seed, pause, watched), daemon=True)
+        worker.start()
+
+    serve(f"sqlite:///{file}", port=port, started=started)
+
+
+COSTS_FILE = Path(__file__).with_name("demo_costs.json")
+DEMO_EPSILON, DEMO_DELTA = 0.3, 0.1
+
+# What other ways of testing cost here. The figures depend on their own seeds alone, so they are computed once and
+# shipped; `python -m surepath.cli.demo` writes the file anew, and a test recomputes it.
+# Learner, runs and seed of each simulated method:
+_EPRL = {"name": "EPRL", "delta": DEMO_DELTA, "sampling": "max-diameter", "elimination": "both"}
+_WHOLE_PLANS = {"name": "WholePlan", "delta": DEMO_DELTA}
+METHODS: dict[str, tuple[dict[str, Any], int, int]] = {"eprl": (_EPRL, 4, 0), "whole_plans": (_WHOLE_PLANS, 1, 0)}
+
+
+def kept() -> dict[str, dict[str, Any]]:
+    """Read each figure that is kept: its trials and the settings that made them."""
+    found: dict[str, dict[str, Any]] = json.loads(COSTS_FILE.read_text("utf-8"))
+    return found
+
+
+def computed() -> dict[str, dict[str, Any]]:
+    """Compute every figure: methods by simulation until each has the same guarantee, limits from the table."""
+    return {**{name: _simulated(*method) for name, method in METHODS.items()}, **_limits()}
+
+
+def _simulated(learner: dict[str, Any], runs: int, seed: int) -> dict[str, Any]:
+    """Simulate a learner on the demo's problem; return its mean trials and the settings that made them."""
+    from surepath.model.families import support_tickets
+    from surepath.simulation.simulate import simulate
+
+    result = simulate(learner, support_tickets(), runs, seed, [DEMO_EPSILON], workers=1)
+    return {"trials": result.mean_tau(), "learner": learner, "epsilon": DEMO_EPSILON, "runs": runs, "seed": seed}
+
+
+def _limits() -> dict[str, dict[str, Any]]:
+    """Compute the trials that every method needs, on average.
+
+    For the best plan itself: T* kl(delta, 1 - delta). For a plan within epsilon: an arc that was not tried may be as
+    good or as bad as one likes, so each is left untried with probability at most 2 delta, and a trial tries one arc
+    of a stage. (Theorem 1 of the paper asks for less than one trial here.)
+    """
+    from surepath.model.families import support_tickets
+    from surepath.theory import characteristic_time
+
+    instance = support_tickets()
+    widest = max(high - low for low, high in zip(instance.mdp.stage_arc[:-1], instance.mdp.stage_arc[1:]))
+    best = characteristic_time(instance).bound(DEMO_DELTA)
+    return {
+        "limit": {"trials": (1 - 2 * DEMO_DELTA) * int(widest), "epsilon": DEMO_EPSILON, "delta": DEMO_DELTA},
+        "limit_of_the_best": {"trials": best, "epsilon": 0.0, "delta": DEMO_DELTA},
+    }
+
+
+def write() -> None:
+    """Compute what other methods cost on the demo, and write it to the file that is shipped."""
+    COSTS_FILE.write_text(json.dumps(computed(), indent=2) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,24 +1,37 @@
-"""The `surepath` command. Each command has a module of its own, which imports what is heavy only when it runs.
+"""The `surepath` program: exit codes, output, Ctrl-C. The other chapters of this folder hold its commands.
 
 Exit codes: 0 done; 1 the answer is no (a check failed), or the reader of the output closed it; 2 bad usage; 3 bad input
 (problem file, setting, data); 4 a missing extra; 5 the machine cannot (a file cannot be written, too little memory);
 130 interrupted.
+
+Ctrl-C ends a command within seconds, whatever it is computing. Python handles signals between its own steps, and one
+call of a kernel or of the compiler is one step. So a thread receives the signal at once; if the command has not ended a
+little later, the thread ends the process. Nothing is lost: files are written whole or not at all. LLVM calls Python
+functions while it compiles, and an error that a signal raises there is lost or crashes the process: an interrupt waits
+until LLVM has come back.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import json
 import os
+import shutil
+import signal
+import socket
 import sys
+import threading
 import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
-from surepath._text import choose_words_of_users, shown
+from surepath._text import choose_words_of_users, safe_json, shown
 from surepath._version import __version__
-from surepath.cli._interrupt import INTERRUPTED, handle_interrupts, interrupt_text
-from surepath.cli._output import colour
 
 app = typer.Typer(
     name="surepath",
@@ -99,7 +112,7 @@ def _print_error(message: object, code: int) -> int:
 def _usage(error: Any) -> int:
     """Return what the command-line library has to say, with the names in it shown."""
     words = "\n".join(shown(line) for line in error.format_message().expandtabs().split("\n"))
-    if "unexpected extra argument" in words and ".study." in getattr(error.ctx.command.callback, "__module__", ""):
+    if "unexpected extra argument" in words and " study " in getattr(error.ctx, "command_path", ""):
         words += "; storages are named with --storage"
     error.format_message = lambda: words
     try:
@@ -111,22 +124,105 @@ def _usage(error: Any) -> int:
     return int(getattr(error, "exit_code", 2))
 
 
-# Importing a command's module registers it; the order is that of the help page.
-COMMANDS = (
-    "demo",
-    "new",
-    "show",
-    "schema",
-    "bound",
-    "estimate",
-    "pilot",
-    "simulate",
-    "study",
-    "plot",
-    "experiment",
-    "reproduce",
-    "verify",
-    "serve",
-)
-for _command in COMMANDS:
-    importlib.import_module(f"surepath.cli.{_command}")
+MOST_WORKERS = 1024
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def this_program() -> str:
+    """Return how to call surepath from here: by its name where the shell finds it, else by its path."""
+    if shutil.which("surepath") is not None:
+        return "surepath"
+    called = Path(sys.argv[0])
+    if called.name != "surepath" or not called.is_file():
+        return f"{sys.executable} -m surepath"
+    path, here = called.absolute(), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def colour(name: str) -> str | None:
+    """Return a colour for a message, or None where the user wants none (NO_COLOR)."""
+    return None if os.environ.get("NO_COLOR") else name
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON object on standard output; NaN and infinity become null, which JSON can hold."""
+    from surepath.web.plain import plain
+
+    typer.echo(safe_json(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
+
+
+INTERRUPTED = 130
+GRACE = 1.5  # seconds that a command has to end by itself
+INTERRUPT_AGAIN_AFTER = 0.02  # seconds until an interrupt that came at a bad moment is tried again
+
+
+_interrupt_text = ["interrupted"]
+
+
+def set_interrupt_text(text: str) -> None:
+    """Set the text to print when the command is interrupted, however it then ends."""
+    _interrupt_text[0] = text
+
+
+def interrupt_text() -> str:
+    """Return the text to print when the command is interrupted."""
+    return _interrupt_text[0]
+
+
+_more = [0.0]
+_before_kill: list[Callable[[], None]] = []
+
+
+def call_before_kill(do: Callable[[], None]) -> None:
+    """Register a function, which must be quick, to call before the process is ended from outside the command."""
+    _before_kill.append(do)
+
+
+def allow_seconds(seconds: float) -> None:
+    """Allow the command so many seconds to end by itself: it has trials to cancel. A second Ctrl-C ends it at once."""
+    _more[0] = seconds
+
+
+def handle_interrupts(grace: float = GRACE) -> None:
+    """Handle Ctrl-C from now on; for the main thread of a command."""
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(receiver, sender, grace), daemon=True, name="surepath-interrupt").start()
+    if hasattr(signal, "setitimer"):
+        for number in (signal.SIGINT, signal.SIGALRM):
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, as Python does, but in no function that LLVM has called: try again a little later."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith("llvmlite."):
+            signal.setitimer(signal.ITIMER_REAL, INTERRUPT_AGAIN_AFTER)
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def _listen(receiver: socket.socket, sender: socket.socket, grace: float) -> None:
+    """Wait for a first SIGINT, then for a second one or for the time to pass; `sender` is held open meanwhile."""
+    while signal.SIGINT not in receiver.recv(64):
+        pass
+    receiver.settimeout(max(grace, _more[0]))
+    try:
+        while signal.SIGINT not in receiver.recv(64):
+            pass
+    except TimeoutError:
+        pass
+    for do in _before_kill:
+        with contextlib.suppress(Exception):
+            do()
+    shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar may have hidden the cursor
+    os.write(2, f"{shown}\n{_interrupt_text[0]}\n".encode())
+    os._exit(INTERRUPTED)
+
+
+# Importing a chapter registers its commands; the order is that of the help page.
+for _chapter in ("demo", "problem", "lab", "study", "trials", "plot"):
+    importlib.import_module(f"surepath.cli.{_chapter}")

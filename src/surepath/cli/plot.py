@@ -1,209 +1,201 @@
-"""`surepath plot`: pictures of a study, a certificate, a problem or an experiment."""
+"""`surepath plot KIND`: pictures of a study, a certificate, a problem or an experiment."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from surepath._text import shown
-from surepath.cli._output import AsJson, print_json
-from surepath.cli.main import app
+from surepath.cli.main import AsJson, app, print_json
 
-plot = typer.Typer(
-    help="Pictures: of a study (its database), a certificate, a problem, or an experiment (its folder).",
-    no_args_is_help=True,
-)
-app.add_typer(plot, name="plot")
-
-Source = Annotated[
-    str, typer.Argument(metavar="STUDY", help="Where the study is: sqlite:///FILE, a file name, postgresql://...")
-]
-OrCertificate = Annotated[
-    str, typer.Argument(metavar="STUDY|CERTIFICATE", help="Where the study is, or a certificate file (.json).")
-]
-Name = Annotated[str | None, typer.Argument(help="The study; may be left out where the storage has one.")]
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of an experiment's results.")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="The picture: .png, .svg or .pdf.")]
-Most = Annotated[int, typer.Option(min=1, help="Options shown for each step.")]
-Instance = Annotated[str | None, typer.Option(help="Only this instance.")]
-Delta = Annotated[float | None, typer.Option(help="Of the experiment's deltas, this one; by default the smallest.")]
-Learners = Annotated[list[str] | None, typer.Option("--learner", help="Only this label; may be given several times.")]
+Drawn = tuple[Any, str, dict[str, Any]]  # a matplotlib figure, how to read it, its data
 
 
-@plot.command("graph")
-def graph(
+class Kind(StrEnum):
+    """The kinds of pictures."""
+
+    graph = "graph"
+    gap = "gap"
+    visits = "visits"
+    intervals = "intervals"
+    challengers = "challengers"
+    stopping = "stopping"
+    cost = "cost"
+    compare = "compare"
+
+
+# The options that each kind takes beside its source; the name of a study counts as one.
+TAKES = {
+    Kind.graph: {"name"},
+    Kind.gap: {"name"},
+    Kind.visits: {"name", "most"},
+    Kind.intervals: {"name", "most"},
+    Kind.challengers: {"name", "most"},
+    Kind.stopping: {"instance", "delta", "epsilon"},
+    Kind.cost: {"instance", "delta", "learner"},
+    Kind.compare: {"baseline", "delta", "epsilon", "learner"},
+}
+
+
+@app.command()
+def plot(
+    kind: Annotated[
+        Kind,
+        typer.Argument(
+            help="Of a study: graph, gap, visits, intervals, challengers. Of an experiment: stopping, cost, compare."
+        ),
+    ],
     source: Annotated[
         str,
-        typer.Argument(metavar="STUDY|CERTIFICATE|PROBLEM", help="A study, a certificate, a problem file, an id."),
+        typer.Argument(
+            help="A study's storage; a certificate (graph, visits, intervals) or a problem (graph); an experiment's "
+            "folder."
+        ),
     ],
-    name: Name = None,
-    out: Out = Path("graph.png"),
+    name: Annotated[str | None, typer.Argument(help="The study; may be left out where the storage has one.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The picture: .png, .svg or .pdf [KIND.png].")] = None,
+    most: Annotated[
+        int | None, typer.Option(min=1, max=50, help="Options shown for each step, or plans among the challengers.")
+    ] = None,
+    instance: Annotated[str | None, typer.Option(help="Only this instance of the experiment.")] = None,
+    delta: Annotated[float | None, typer.Option(help="One delta of the experiment; by default the smallest.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="One epsilon of it; stopping: the smallest.")] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="Only this label of the experiment; may be given several times.")
+    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="compare: the label to compare with [the first].")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw the options of every step, with the current plan and how often each was tried."""
-    from surepath.plots import draw_graph
-    from surepath.plots.graph import READING
+    """Draw a picture of a study, a certificate, a problem or an experiment."""
+    from surepath._optional import need
+    from surepath.experiments.drawing import picture_file, save
 
-    _check(out)
+    given = {"name": name, "most": most, "instance": instance, "delta": delta}
+    given |= {"epsilon": epsilon, "learner": learner or None, "baseline": baseline}
+    given = {option: value for option, value in given.items() if value is not None}
+    for option in given:
+        if option not in TAKES[kind]:
+            words = "the name of a study" if option == "name" else f"--{option}"
+            raise typer.BadParameter(f"plot {kind} does not take {words}")
+    file = picture_file(out if out is not None else Path(f"{kind}.png"))
+    need("matplotlib.figure", "plot")  # both are refused before anything is computed
+    figure, reading, data = DRAWINGS[kind](source, **given)
+    save(figure, file)
+    if as_json:
+        print_json({"plot": kind.value, "out": str(file), "data": data})
+        return
+    typer.echo(f"{shown(file)}: {reading}")
+
+
+def _graph(source: str, name: str | None = None) -> Drawn:
+    from surepath.plots.graph import READING, draw_graph
+
     found = _problem(source)
     if found is not None:
         best = None if found.instance is None else found.instance.best_path()
-        _done("graph", draw_graph(found.mdp, best), out, READING, {"options": found.mdp.n_arcs}, as_json)
-        return
+        return draw_graph(found.mdp, best), READING, {"options": found.mdp.n_arcs}
     seen = _known(source, name)
     data = {"options": seen.mdp.n_arcs, "path": seen.path, "visits": seen.visits}
-    _done("graph", draw_graph(seen.mdp, seen.path, seen.visits, seen.active), out, READING, data, as_json)
+    return draw_graph(seen.mdp, seen.path, seen.visits, seen.active), READING, data
 
 
-@plot.command("gap")
-def gap(source: Source, name: Name = None, out: Out = Path("gap.png"), as_json: AsJson = False) -> None:
-    """Draw how far the current plan could still be from the best, proven, after each trial."""
-    from surepath.plots.gap import READING, draw_gap, gap_data
+def _gap(source: str, name: str | None = None) -> Drawn:
+    from surepath.plots.studies import GAP_READING, draw_gap, gap_data
 
-    _check(out)
     data = gap_data(_study(source, name))
-    _done("gap", draw_gap(data), out, READING, data._asdict(), as_json)
+    return draw_gap(data), GAP_READING, data._asdict()
 
 
-@plot.command("visits")
-def visits(
-    source: OrCertificate, name: Name = None, out: Out = Path("visits.png"), most: Most = 8, as_json: AsJson = False
-) -> None:
-    """Draw how many trials each option took part in."""
-    from surepath.plots.visits import READING, draw_visits, visits_data
+def _visits(source: str, name: str | None = None, most: int = 8) -> Drawn:
+    from surepath.plots.studies import VISITS_READING, draw_visits, visits_data
 
-    _check(out)
     rows = visits_data(_known(source, name), most)
-    _done("visits", draw_visits(rows), out, READING, {"rows": [row._asdict() for row in rows]}, as_json)
+    return draw_visits(rows), VISITS_READING, {"rows": [row._asdict() for row in rows]}
 
 
-@plot.command("intervals")
-def intervals(
-    source: OrCertificate, name: Name = None, out: Out = Path("intervals.png"), most: Most = 6, as_json: AsJson = False
-) -> None:
-    """Draw the mean score of each option along the current plan, with an interval."""
-    from surepath.plots.intervals import READING, draw_intervals, intervals_data, unit_of
+def _intervals(source: str, name: str | None = None, most: int = 6) -> Drawn:
+    from surepath.plots.studies import INTERVALS_READING, draw_intervals, intervals_data, unit_of
 
-    _check(out)
     seen = _known(source, name)
     rows, unit = intervals_data(seen, most), unit_of(seen)
-    reading = READING.replace("score", unit)
-    _done("intervals", draw_intervals(rows, unit), out, reading, {"rows": [row._asdict() for row in rows]}, as_json)
+    reading = INTERVALS_READING.replace("score", unit)
+    return draw_intervals(rows, unit), reading, {"rows": [row._asdict() for row in rows]}
 
 
-@plot.command("challengers")
-def challengers(
-    source: Source,
-    name: Name = None,
-    out: Out = Path("challengers.png"),
-    count: Annotated[int, typer.Option(min=1, max=50, help="How many.")] = 6,
-    as_json: AsJson = False,
-) -> None:
-    """Draw the plans that may still be better than the current one, and by how much."""
-    from surepath.plots.challengers import READING, challengers_data, draw_challengers
+def _challengers(source: str, name: str | None = None, most: int = 6) -> Drawn:
+    from surepath.plots.studies import CHALLENGERS_READING, challengers_data, draw_challengers
 
-    _check(out)
-    data = challengers_data(_study(source, name), count)
+    data = challengers_data(_study(source, name), most)
     rivals = [
         {"path": one.path, "words": one.words, "estimate": one.estimate, "bound": one.bound} for one in data.rivals
     ]
     facts = {"rivals": rivals, "gap": data.gap, "epsilon": data.epsilon}
-    _done("challengers", draw_challengers(data), out, READING, facts, as_json)
+    return draw_challengers(data), CHALLENGERS_READING, facts
 
 
-@plot.command("stopping")
-def stopping(
-    folder: Folder,
-    out: Out = Path("stopping.png"),
-    instance: Instance = None,
-    delta: Delta = None,
-    epsilon: Annotated[float | None, typer.Option(help="One of the experiment's; by default the smallest.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Draw what share of an experiment's runs had stopped after so many trials."""
-    from surepath.plots.rows import epsilon_column, rows_of
-    from surepath.plots.stopping import READING, draw_stopping, stopping_data
+def _stopping(folder: str, **chosen: Any) -> Drawn:
+    from surepath.experiments.pictures import STOPPING_READING, draw_stopping, epsilon_column, rows_of, stopping_data
 
-    _check(out)
     rows = rows_of(folder)
-    data = stopping_data(rows, instance, delta, epsilon)
-    _done("stopping", draw_stopping(data, epsilon_column(rows)), out, READING, {"rows": data.to_dicts()}, as_json)
+    data = stopping_data(rows, **chosen)
+    return draw_stopping(data, epsilon_column(rows)), STOPPING_READING, {"rows": data.to_dicts()}
 
 
-@plot.command("cost")
-def cost(
-    folder: Folder,
-    out: Out = Path("cost.png"),
-    instance: Instance = None,
-    delta: Delta = None,
-    learner: Learners = None,
-    as_json: AsJson = False,
-) -> None:
-    """Draw the mean number of trials of each learner over epsilon."""
-    from surepath.plots.cost import READING, cost_data, draw_cost
-    from surepath.plots.rows import epsilon_column, rows_of
+def _cost(folder: str, learner: list[str] | None = None, **chosen: Any) -> Drawn:
+    from surepath.experiments.pictures import COST_READING, cost_data, draw_cost, epsilon_column, rows_of
 
-    _check(out)
     rows = rows_of(folder)
-    data = cost_data(rows, instance, delta, learner or None)
-    _done("cost", draw_cost(data, epsilon_column(rows)), out, READING, {"rows": data.to_dicts()}, as_json)
+    data = cost_data(rows, learners=learner, **chosen)
+    return draw_cost(data, epsilon_column(rows)), COST_READING, {"rows": data.to_dicts()}
 
 
-@plot.command("compare")
-def compare(
-    folder: Folder,
-    out: Out = Path("compare.png"),
-    baseline: Annotated[str | None, typer.Option(help="Label of the learner to compare with; default: first.")] = None,
-    delta: Delta = None,
-    epsilon: Annotated[float | None, typer.Option(help="Only this one of the experiment's.")] = None,
-    learner: Learners = None,
-    as_json: AsJson = False,
-) -> None:
-    """Draw the trials of each learner over those of a baseline, instance by instance."""
-    from surepath.plots.comparison import READING, comparison_data, draw_comparison
-    from surepath.plots.rows import epsilon_column, rows_of
+def _compare(folder: str, learner: list[str] | None = None, **chosen: Any) -> Drawn:
+    from surepath.experiments.pictures import (
+        COMPARISON_READING,
+        comparison_data,
+        draw_comparison,
+        epsilon_column,
+        rows_of,
+    )
 
-    _check(out)
     rows = rows_of(folder)
-    data = comparison_data(rows, baseline, delta, epsilon, learner or None)
-    _done("compare", draw_comparison(data, epsilon_column(rows)), out, READING, {"rows": data.to_dicts()}, as_json)
+    data = comparison_data(rows, learners=learner, **chosen)
+    return draw_comparison(data, epsilon_column(rows)), COMPARISON_READING, {"rows": data.to_dicts()}
 
 
-def _check(out: Path) -> None:
-    """Refuse what cannot be drawn before anything is computed: another kind of file, or no matplotlib."""
-    from surepath._optional import need
-    from surepath.plots.column_figure import picture_file
-
-    picture_file(out)
-    need("matplotlib.figure", "plot")
-
-
-def _done(kind: str, figure: Any, out: Path, reading: str, data: dict[str, Any], as_json: bool) -> None:
-    """Write the picture, and print where it is and how to read it."""
-    from surepath.plots.column_figure import save
-
-    save(figure, out)
-    if as_json:
-        print_json({"plot": kind, "out": str(out), "data": data})
-        return
-    typer.echo(f"{shown(out)}: {reading}")
+DRAWINGS: dict[Kind, Callable[..., Drawn]] = {
+    Kind.graph: _graph,
+    Kind.gap: _gap,
+    Kind.visits: _visits,
+    Kind.intervals: _intervals,
+    Kind.challengers: _challengers,
+    Kind.stopping: _stopping,
+    Kind.cost: _cost,
+    Kind.compare: _compare,
+}
 
 
 def _study(source: str, name: str | None) -> Any:
-    """Open a study; a certificate in its place is refused in words."""
-    from surepath.cli.study._open import load
+    """Open a study; a certificate in its place is refused."""
+    from surepath.cli.study import load
     from surepath.errors import SettingError
 
     if source.endswith(".json"):
-        raise SettingError(f"{source} is no study; this picture needs the trials themselves, from the study's database")
+        raise SettingError(
+            f"{source} is not a study; this picture needs the trials themselves, from the study's database"
+        )
     return load(source, name)
 
 
 def _known(source: str, name: str | None) -> Any:
     """Read what is known from a study or a certificate."""
-    from surepath.plots.evidence import known
+    from surepath.plots.studies import known
 
     if source.endswith(".json"):
         from surepath.study.certificate import Certificate
@@ -214,10 +206,7 @@ def _known(source: str, name: str | None) -> Any:
 
 def _problem(source: str) -> Any:
     """Open a problem file or an instance; None for a study or a certificate."""
-    import json
-    import re
-
-    from surepath.cli._problem import open_problem
+    from surepath.cli.problem import open_problem
 
     path = Path(source)
     if source.endswith(".csv") or (re.match(r"\w+-v\d+(/|$)", source) and not path.exists()):

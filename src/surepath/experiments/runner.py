@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from surepath._checks import one_of, whole
 from surepath._optional import need
-from surepath.experiments.backends import Backend, backend
-from surepath.experiments.spec import Spec
+from surepath.experiments.spec import Columns, Spec, Task, instance_of
 from surepath.experiments.store import Store
+from surepath.learners.cancellation import cancelled_by
+from surepath.simulation.simulate import simulate
 
 Report = Callable[[int, int], None]
 
@@ -95,3 +101,126 @@ def _bar(progress: bool | Report, total: int) -> Iterator[Callable[[int], None]]
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600.0) as bar:
         line = bar.add_task("runs", total=total)
         yield lambda done: bar.update(line, completed=done)
+
+
+BACKENDS = ("local", "ray")
+
+
+class Backend(Protocol):
+    """Interface of a back end."""
+
+    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
+        """Yield every task exactly once with its columns as they finish, holding a bounded number at a time.
+
+        Closing the iterator (as an interrupt does) drops what is in flight. An error in a task is raised here.
+        """
+
+
+def backend(name: str, *, workers: int | None = None, address: str | None = None) -> Backend:
+    """Build the back end of this name."""
+    if one_of("backend", name, BACKENDS) == "ray":
+        return RayBackend(workers=workers, address=address)
+    return LocalBackend(workers=workers)
+
+
+def play_task(task: Mapping[str, Any]) -> Columns:
+    """Play the runs of one task, a `Task.to_dict()`, on this thread.
+
+    Returns:
+        Columns with one entry per (run, epsilon), and under "settings" the learner's full settings as JSON text.
+    """
+    result = simulate(
+        task["learner"],
+        instance_of(task["source"]),
+        runs=task["count"],
+        seed=task["seed"],
+        epsilons=task["epsilons"],
+        workers=1,
+        budget=task["budget"],
+        first_run=task["first"],
+    )
+    columns: Columns = {name: getattr(result, name) for name in result.COLUMNS}
+    columns["reason"] = columns["reason"].tolist()
+    columns["path"] = result.path.tolist()
+    columns["settings"] = json.dumps(result.settings["learner"], sort_keys=True)
+    return columns
+
+
+class LocalBackend:
+    """Play tasks on threads of this process: the kernels release the interpreter lock, so threads use all cores.
+
+    Args:
+        workers: Number of threads; by default one per core.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1
+
+    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
+        """Play tasks as `Backend.run` describes."""
+        stop = threading.Event()
+
+        def play(task: Task) -> Columns:
+            with cancelled_by(stop):
+                return play_task(task.to_dict())
+
+        todo = iter(tasks)
+        waiting: dict[Future[Columns], Task] = {}
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="surepath")
+        try:
+            while True:
+                while len(waiting) < 2 * self.workers and (task := next(todo, None)) is not None:
+                    waiting[pool.submit(play, task)] = task
+                if not waiting:
+                    return
+                # A wait without end cannot be interrupted on every system.
+                finished, _ = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield waiting.pop(future), future.result()
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+class RayBackend:
+    """Play tasks on a Ray cluster; surepath must be installed on its nodes.
+
+    Args:
+        workers: Processors to use of a Ray started here; by default all. A cluster's own number counts when joined.
+        address: Of a running cluster, such as "auto"; None starts Ray on this machine.
+    """
+
+    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        self.ray: Any = need("ray", "ray")
+        self.workers = None if workers is None else whole("workers", workers, low=1)
+        self.address = address
+
+    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
+        """Play tasks as `Backend.run` describes."""
+        ray = self.ray
+        mine = not ray.is_initialized()
+        if mine:
+            size = {} if self.address is not None else {"num_cpus": self.workers, "include_dashboard": False}
+            with contextlib.chdir(os.sep):  # Ray lets workers search for modules where it was started
+                ray.init(address=self.address, log_to_driver=False, logging_level="error", **size)
+        # A lost node is no error of the task: play it again as often as it takes. An exception is, and is raised.
+        play = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(play_task)
+        todo = iter(tasks)
+        waiting: dict[Any, Task] = {}
+        try:
+            while True:
+                most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+                while len(waiting) < most and (task := next(todo, None)) is not None:
+                    waiting[play.remote(task.to_dict())] = task
+                if not waiting:
+                    return
+                finished, _ = ray.wait(list(waiting), num_returns=1, timeout=5.0)
+                for reference in finished:
+                    columns = ray.get(reference)  # an answer lost with its node is computed again
+                    yield waiting.pop(reference), columns
+        finally:
+            for reference in waiting:
+                ray.cancel(reference, force=True)
+            if mine:
+                ray.shutdown()

@@ -1,32 +1,127 @@
 """An experiment as data: which instances, which learners, which epsilons and deltas, how many runs.
 
 The same fields in a TOML file and in a Python dict. Everything is checked, learners are built once on every instance,
-before anything runs; a message names the file, the line, the field and the nearest valid name.
+before anything runs; a message names the file, the path of the field ("learners[1].sampling") and the nearest valid
+name. A spec is a grid of cells; a cell is one learner on one instance at one delta, and a task a range of its runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from surepath._checks import MOST, check_delta, check_epsilon, suggest, whole
-from surepath.errors import ProblemError, SettingError
-from surepath.experiments.cells import MOST_RUNS, Cell, cells_of
-from surepath.experiments.instance_sources import Source, instance_of, min_gap_of, name_of, read_sources
-from surepath.experiments.learner_specs import LearnerSpec, check_on, read_learner
-from surepath.experiments.toml_lines import FieldLocations, read_toml
-from surepath.model.sources.textfile import read_text
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-SPEC_FIELDS = (
-    "name", "seed", "runs", "budget", "chunk", "deltas", "epsilons", "epsilons_per_gap", "instances", "learners",
-)  # fmt: skip
+from surepath._checks import check_delta, check_epsilon, suggest, whole
+from surepath._numbers import shortened
+from surepath._version import __version__
+from surepath.errors import ProblemError, SettingError, SurepathError
+from surepath.learners.registry import LEARNERS, build, setting_names
+from surepath.model import families
+from surepath.model.instance import Instance
+from surepath.model.sources.files import parse_problem_text
+from surepath.model.sources.textfile import MAX_BYTES, read_text
+
 MAX_SPEC_BYTES = 4 * 2**20
+GRID_FIELDS = ("epsilon", "delta")
+Source = dict[str, str]  # rebuilds an instance on any worker: {"id": ...}, or {"name": ..., "text": ...} of a file
 
 
-@dataclass(frozen=True)
-class Spec:
+class FieldError(ValueError):
+    """A mistake in a field below the one that is validated: the rest of its path, and the words."""
+
+    def __init__(self, message: str, *path: str | int) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def _listed(value: Any) -> Any:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError(f"must be a list with at least one entry, not {shortened(value)}")
+    return tuple(value)
+
+
+def _some_text(value: Any) -> Any:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"must be some text, not {shortened(value)}")
+    return value
+
+
+def _count(name: str, low: int, **limits: int) -> Any:
+    return BeforeValidator(lambda value: whole(name, value, low=low, **limits))
+
+
+MOST_RUNS = 999_999_999  # nine digits in the names of files
+Text = Annotated[str, BeforeValidator(_some_text)]
+Deltas = Annotated[tuple[Annotated[float, BeforeValidator(check_delta)], ...], BeforeValidator(_listed)]
+Epsilons = Annotated[tuple[Annotated[float, BeforeValidator(check_epsilon)], ...], BeforeValidator(_listed)]
+
+
+class LearnerSpec(BaseModel):
+    """One entry of the `learners` of a spec; its further fields are settings of the learner.
+
+    Attributes:
+        name: Name of the learner's class.
+        label: Its name in this experiment; unique.
+        share: Whether one run at the smallest epsilon gives the stopping times of the others, or each epsilon is
+            played by itself.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    name: str
+    label: str
+    share: bool = True
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return everything else that the learner takes, without epsilon and delta."""
+        return dict(self.model_extra or {})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _checked(cls, entry: Any) -> Any:
+        if isinstance(entry, str):
+            entry = {"name": entry}
+        if not isinstance(entry, Mapping) or "name" not in entry:
+            raise ValueError(f'must be a table with a "name", not {shortened(entry)}')
+        name = entry["name"]
+        if not isinstance(name, str) or name not in LEARNERS:
+            raise FieldError(f"no learner is called {name!r}{suggest(str(name), LEARNERS)}", "name")
+        own = tuple(cls.model_fields)
+        valid = [key for key in setting_names(name) if key not in GRID_FIELDS]
+        for key in entry:
+            if key in GRID_FIELDS:
+                raise FieldError(f'{key} belongs to the whole experiment; write "{key}s" at the top', key)
+            if key not in valid and key not in own:
+                raise FieldError(f"not a setting of {name}{suggest(str(key), [*valid, 'label', 'share'])}", str(key))
+        made = "".join(f" {key}={value}" for key, value in entry.items() if key not in own)
+        return {"label": name + made, **entry}
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _named(cls, label: Any) -> Any:
+        if not isinstance(label, str) or not label or "|" in label:
+            raise ValueError(f'must be some text without "|", not {shortened(label)}')
+        return label
+
+
+class Spec(BaseModel):
     """What an experiment plays; build one with `Spec.load` (TOML) or `Spec.from_dict`.
 
     Attributes:
@@ -37,9 +132,9 @@ class Spec:
         budget: Episodes after which a run is cut and marked censored.
         chunk: Runs that are played and stored together; a kill loses at most those in flight.
         deltas: Allowed probabilities of a wrong answer; one cell each.
-        epsilons: Tolerances, absolute, or in units of the instance's Delta_min when `per_gap` is true.
-        per_gap: Whether epsilons are multiples of Delta_min.
-        instances: Sources of the instances.
+        epsilons: Tolerances, absolute.
+        epsilons_per_gap: In their place, tolerances in units of the instance's Delta_min.
+        instances: Sources of the instances. A spec lists ids, families with seeds, and problem files.
         learners: Learners with their labels.
 
     Example:
@@ -51,146 +146,347 @@ class Spec:
         ['chain-v1/n3k2/seed7 | BPIUCRL | delta 0.1']
     """
 
-    name: str
-    seed: int
-    runs: int
-    budget: int
-    chunk: int
-    deltas: tuple[float, ...]
-    epsilons: tuple[float, ...]
-    per_gap: bool
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: Text = "experiment"
+    seed: Annotated[int, _count("seed", 0)] = 0
+    runs: Annotated[int, _count("runs", 1, high=MOST_RUNS)]
+    budget: Annotated[int, _count("budget", 1)] = 10_000_000
+    chunk: Annotated[int, _count("chunk", 1)]
+    deltas: Deltas
+    epsilons: Epsilons | None = None
+    epsilons_per_gap: Epsilons | None = None
     instances: tuple[Source, ...]
-    learners: tuple[LearnerSpec, ...]
+    learners: Annotated[tuple[LearnerSpec, ...], BeforeValidator(_listed)]
 
     @classmethod
     def load(cls, path: str | Path) -> Spec:
         """Read a TOML file; files it names are searched beside it."""
         file = Path(path)
         try:
-            text = read_text(file, MAX_SPEC_BYTES)
+            values = tomllib.loads(read_text(file, MAX_SPEC_BYTES))
         except ProblemError as error:
             raise SettingError(str(error)) from None
-        values, locate = read_toml(text, file.name)
-        values.setdefault("name", file.stem)
-        return _read(values, locate, file.parent)
+        except tomllib.TOMLDecodeError as cause:
+            raise SettingError(f"{file.name} is not valid TOML: {cause}") from None
+        except (ValueError, RecursionError):  # thousands of digits or brackets
+            raise SettingError(f"{file.name} holds a number too long to read, or brackets nested too deeply") from None
+        return _read({"name": file.stem, **values}, file.name, file.parent)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Spec:
         """Build a spec from a dict with the fields of the TOML file."""
         if not isinstance(values, Mapping):
             raise SettingError(f"a spec is a dict or a TOML file, not {values!r}")
-        return _read(dict(values), FieldLocations(), None)
+        return _read(dict(values), None, None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, from which `from_dict` builds an equal spec on any machine."""
-        return {
-            "name": self.name,
-            "seed": self.seed,
-            "runs": self.runs,
-            "budget": self.budget,
-            "chunk": self.chunk,
-            "deltas": list(self.deltas),
-            "epsilons_per_gap" if self.per_gap else "epsilons": list(self.epsilons),
-            "instances": [dict(source) for source in self.instances],
-            "learners": [learner.to_dict() for learner in self.learners],
-        }
+        return self.model_dump(mode="json", exclude_none=True)
+
+    @property
+    def per_gap(self) -> bool:
+        """Whether epsilons are multiples of Delta_min."""
+        return self.epsilons_per_gap is not None
 
     def cells(self) -> list[Cell]:
         """List one cell per (instance, learner, delta), and per epsilon for learners that do not share runs."""
         found = []
+        epsilons = self.epsilons_per_gap or self.epsilons or ()
         for source in self.instances:
-            least = min_gap_of(source) if self.per_gap else None
-            found += cells_of(self, source, least)
+            name, scale = name_of(source), min_gap_of(source) if self.per_gap else 1.0
+            for learner in self.learners:
+                groups = [epsilons] if learner.share else [(epsilon,) for epsilon in epsilons]
+                for delta, group in ((delta, group) for delta in self.deltas for group in groups):
+                    parts = [name, learner.label, f"delta {exact(delta)}"]
+                    if not learner.share:
+                        parts.append(f"epsilon {exact(group[0])}" + (" Delta_min" if self.per_gap else ""))
+                    cell = Cell(
+                        experiment=self.name,
+                        id=" | ".join(parts),
+                        source=source,
+                        learner={"name": learner.name, **learner.settings},
+                        label=learner.label,
+                        delta=delta,
+                        epsilons=tuple(scale * epsilon for epsilon in group),
+                        multiples=group if self.per_gap else None,
+                        seed=instance_seed(self.seed, name),
+                        budget=self.budget,
+                    )
+                    found.append(cell)
         return found
 
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, values: dict[str, Any]) -> Any:
+        for key in values:
+            if key not in cls.model_fields:
+                raise FieldError(f"not a field of a spec{suggest(str(key), cls.model_fields)}", str(key))
+        for key in ("runs", "deltas", "instances", "learners"):
+            if key not in values:
+                raise ValueError(f"no field {key!r}; a spec has runs, deltas, instances and learners")
+        if ("epsilons" in values) == ("epsilons_per_gap" in values):
+            raise ValueError('give either "epsilons" or "epsilons_per_gap" (multiples of Delta_min)')
+        runs = values["runs"]
+        return {"chunk": max(1, min(1000, runs // 10)) if type(runs) is int else 1, **values}
 
-def _read(values: dict[str, Any], locate: FieldLocations, folder: Path | None) -> Spec:
-    for key in values:
-        if key not in SPEC_FIELDS:
-            raise SettingError(f"{locate(str(key))} is not a field of a spec{suggest(str(key), SPEC_FIELDS)}")
-    for key in ("runs", "deltas", "instances", "learners"):
-        if key not in values:
-            raise SettingError(f"{locate()} has no field {key!r}; it must have runs, deltas, instances and learners")
-    runs = _whole(values, "runs", locate, low=1, high=MOST_RUNS)
-    per_gap = "epsilons_per_gap" in values
-    if per_gap == ("epsilons" in values):
-        raise SettingError(f'{locate()} must have either "epsilons" or "epsilons_per_gap" (multiples of Delta_min)')
-    name = values.get("name", "experiment")
-    if not isinstance(name, str) or not name:
-        raise SettingError(f"{locate('name')} must be some text, not {name!r}")
-    sources: list[Source] = []
-    for index, entry in enumerate(_list(values, "instances", locate)):
-        for source in read_sources(entry, index, locate, folder):
-            if source in sources:
-                raise SettingError(f"{locate('instances', index)}: the instance {name_of(source)} is listed twice")
-            sources.append(source)
-    learners: list[LearnerSpec] = []
-    for index, entry in enumerate(_list(values, "learners", locate)):
-        learner = read_learner(entry, index, locate)
-        if any(learner.label == other.label for other in learners):
-            raise SettingError(
-                f'{locate("learners", index)}: two learners are called "{learner.label}"; give one of them a "label"'
-            )
-        learners.append(learner)
-    spec = Spec(
-        name=name,
-        seed=_whole(values, "seed", locate, low=0, default=0),
-        runs=runs,
-        budget=_whole(values, "budget", locate, low=1, default=10_000_000),
-        chunk=_whole(values, "chunk", locate, low=1, default=max(1, min(1000, runs // 10))),
-        deltas=_numbers(values, "deltas", locate, check_delta),
-        epsilons=_numbers(values, "epsilons_per_gap" if per_gap else "epsilons", locate, check_epsilon),
-        per_gap=per_gap,
-        instances=tuple(sources),
-        learners=tuple(learners),
-    )
-    _check_builds(spec, locate)
-    return spec
+    @field_validator("deltas", "epsilons", "epsilons_per_gap")
+    @classmethod
+    def _different(cls, numbers: tuple[float, ...] | None) -> Any:
+        for index, number in enumerate(numbers or ()):
+            if number in (numbers or ())[:index]:
+                raise FieldError(f"{number:g} is listed twice", index)
+        return numbers
 
-
-def _check_builds(spec: Spec, locate: FieldLocations) -> None:
-    """Build every learner once on every instance, so that no bad setting is found after hours of runs."""
-    for source in spec.instances:
-        instance = instance_of(source)
-        if spec.per_gap:
+    @field_validator("instances", mode="before")
+    @classmethod
+    def _sources(cls, entries: Any, info: ValidationInfo) -> Any:
+        found: list[Source] = []
+        for index, entry in enumerate(_listed(entries)):
             try:
-                min_gap_of(source)
-            except ProblemError as error:
-                raise SettingError(f"{locate('epsilons_per_gap')}: {error}") from None
-        for index, learner in enumerate(spec.learners):
-            check_on(learner, instance, index, locate)
+                sources = read_sources(entry, info.context)
+            except FieldError as error:
+                raise FieldError(str(error), index, *error.path) from None
+            for source in sources:
+                if source in found:
+                    raise FieldError(f"the instance {name_of(source)} is listed twice", index)
+                found.append(source)
+        return tuple(found)
+
+    @model_validator(mode="after")
+    def _builds(self) -> Spec:
+        """Build every learner once on every instance, so that no bad setting is found after hours of runs."""
+        labels = [learner.label for learner in self.learners]
+        for index, label in enumerate(labels):
+            if label in labels[:index]:
+                raise FieldError(f'two learners are called "{label}"; give one of them a "label"', "learners", index)
+        for source in self.instances:
+            instance = instance_of(source)
+            if self.per_gap:
+                try:
+                    min_gap_of(source)
+                except ProblemError as error:
+                    raise FieldError(str(error), "epsilons_per_gap") from None
+            for index, learner in enumerate(self.learners):
+                values = {"name": learner.name, "sigma": instance.sigma, **learner.settings}
+                try:
+                    build({**values, "epsilon": 1.0, "delta": 0.1}, instance.mdp)
+                except SettingError as error:
+                    field = _named_first(error, learner.settings)
+                    raise FieldError(str(error), "learners", index, *field) from None
+        return self
 
 
-def _whole(
-    values: Mapping[str, Any],
-    key: str,
-    locate: FieldLocations,
-    *,
-    low: int,
-    high: int = MOST,
-    default: int | None = None,
-) -> int:
+def _read(values: dict[str, Any], file: str | None, folder: Path | None) -> Spec:
+    """Validate a spec; the first mistake becomes a `SettingError` that names the file and the field."""
     try:
-        return whole(key, values.get(key, default), low=low, high=high)
-    except SettingError as error:
-        raise SettingError(f"{locate(key)}: {error}") from None
+        return Spec.model_validate(values, context=folder)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        cause = first.get("ctx", {}).get("error")
+        path = (*first["loc"], *getattr(cause, "path", ()))
+        field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+        words = str(cause) if cause is not None else _KINDS.get(first["type"], first["msg"])
+        if cause is None:
+            words += f", not {shortened(first['input'])}"
+        raise SettingError(": ".join(part for part in (file, field, words) if part)) from None
 
 
-def _list(values: Mapping[str, Any], key: str, locate: FieldLocations) -> Sequence[Any]:
-    entries = values[key]
-    if not isinstance(entries, (list, tuple)) or not entries:
-        raise SettingError(f"{locate(key)} must be a list with at least one entry, not {entries!r}")
-    return entries
+_KINDS = {"bool_type": "must be true or false", "bool_parsing": "must be true or false"}
 
 
-def _numbers(values: Mapping[str, Any], key: str, locate: FieldLocations, check: Any) -> tuple[float, ...]:
-    found: list[float] = []
-    for index, value in enumerate(_list(values, key, locate)):
+def _named_first(error: Exception, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the field whose name a message begins with, if it is one of these."""
+    first = str(error).split(" ", 1)[0]
+    return (first,) if first in fields else ()
+
+
+# Instances: an id, a family with seeds, or a problem file -------------------------------------------------------------
+
+ENTRY_FIELDS = {"id": ("id",), "file": ("file", "direction"), "text": ("text", "name", "direction")}
+
+
+def read_sources(entry: Any, folder: Path | None) -> list[Source]:
+    """Read and check one entry of `instances`; it may list several sources. Raises `FieldError`."""
+    if isinstance(entry, str):
+        entry = {"id": entry}
+    if not isinstance(entry, Mapping):
+        raise FieldError(f'must be an id, or a table with "id", "family" or "file", not {shortened(entry)}')
+    kinds = [kind for kind in ("id", "family", "file", "text") if kind in entry]
+    if len(kinds) != 1:
+        given = " and ".join(f'"{kind}"' for kind in kinds) or "none of them"
+        raise FieldError(f'must have one of "id", "family" and "file"; it has {given}')
+    kind = kinds[0]
+    if kind == "family":
+        return _from_family(entry)
+    for key in entry:
+        if key not in ENTRY_FIELDS[kind]:
+            raise FieldError(f"not a field here{suggest(str(key), ENTRY_FIELDS[kind])}", str(key))
+    if kind == "text" and not entry.get("name"):
+        raise FieldError('must have a "name" for its "text", such as "problem.json"')
+    source = {key: str(value) for key, value in entry.items()}
+    try:
+        if kind == "file":
+            path = Path(source.pop("file"))
+            path = path if folder is None or path.is_absolute() else folder / path
+            source = {"name": path.name, "text": read_text(path, MAX_BYTES), **source}
+        instance_of(source)
+    except ProblemError as error:
+        raise FieldError(str(error), kind) from None
+    return [source]
+
+
+def _from_family(entry: Mapping[str, Any]) -> list[Source]:
+    name = entry["family"]
+    if not isinstance(name, str) or name not in families.FAMILIES:
+        raise FieldError(f"no family is called {name!r}{suggest(str(name), families.names())}", "family")
+    family = families.FAMILIES[name]
+    defaults = family.defaults()
+    valid = [*defaults, *(["seeds"] if "seed" in defaults else [])]
+    for key in entry:
+        if key != "family" and key not in valid:
+            raise FieldError(f"not a parameter of {name}{suggest(str(key), valid)}", str(key))
+    if "seeds" in entry and "seed" in entry:
+        raise FieldError('give "seed" or "seeds", not both', "seed")
+    values = {key: value for key, value in entry.items() if key not in ("family", "seeds")}
+    variants = [{**values, "seed": seed} for seed in _seeds(entry["seeds"])] if "seeds" in entry else [values]
+    found = []
+    for variant in variants:
         try:
-            number = check(value)
-        except SettingError as error:
-            raise SettingError(f"{locate(key, index)}: {error}") from None
-        if number in found:
-            raise SettingError(f"{locate(key, index)}: {number:g} is listed twice in {key}")
-        found.append(number)
-    return tuple(found)
+            assert family.build is not None
+            found.append({"id": str(family.build(**variant).id)})
+        except SurepathError as error:
+            raise FieldError(str(error), *_named_first(error, variant)) from None
+    return found
+
+
+def _seeds(value: Any) -> list[int]:
+    if isinstance(value, str):
+        match = re.fullmatch(r"(\d{1,9})\.\.(\d{1,9})", value)
+        if match and int(match[1]) <= int(match[2]):
+            return list(range(int(match[1]), int(match[2]) + 1))
+    elif isinstance(value, list) and value and all(type(seed) is int and seed >= 0 for seed in value):
+        return value
+    words = 'must be a list of whole numbers from 0, or a range such as "0..9"'
+    raise FieldError(f"{words}, not {shortened(value)}", "seeds")
+
+
+def instance_of(source: Mapping[str, str]) -> Instance:
+    """Build the instance of a source; the last few are cached."""
+    return _build(tuple(sorted(source.items())))
+
+
+def name_of(source: Mapping[str, str]) -> str:
+    """Return the name of an instance in rows and seeds: its id, or the file's name and a hash of its content."""
+    if "id" in source:
+        return source["id"]
+    digest = hashlib.sha256((source["text"] + source.get("direction", "")).encode()).hexdigest()
+    return f"file:{source['name']}#{digest[:12]}"
+
+
+def min_gap_of(source: Mapping[str, str]) -> float:
+    """Compute Delta_min, the least positive value gap.
+
+    Of the paper's random instances it is taken over ALL states, as its authors count it; of every other instance over
+    the reachable ones.
+    """
+    from surepath import theory
+
+    if source.get("id", "").startswith("paper_random-"):
+        return families.paper_min_gap(source["id"])
+    value = theory.gaps(instance_of(source)).value
+    if not (value > 0).any():
+        raise ProblemError(f"{name_of(source)} has no positive value gap, so nothing can be a multiple of it")
+    return float(value[value > 0].min())
+
+
+@lru_cache(maxsize=32)
+def _build(items: tuple[tuple[str, str], ...]) -> Instance:
+    source = dict(items)
+    if "id" in source:
+        return families.from_id(source["id"])
+    problem = parse_problem_text(source["text"], source["name"], direction=source.get("direction"))
+    if problem.instance is None:
+        raise ProblemError(f"{source['name']} gives no means, so there is nothing to simulate; add a mean to each edge")
+    problem.instance.id = name_of(source)
+    return problem.instance
+
+
+# Cells and tasks ------------------------------------------------------------------------------------------------------
+
+Columns = dict[str, Any]  # of finished runs, by name
+ROWS_FORMAT = 3  # of the stored columns; part of every key, so that rows of two formats are never mixed
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One learner on one instance at one delta, for one or more epsilons.
+
+    Attributes:
+        experiment: Name of the experiment.
+        id: For people: instance | label | delta, and the epsilon when runs are not shared over epsilons.
+        source: Rebuilds the instance.
+        learner: Name and settings, without epsilon and delta.
+        label: The learner's label.
+        delta: Allowed probability of a wrong answer.
+        epsilons: Absolute tolerances; one run at the smallest serves all.
+        multiples: The same in units of Delta_min when the spec gave them so, else None.
+        seed: Seed of all runs on this instance, the same for all learners.
+        budget: Episodes after which a run is cut.
+    """
+
+    experiment: str
+    id: str
+    source: Source
+    learner: dict[str, Any]
+    label: str
+    delta: float
+    epsilons: tuple[float, ...]
+    multiples: tuple[float, ...] | None
+    seed: int
+    budget: int
+
+    @cached_property
+    def key(self) -> str:
+        """Hash everything that decides the rows or is written in them, the format and the version included."""
+        parts = [ROWS_FORMAT, self.experiment, self.id, name_of(self.source), self.learner, self.label, self.delta]
+        parts += [self.epsilons, self.multiples, self.seed, self.budget, __version__]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def task(self, first: int, count: int) -> Task:
+        """Return the task of runs first .. first + count - 1."""
+        return Task(self, first, count)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A range of runs of a cell."""
+
+    cell: Cell
+    first: int
+    count: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the task as plain data, for a worker in another process."""
+        cell = self.cell
+        return {
+            "source": cell.source,
+            "learner": {**cell.learner, "delta": cell.delta},
+            "epsilons": list(cell.epsilons),
+            "seed": cell.seed,
+            "budget": cell.budget,
+            "first": self.first,
+            "count": self.count,
+        }
+
+
+def instance_seed(seed: int, instance: str) -> int:
+    """Derive the seed of all runs on an instance from the main seed and the instance, never from the learner."""
+    digest = hashlib.sha256(f"{seed}\n{instance}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1  # below 2^63: it goes into a column of int64
+
+
+def exact(number: float) -> str:
+    """Write a number as short as it can be read back exactly."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)

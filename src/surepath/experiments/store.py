@@ -22,8 +22,7 @@ import numpy as np
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import FileError, SettingError
-from surepath.experiments.cells import MOST_RUNS, ROWS_FORMAT, Cell, Columns, Task
-from surepath.experiments.instance_sources import name_of
+from surepath.experiments.spec import MOST_RUNS, ROWS_FORMAT, Cell, Columns, Task, name_of
 from surepath.model.sources.textfile import PARTIAL_ENDING, make_folder, write_bytes
 
 if TYPE_CHECKING:
@@ -254,3 +253,32 @@ def as_file_error(what: str) -> Iterator[None]:
     except OSError as cause:
         why = "it is a link" if cause.errno == errno.ELOOP else cause.strerror or cause
         raise FileError(f"{what}: {why}") from None
+
+
+def scan(folder: str | Path) -> polars.LazyFrame:
+    """Open the rows of an experiment as a lazy polars frame, for experiments larger than memory."""
+    pl = need("polars", "data")
+    store = Store(folder)
+    manifest = store.manifest()
+    files = sorted(file for file in store.rows.glob("*.parquet") if key_of(file) in manifest["cells"])
+    if not files:
+        raise SettingError(f"{store.folder} holds no rows yet")
+    for file in files:
+        if not is_whole(file):
+            raise SettingError(f"{file} is damaged; play its runs again with surepath experiment run --resume")
+    found: polars.LazyFrame = pl.scan_parquet(files).filter(pl.col("run") < manifest["spec"]["runs"])
+    return found
+
+
+def read(folder: str | Path) -> polars.DataFrame:
+    """Read the rows of an experiment as a polars frame, in order of cell, run and falling epsilon."""
+    pl = need("polars", "data")
+    rows = scan(folder)
+    try:
+        return rows.collect().sort("cell", "run", "epsilon", descending=[False, False, True])
+    except (pl.exceptions.PolarsError, OSError) as cause:
+        reason = str(cause).strip().splitlines()[0]
+        raise SettingError(
+            f"rows in {Path(folder) / ROWS} cannot be read ({reason}); delete the damaged file and play its runs again "
+            f"with surepath experiment run --resume"
+        ) from None

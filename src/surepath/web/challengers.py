@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from surepath.model.mdp import MDP
-from surepath.plots.challengers import differences
+from surepath.plots.studies import differences
 from surepath.web.plain import plain
 
 MOST_STEPS_NAMED = 4  # differing steps named in a sentence

@@ -9,7 +9,7 @@ import numpy as np
 from surepath._types import IntArray
 from surepath.model.costs import in_words
 from surepath.model.mdp import MDP
-from surepath.plots.intervals import half_width
+from surepath.plots.studies import half_width
 from surepath.web.plain import rounded
 
 MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most

@@ -15,7 +15,7 @@ from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
-from surepath.plots.intervals import half_width
+from surepath.plots.studies import half_width
 from surepath.study.fold import Fold
 from surepath.study.status.status import NOTED, last_failure
 from surepath.study.storage.contract import Reading

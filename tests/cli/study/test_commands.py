@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from surepath import Study
 from surepath.cli.main import app
-from surepath.cli.study._open import again
+from surepath.cli.study import again
 from surepath.errors import ConflictError, PathError, RewardError, SettingError, StorageError, StudyError, SurepathError
 from tests.cli.studies import SCORE, STEPS, call, created, facts, problem
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from surepath.experiments.drawing import AS_STRIP
 from surepath.experiments.figures import cases
 from surepath.experiments.figures.common import summary
-from surepath.experiments.figures.panels import AS_STRIP
 
 pl = pytest.importorskip("polars")
 

@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath.experiments.figures.claims import cheaper_everywhere, compared, error_claims, proven, settled, under
-from surepath.experiments.figures.common import LABELS, summary
+from surepath.experiments.figures.common import (
+    LABELS,
+    cheaper_everywhere,
+    compared,
+    error_claims,
+    proven,
+    settled,
+    summary,
+    under,
+)
 from tests.experiments.figures.frames import rows
 
 pl = pytest.importorskip("polars")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from surepath.experiments.figures import PRESETS
-from surepath.experiments.figures.common import LABELS, learners
+from surepath.experiments.figures.common import LABELS, PRESETS, learners
 from surepath.learners.registry import build
 from surepath.model import families
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from surepath.experiments.figures import Options, cover
+from surepath.experiments.figures import cover
+from surepath.experiments.figures.common import Options
 
 pytest.importorskip("polars")
 

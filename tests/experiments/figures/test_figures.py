@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from surepath.experiments import figures
-from surepath.experiments.figures import FIGURES, Options, cover
-from surepath.experiments.figures.panels import draw_panels
+from surepath.experiments.drawing import draw_panels
+from surepath.experiments.figures import cover
+from surepath.experiments.figures.common import Options
+from surepath.experiments.figures.reproduce import FIGURES
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from surepath.experiments.figure_style import png, svg
-from surepath.experiments.figures.panels import AS_POINTS, AS_STRIP, Panel, Series, draw_panels
+from surepath.experiments.drawing import AS_POINTS, AS_STRIP, Panel, Series, draw_panels, picture_bytes
 
 pytest.importorskip("matplotlib")
 
@@ -27,9 +26,9 @@ def test_every_kind_of_series_is_drawn() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["max-coverage", "Challenger", "lower bound"]
     assert figure.axes[1].xaxis_inverted()
     assert [tick.get_text() for tick in figure.axes[2].get_xticklabels()] == ["max-diameter", "one"]
-    assert png(figure).startswith(b"\x89PNG")
-    assert b"<svg" in svg(draw_panels(panels, "a title"))
-    assert svg(draw_panels(panels, "a title")) == svg(draw_panels(panels, "a title"))
+    assert picture_bytes(figure).startswith(b"\x89PNG")
+    assert b"<svg" in picture_bytes(draw_panels(panels, "a title"), "svg")
+    assert picture_bytes(draw_panels(panels, "a title"), "svg") == picture_bytes(draw_panels(panels, "a title"), "svg")
 
 
 def test_many_panels_are_drawn_in_rows_of_three() -> None:

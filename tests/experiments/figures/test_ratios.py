@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from surepath.experiments.drawing import AS_POINTS
 from surepath.experiments.figures import ratios
 from surepath.experiments.figures.common import Claim, learners, summary
-from surepath.experiments.figures.panels import AS_POINTS
 from surepath.experiments.spec import Spec
 from tests.experiments.figures.frames import rows
 

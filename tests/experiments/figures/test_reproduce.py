@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from surepath.cli.main import app
 from surepath.errors import SettingError
-from surepath.experiments.figures import FIGURES, Claim
-from surepath.experiments.figures.reproduce import Section, report
+from surepath.experiments.figures.common import Claim
+from surepath.experiments.figures.reproduce import FIGURES, Section, report
 
 pytest.importorskip("polars")
 pytest.importorskip("matplotlib")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surepath import theory
-from surepath.experiments.figures.claims import cheaper_everywhere, compared, error_claims, proven, settled
+from surepath.experiments.drawing import Panel, line_with_band
 from surepath.experiments.figures.common import (
     BPI,
     CHALLENGER,
@@ -16,14 +16,18 @@ from surepath.experiments.figures.common import (
     Found,
     Frames,
     Options,
+    cheaper_everywhere,
+    compared,
     ends,
+    error_claims,
     labels_of,
     learners,
     play,
+    proven,
+    settled,
 )
-from surepath.experiments.figures.panels import Panel, line_with_band
-from surepath.experiments.instance_sources import instance_of
-from surepath.experiments.results import scan
+from surepath.experiments.spec import instance_of
+from surepath.experiments.store import scan
 
 if TYPE_CHECKING:
     import polars

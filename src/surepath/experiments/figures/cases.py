@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from surepath.experiments.figures.claims import SIGNIFICANCE, cheaper_everywhere, compared, error_claims
+from surepath.experiments.drawing import AS_STRIP, Panel, Series
 from surepath.experiments.figures.common import (
     CHALLENGER,
     DELTA,
     OF_THE_PAPER,
     PRESET_SIGMA,
+    SIGNIFICANCE,
     Claim,
     Found,
     Frames,
     Options,
+    cheaper_everywhere,
+    compared,
+    error_claims,
     labels_of,
     learners,
     play,
     short_name,
 )
-from surepath.experiments.figures.panels import AS_STRIP, Panel, Series
-from surepath.experiments.results import read
 from surepath.experiments.stats import permutation_test
+from surepath.experiments.store import read
 
 if TYPE_CHECKING:
     import polars

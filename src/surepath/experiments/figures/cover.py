@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surepath import theory
+from surepath.experiments.drawing import Panel, Series
 from surepath.experiments.figures.common import Claim, Found, Frames, Options
-from surepath.experiments.figures.panels import Panel, Series
 from surepath.model import families
 
 if TYPE_CHECKING:

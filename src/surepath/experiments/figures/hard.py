@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surepath import theory
-from surepath.experiments.figures.claims import proven, settled, under
+from surepath.experiments.drawing import Panel, Series, line_with_band
 from surepath.experiments.figures.common import (
     DELTA,
     EPRL_COVERAGE,
@@ -18,8 +18,10 @@ from surepath.experiments.figures.common import (
     labels_of,
     learners,
     play,
+    proven,
+    settled,
+    under,
 )
-from surepath.experiments.figures.panels import Panel, Series, line_with_band
 from surepath.model import families
 
 if TYPE_CHECKING:

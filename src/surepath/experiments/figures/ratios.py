@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surepath.experiments.figures.claims import SIGNIFICANCE, cheaper_everywhere, compared, error_claims, settled
+from surepath.experiments.drawing import Panel, points_over_epsilon
 from surepath.experiments.figures.common import (
     BPI,
     CHALLENGER,
@@ -15,17 +15,21 @@ from surepath.experiments.figures.common import (
     EPRL_DIAMETER,
     OF_THE_PAPER,
     PRESET_SIGMA,
+    SIGNIFICANCE,
     Claim,
     Found,
     Frames,
     Options,
+    cheaper_everywhere,
+    compared,
     ends,
+    error_claims,
     labels_of,
     learners,
     play,
+    settled,
 )
-from surepath.experiments.figures.panels import Panel, points_over_epsilon
-from surepath.experiments.results import scan
+from surepath.experiments.store import scan
 
 if TYPE_CHECKING:
     import polars

@@ -19,12 +19,23 @@ from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import SettingError
-from surepath.experiments.figure_style import png, svg
-from surepath.experiments.figures import FIGURES, PRESETS, Claim, Options
-from surepath.experiments.figures.panels import draw_panels
-from surepath.experiments.html_page import image, page
+from surepath.experiments.drawing import draw_panels, picture_bytes
+from surepath.experiments.figures import bounds, cases, cover, hard, ratios, tree
+from surepath.experiments.figures.common import PRESETS, Claim, Options
+from surepath.experiments.report import page, picture
+from surepath.experiments.report import settings as settings_part
 from surepath.model.sources.textfile import make_folder, write_bytes, write_text
 
+# In the order of the report. Every file has TITLE, READING (how to read the picture), make(options) that plays the
+# experiment and judges the claims, and panels(frames) with the numbers to draw.
+FIGURES: dict[str, Any] = {
+    "figure-cases": cases,
+    "figure-ratios": ratios,
+    "figure-hard": hard,
+    "figure-cover": cover,
+    "figure-tree": tree,
+    "figure-bounds": bounds,
+}
 REPORT = "report.html"
 EXPERIMENTS = "experiments"
 _ABOUT = {
@@ -104,15 +115,14 @@ def _figure(name: str, options: Options) -> Section:
     started = time.perf_counter()
     found = module.make(replace(options, folder=options.folder / EXPERIMENTS))
     figure = draw_panels(module.panels(found.frames), f"{module.TITLE} ({options.preset} settings)")
-    write_bytes(options.folder / f"{name}.svg", svg(figure))
+    write_bytes(options.folder / f"{name}.svg", picture_bytes(figure, "svg"))
     for part, frame in found.frames.items():
         stream = io.BytesIO()
         frame.write_parquet(stream)
         write_bytes(options.folder / f"{name}-{part}.parquet", stream.getvalue())
     seconds = time.perf_counter() - started
-    made = Section(
-        name, module.TITLE, module.READING, png(figure), found.claims, found.settings, seconds, options.preset
-    )
+    png, about = picture_bytes(figure, dots=120), (module.TITLE, module.READING)
+    made = Section(name, *about, png, found.claims, found.settings, seconds, options.preset)
     made.save(options.folder)
     return made
 
@@ -147,12 +157,11 @@ def _row(section: Section, claim: Claim) -> str:
 
 
 def _section(section: Section) -> str:
-    settings = escape(json.dumps(section.settings, indent=1))
-    return (
-        f'<h2 id="{escape(section.name)}">{escape(section.title)}</h2>\n'
-        f'<p class="how"><b>How to read this.</b> {escape(section.reading)}</p>\n'
-        f"{image(section.png, section.title)}\n"
-        f"<p>Preset {escape(section.preset)}, surepath {escape(section.version)}; made in {section.seconds:.1f} s, "
-        "runs stored by earlier calls not counted.</p>\n"
-        f"<details><summary>Settings that made it</summary><pre>{settings}</pre></details>"
+    return "\n".join(
+        [
+            picture(section.title, section.reading, section.png, section.name),
+            f"<p>Preset {escape(section.preset)}, surepath {escape(section.version)}; made in {section.seconds:.1f} s, "
+            "runs stored by earlier calls not counted.</p>",
+            settings_part("Settings that made it", section.settings),
+        ]
     )

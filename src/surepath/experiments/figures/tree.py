@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from surepath import theory
-from surepath.experiments.figures.claims import error_claims, proven, settled, under
+from surepath.experiments.drawing import Panel, Series, points_over_epsilon
 from surepath.experiments.figures.common import (
     DELTA,
     EPRL_COVERAGE,
@@ -16,13 +16,16 @@ from surepath.experiments.figures.common import (
     Frames,
     Options,
     ends,
+    error_claims,
     labels_of,
     learners,
     play,
+    proven,
+    settled,
     short_name,
+    under,
 )
-from surepath.experiments.figures.panels import Panel, Series, points_over_epsilon
-from surepath.experiments.instance_sources import instance_of
+from surepath.experiments.spec import instance_of
 
 if TYPE_CHECKING:
     import polars

@@ -13,8 +13,6 @@ sum of c_e / w_e = y(start) = sum of all c: the bound above holds with equality 
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.linalg import spsolve
 
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Graph
@@ -62,6 +60,9 @@ def _solve(source: IntArray, target: IntArray, bend: FloatArray, residual: Float
     rows = np.concatenate([source, target[inner], source[inner], target[inner]])
     columns = np.concatenate([source, target[inner], target[inner], source[inner]])
     values = np.concatenate([bend, bend[inner], -bend[inner], -bend[inner]])
+    from scipy.sparse import coo_array
+    from scipy.sparse.linalg import spsolve
+
     laplacian = coo_array((values, (rows, columns)), shape=(nodes, nodes)).tocsc()
     return np.asarray(spsolve(laplacian, residual)).reshape(nodes)
 

@@ -5,20 +5,24 @@ where h'(x) = y. h* is convex too, so linear interpolation between exact points 
 little too wide, never too narrow. Left of the table h*(y) <= h*(y0) + log(y0 / y), because the slope of h* at y is the
 x with h'(x) = y, and h'(x) < -1/x for x < 0 makes that x > -1/y. Right of it h*(y) <= y^2 / 2, because the supremum
 lies at some x >= 0, where log(2 Phi(x)) >= 0.
+
+The points of the table are shipped in `conjugate.npy`, which this file run as a program writes: to compute them takes
+SciPy and longer than a command on a study should.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
 
 from surepath._types import FloatArray
 from surepath.kernels.jit import hot_kernel
 
 LEAST_Y, MOST_Y, POINTS = 1e-4, 200.0, 4001
+TABLE_FILE = Path(__file__).with_name("conjugate.npy")
 SAFETY = 1e-13  # rounding of the exact points, added on the safe side
 
 
@@ -34,6 +38,8 @@ class Conjugate(NamedTuple):
 
 def exponent(x: FloatArray) -> FloatArray:
     """Compute h(x) = x^2 / 2 + log(2 Phi(x)); left of 0 the two terms cancel and h(x) = log erfcx(-x / sqrt 2)."""
+    from scipy.special import erfcx, log_ndtr
+
     left, right = np.minimum(x, 0.0), np.maximum(x, 0.0)
     near, far = np.log(erfcx(-left / np.sqrt(2))), right * right / 2 + np.log(2.0) + log_ndtr(right)
     return np.asarray(np.where(x < 0, near, far))
@@ -41,6 +47,8 @@ def exponent(x: FloatArray) -> FloatArray:
 
 def _slope(x: FloatArray) -> FloatArray:
     """Compute h'(x) = x + phi(x) / Phi(x), by the expansion -1/x + 2/x^3 - 10/x^5 where the two terms cancel."""
+    from scipy.special import erfcx
+
     far = x < -1e3
     safe = np.where(far, -1.0, x)
     near = safe + np.sqrt(2 / np.pi) / erfcx(-safe / np.sqrt(2))
@@ -59,12 +67,21 @@ def exact_conjugate(y: FloatArray) -> FloatArray:
     return np.asarray(x * y - exponent(x))
 
 
+def slopes() -> FloatArray:
+    """Return the slopes of the table, [POINTS]."""
+    return np.asarray(np.exp(np.linspace(np.log(LEAST_Y), np.log(MOST_Y), POINTS)))
+
+
+def table_values() -> FloatArray:
+    """Compute h* at the slopes of the table, a little above the exact values."""
+    value = exact_conjugate(slopes())
+    return np.asarray(value + SAFETY * (1 + value))
+
+
 @lru_cache(maxsize=1)
 def conjugate_table() -> Conjugate:
-    """Return the table of h*, computed once."""
-    y = np.exp(np.linspace(np.log(LEAST_Y), np.log(MOST_Y), POINTS))
-    value = exact_conjugate(y)
-    value += SAFETY * (1 + value)
+    """Return the table of h*."""
+    y, value = slopes(), np.load(TABLE_FILE)
     rise = np.append(np.diff(value) / np.diff(y), 0.0)
     per_log = (POINTS - 1) / (np.log(MOST_Y) - np.log(LEAST_Y))
     return Conjugate(y, value, rise, float(np.log(LEAST_Y)), float(per_log))
@@ -88,3 +105,7 @@ def conjugate(table: Conjugate, y: float, log_y: float) -> float:
         return 0.5 * y * y
     i = int(place)
     return float(table.value[i] + table.rise[i] * (y - table.y[i]))
+
+
+if __name__ == "__main__":
+    np.save(TABLE_FILE, table_values())

@@ -1,0 +1,255 @@
+"""Commands that simulate: simulate, experiment run and report, and reproduce, the figures of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surepath._text import shown
+from surepath.cli.main import MOST_WORKERS, AsJson, app, print_json, set_interrupt_text
+from surepath.cli.problem import Direction, asked, learner_settings, open_noisy
+
+if TYPE_CHECKING:
+    from surepath.experiments.spec import Spec
+
+
+@app.command()
+def simulate(
+    problem: Annotated[str, typer.Argument(help="A problem file with means (.json, .csv) or the id of an instance.")],
+    learner: Annotated[
+        str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform, WholePlan or Design.")
+    ] = "Challenger",
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(help="How far from the best the answer may be; several times for several."),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Allowed probability of a wrong answer; what the file asks, or 0.1.")
+    ] = None,
+    sigma: Annotated[
+        float | None, typer.Option(help="Sub-Gaussian factor; by default the file's. Needed where it declares none.")
+    ] = None,
+    direction: Direction = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
+    ] = None,
+    runs: Annotated[int, typer.Option(help="How many runs.")] = 100,
+    seed: Annotated[int, typer.Option(help="Main seed; run i has a child of its own.")] = 0,
+    budget: Annotated[int, typer.Option(help="Trials after which a run is cut.")] = 10_000_000,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads; one per core by default.")
+    ] = None,
+    as_json: AsJson = False,
+    rows: Annotated[bool, typer.Option(help="With --json, also every run.")] = False,
+    progress: Annotated[bool, typer.Option(help="A progress bar on standard error.")] = True,
+) -> None:
+    """Run a learner many times and say how many trials it needs and how often it is wrong."""
+    from surepath.errors import ProblemError
+    from surepath.learners.registry import learner_name
+    from surepath.simulation.simulate import simulate as run_many
+
+    found = open_noisy(problem, direction, sigma)
+    if found.instance is None:
+        raise ProblemError(
+            f"a simulation needs the true means, and {problem} gives none; "
+            f'give every edge a "mean" (your best guess will do)'
+        )
+    risk = delta if delta is not None else found.delta or 0.1
+    spec: dict[str, Any] = {"name": learner_name(learner), "delta": risk, **learner_settings(setting or [])}
+    if sigma is not None:
+        spec.setdefault("sigma", sigma)  # --set sigma=unknown: scores have this noise, and the learner is not told
+    grid = epsilon or [asked("epsilon", None, found.epsilon)]
+    results = run_many(
+        spec, found.instance, runs, seed, grid, workers, budget=budget, progress=progress and not as_json
+    )
+    lines = [_simulation_row(results, e) for e in dict.fromkeys(grid)]
+    if as_json:
+        answer: dict[str, Any] = {"settings": results.settings, "summary": lines}
+        if rows:
+            answer["rows"] = [row._asdict() for row in results]
+        print_json(answer)
+        return
+    _print_simulation(results, lines)
+
+
+def _simulation_row(results: Any, epsilon: float) -> dict[str, Any]:
+    import numpy as np
+
+    chosen = results.at(epsilon)
+    tau = results.tau[chosen]
+    reasons, counts = np.unique(results.reason[chosen], return_counts=True)
+    return {
+        "epsilon": epsilon,
+        "runs": int(chosen.sum()),
+        "mean_tau": float(tau.mean()),
+        "standard_error": float(tau.std(ddof=1) / np.sqrt(len(tau))) if len(tau) > 1 else None,
+        "median_tau": float(np.median(tau)),
+        "wrong": None if results.censored[chosen].all() else results.failure_rate(epsilon),
+        "censored": float(results.censored[chosen].mean()),
+        "mean_regret": float(results.regret[chosen].mean()),
+        "reasons": dict(zip(reasons.tolist(), counts.tolist())),
+    }
+
+
+def _print_simulation(results: Any, lines: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    learner = results.settings["learner"]
+    console = Console()
+    table = Table(title=escape(shown(f"{learner['name']} on {results.settings['instance'] or 'this problem'}")))
+    for column in ("epsilon", "runs", "mean trials", "median", "wrong", "censored", "mean regret", "stopped by"):
+        table.add_column(column, justify="right")
+    for line in lines:
+        table.add_row(
+            f"{line['epsilon']:g}",
+            str(line["runs"]),
+            ("" if line["censored"] == 0 else ">=") + f"{line['mean_tau']:,.1f}",
+            f"{line['median_tau']:,.0f}",
+            "" if line["wrong"] is None else f"{line['wrong']:.2%}",
+            f"{line['censored']:.0%}",
+            f"{line['mean_regret']:.4g}",
+            ", ".join(f"{name} {count}" for name, count in line["reasons"].items()),
+        )
+    console.print(table)
+    plain = {k: v for k, v in learner.items() if k not in ("name", "epsilon") and not isinstance(v, list | dict)}
+    listed = ", ".join(f"{k}={v}" for k, v in plain.items())
+    console.print(f"settings: {shown(listed)}", highlight=False, markup=False)
+    if learner.get("widths") in ("empirical", "uncapped"):
+        kind = learner["widths"]
+        console.print(f"{kind} widths have no guarantee: delta is not a bound on the share of wrong answers")
+
+
+experiment = typer.Typer(
+    help="Experiments: simulate many learners, instances and runs from one spec.", no_args_is_help=True
+)
+app.add_typer(experiment, name="experiment")
+
+
+@experiment.command("run")
+def run_command(
+    spec: Annotated[Path, typer.Argument(help="The spec, a TOML file.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the results.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Check the spec and list its cells; run nothing.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads, or processors of a local Ray; default: all.")
+    ] = None,
+    backend: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help='A running Ray cluster, such as "auto".')] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Play only the runs that are missing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play an experiment; stop it at any time, and continue with --resume."""
+    from surepath.experiments.spec import Spec
+
+    if out is None and not check:
+        raise typer.BadParameter("give a folder for the results with --out, or check the spec alone with --check")
+    loaded = Spec.load(spec)
+    if out is None or check:
+        _print_cells(loaded, as_json)
+        return
+    from surepath.experiments.runner import run
+
+    set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume")
+    progress = not quiet and not as_json
+    summary = run(loaded, out, workers=workers, backend_name=backend, address=address, resume=resume, progress=progress)
+    if as_json:
+        print_json({**summary._asdict(), "experiment": loaded.name, "out": str(out)})
+        return
+    typer.echo(
+        f"{shown(loaded.name)}: {summary.runs:,} runs in {summary.cells:,} cells, {summary.played:,} of them played "
+        f"now in {summary.seconds:.1f} s; rows in {shown(out)}"
+    )
+
+
+def _print_cells(spec: Spec, as_json: bool) -> None:
+    """Print the cells of a spec that was checked."""
+    from surepath.experiments.spec import name_of
+
+    cells = spec.cells()
+    if as_json:
+        print_json({"experiment": spec.name, "runs": spec.runs, "cells": [cell.id for cell in cells]})
+        return
+    typer.echo("\n".join(shown(cell.id) for cell in cells))
+    if spec.per_gap:
+        for name, epsilons in {name_of(cell.source): cell.epsilons for cell in reversed(cells)}.items():
+            typer.echo(f"{shown(name)}: smallest epsilon {min(epsilons):.4g}, largest {max(epsilons):.4g}")
+    typer.echo(f"{shown(spec.name)}: {len(cells):,} cells of {spec.runs:,} runs each")
+
+
+@experiment.command("report")
+def report_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of an experiment's results.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The page to write [FOLDER/report.html].")] = None,
+    baseline: Annotated[str | None, typer.Option(help="Label of the learner to compare the others with.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the learners on one page: cost, wrong answers against delta, pictures, and the settings that made it."""
+    from surepath.experiments.report import markdown_table, overview_cells, write_report
+
+    file = folder / "report.html" if out is None else out
+    made = write_report(folder, file, baseline)
+    if as_json:
+        print_json({"out": str(file), "rows": made.comparison.to_dicts(), "rates": made.rates.to_dicts()})
+        return
+    typer.echo(markdown_table(*overview_cells(made.comparison)))
+    for line in made.findings:
+        typer.echo(shown(line))
+    typer.echo(f"report: {shown(file)}")
+
+
+ALL = "all"
+
+
+@app.command()
+def reproduce(
+    figure: Annotated[
+        str,
+        typer.Argument(
+            help="figure-cases, figure-ratios, figure-hard, figure-cover, figure-tree, figure-bounds, or all."
+        ),
+    ] = ALL,
+    out: Annotated[Path, typer.Option("--out", help="Folder for pictures, data and report.")] = Path("reproduced"),
+    preset: Annotated[
+        str, typer.Option(help="theory (Algorithm 1), text (the experiments as written) or experiment (what ran).")
+    ] = "experiment",
+    runs: Annotated[int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-hard: 6).")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads; default: one per core.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Main seed.")] = 2022,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play the paper's experiments again: PNG, SVG, Parquet, one HTML report. Call again to continue after a stop."""
+    from surepath._checks import one_of
+    from surepath.experiments.figures.common import Options
+    from surepath.experiments.figures.reproduce import FIGURES, REPORT, files_of
+    from surepath.experiments.figures.reproduce import reproduce as make
+
+    names = list(FIGURES) if one_of("figure", figure, (*FIGURES, ALL)) == ALL else [figure]
+    show = not quiet and not as_json
+    options = Options(folder=out, preset=preset, runs=runs, workers=workers, seed=seed, progress=show)
+    set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: call again to go on")
+    sections = make(names, options, (lambda text: typer.echo(text, err=True)) if show else (lambda text: None))
+    if as_json:
+        figures = [
+            {
+                "figure": section.name,
+                "seconds": section.seconds,
+                "claims": [claim._asdict() for claim in section.claims],
+            }
+            for section in sections
+        ]
+        print_json({"preset": preset, "out": str(out), "figures": figures, "files": files_of(out)})
+        return
+    for section in sections:
+        typer.echo(f"{section.name} ({section.seconds:.1f} s)")
+        for claim in section.claims:
+            word = {True: "holds", False: "DOES NOT HOLD", None: "not settled"}[claim.holds]
+            typer.echo(f"  {claim.paper}\n    {claim.measured}: {word}")
+    typer.echo(f"report: {shown(out / REPORT)}")

@@ -1,0 +1,660 @@
+"""Commands on a problem, given as a file or as the id of an instance: new, show, bound, estimate."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surepath._text import columns, shown
+from surepath.cli.main import AsJson, app, print_json
+
+if TYPE_CHECKING:
+    from surepath.model.mdp import MDP
+    from surepath.model.sources.files import Problem
+    from surepath.simulation.estimate import Estimate
+    from surepath.theory.summary import Summary
+
+Epsilon = Annotated[
+    float | None, typer.Option(help="How far from the best the answer may be; by default what the file asks.")
+]
+Delta = Annotated[
+    float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
+]
+Sigma = Annotated[
+    float | None,
+    typer.Option(help="Noise of every option, in place of the file's; needed where it declares none."),
+]
+Direction = Annotated[str | None, typer.Option(help="For a CSV that does not say it: maximize or minimize.")]
+
+
+def open_noisy(name: str, direction: str | None, sigma: float | None) -> Problem:
+    """Open a problem as `open_problem` does, with its noise: declared by the problem, else by --sigma."""
+    from surepath.errors import NoiseError
+
+    try:
+        found = open_problem(name, direction, sigma)
+        missing = found.mdp.noise_missing(f"the problem file {Path(name).name}")
+        if missing is not None and found.instance is None and sigma is None:
+            raise NoiseError(missing)
+    except NoiseError as error:
+        raise typer.BadParameter(f"{error}. On the command line, give --sigma") from None
+    return found
+
+
+def open_problem(name: str, direction: str | None = None, sigma: float | None = None) -> Problem:
+    """Read a problem file, or build the instance whose id this is ("chain-v1/n8k4/seed7")."""
+    from surepath.errors import ProblemError
+    from surepath.model.families import FAMILIES, from_id
+    from surepath.model.sources.files import Problem, load_problem
+
+    path = Path(name)
+    if re.match(r"\w+-v\d+(/|$)", name) and not path.exists():
+        instance = from_id(name)
+        if direction not in (None, instance.mdp.direction):
+            raise ProblemError(f'{name} says "{instance.mdp.direction}"; direction is for CSV tables')
+        return Problem(instance.mdp, instance, name=name)
+    family = FAMILIES.get(name.partition("/")[0])
+    if family is not None and family.build is not None and not path.exists():
+        raise ProblemError(f"there is no file {name}; ids of instances have a version, such as {family.build().id}")
+    return load_problem(path, direction=direction, sigma=sigma)
+
+
+def learner_settings(pairs: list[str]) -> dict[str, Any]:
+    """Read --set name=value; values are JSON, or text. What has an option of its own is refused."""
+    from surepath.errors import SettingError
+
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise SettingError(f"--set takes name=value, such as sampling=max-diameter, not {pair!r}")
+        try:
+            settings[key] = json.loads(value)
+        except json.JSONDecodeError:
+            settings[key] = value
+        except (ValueError, RecursionError):  # thousands of digits or brackets
+            raise SettingError(f"--set {key}=... is too long to be a value: {len(value):,} characters") from None
+        own = "learner" if key == "name" else key
+        if own in ("learner", "epsilon", "delta") or (own == "sigma" and settings[key] != "unknown"):
+            raise SettingError(f"--set {key}=... would count for nothing beside --{own}: say --{own} {shown(value)}")
+    return settings
+
+
+class Kind(StrEnum):
+    """The starter problems that can be written."""
+
+    steps = "steps"
+    routes = "routes"
+    lab = "lab"
+
+
+@app.command()
+def new(
+    path: Annotated[Path, typer.Argument(help="The file to write; .csv gives an edge table.")] = Path("problem.json"),
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            help="steps: a workflow scored step by step; routes: times to minimise; lab: a protocol by its steps."
+        ),
+    ] = Kind.steps,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented starter problem."""
+    from importlib import resources
+
+    from surepath.errors import ProblemError
+    from surepath.model.sources.textfile import write_text
+
+    if path.exists() and not force:
+        raise ProblemError(f"{path} is there already; choose another name, or replace it with --force")
+    if path.suffix.lower() not in (".json", ".csv"):
+        raise ProblemError(f"a problem file ends in .json or .csv, not {path.suffix or 'nothing'!r}: {path}")
+    if kind is Kind.lab and path.suffix.lower() == ".csv":
+        raise ProblemError("the lab starter lists steps and options, which a CSV cannot; name a .json file")
+    starter = resources.files("surepath.model").joinpath(f"examples/starter_{kind.value}{path.suffix.lower()}")
+    write_text(path, starter.read_text("utf-8"))
+    follow = f"surepath show {path}"
+    if as_json:
+        print_json({"written": str(path), "kind": kind.value, "next": follow})
+        return
+    typer.echo(f"wrote {shown(path)}; change it to your own steps, then check it with\n  {shown(follow)}")
+
+
+@app.command()
+def show(
+    problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
+    draw: Annotated[
+        Path | None, typer.Option("--draw", help="Write a picture of the graph: .png, .svg or .pdf.")
+    ] = None,
+    direction: Direction = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the number of steps, states, options and plans, and draw the graph."""
+    from surepath.errors import NoiseError
+
+    missing = None
+    try:
+        found = open_problem(problem, direction)
+    except NoiseError as error:  # means without noise make no world to simulate; to show them needs none
+        missing, found = str(error), open_problem(problem, direction, 1.0)
+    if draw is not None:
+        from surepath.plots import draw_graph, save
+
+        save(draw_graph(found.mdp, None if found.instance is None else found.instance.best_path()), draw)
+    if as_json:
+        print_json({**summary(found, missing), "drawing": None if draw is None else str(draw)})
+        return
+    text = lines(found, missing)
+    if found.mdp.n_arcs <= SMALL_GRAPH:
+        text += ["", *drawing(found.mdp)]
+    else:
+        best = None if found.instance is None else found.instance.best_path().tolist()
+        text += ["", *overview(found.mdp, best)]
+        if draw is None:
+            text.append(f"more than {SMALL_GRAPH} options: draw them with --draw graph.svg")
+    if draw is not None:
+        text.append(f"drawn in {shown(draw)}")
+    typer.echo("\n".join(text))
+
+
+SMALL_GRAPH = 60  # arcs that a terminal shows one by one
+LONG = 20  # stages that a terminal shows one by one
+
+
+def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
+    """Return the facts of a problem as plain values; `missing` says what its file does not declare of the noise."""
+    import numpy as np
+
+    from surepath.learners.declared_noise import choose_noise
+    from surepath.model.costs import in_words
+    from surepath.model.paths import best_path
+
+    mdp, instance = problem.mdp, problem.instance
+    learned = missing is None and mdp.noise_missing("") is None and choose_noise(mdp, None, False) != "sigma"
+    noise = mdp.declared_sigma if instance is None or learned else instance.sigma
+    own = noise[~mdp.is_known] if not mdp.is_known.all() else np.zeros(1)
+    if instance is None:
+        missing = mdp.noise_missing(problem.name or "this problem")
+    facts: dict[str, Any] = {
+        "name": problem.name,
+        "about": list(problem.about),
+        "direction": mdp.direction,
+        "stages": mdp.horizon,
+        "states": mdp.n_nodes,
+        "arcs": mdp.n_arcs,
+        "known_arcs": int(mdp.is_known.sum()),
+        "plans": mdp.n_paths if mdp.log_paths < 60 else None,
+        "log10_plans": mdp.log_paths / 2.302585092994046,
+        "step_names": None if mdp.step_labels is None else list(mdp.step_labels),
+        "sigma": None if missing is not None else [float(own.min()), float(own.max())],
+        "noise_missing": missing,
+        "noise_learned": learned,
+        "epsilon": problem.epsilon,
+        "delta": problem.delta,
+        "per_stage": [
+            {
+                "stage": h,
+                "states": int(mdp.stage_node[h + 1] - mdp.stage_node[h]),
+                "arcs": int(mdp.stage_arc[h + 1] - mdp.stage_arc[h]),
+            }
+            for h in range(mdp.horizon)
+        ],
+        "best": None,
+    }
+    if mdp.cost is not None:
+        facts["trial_cost"] = [mdp.price(best_path(mdp, sign * mdp.cost)) for sign in (-1, 1)]
+        facts["worth"] = in_words(mdp) or None
+    if instance is not None:
+        best = instance.best_path()
+        facts["best"] = {
+            "return": instance.optimal_return,
+            "plan": [{"state": state, "action": action} for state, action in mdp.path_labels(best.tolist())],
+        }
+    return facts
+
+
+def plans_in_words(facts: dict[str, Any]) -> str:
+    """Return a count of plans that a person can read."""
+    if facts["plans"] is not None and facts["plans"] < 10**15:
+        return f"{facts['plans']:,}"
+    return f"about 10^{facts['log10_plans']:.1f}"
+
+
+def options_in_words(actions: list[str]) -> str:
+    """Return the actions of a plan on one line; the middle of a long plan is left out."""
+    if len(actions) > LONG:
+        actions = [*actions[: LONG // 2], "...", *actions[-LONG // 2 :]]
+    return " > ".join(map(shown, actions))
+
+
+def lines(problem: Problem, missing: str | None = None) -> list[str]:
+    """Return the facts as lines of text; `missing` as in `summary`."""
+    facts = summary(problem, missing)
+    goal = "larger scores are better" if facts["direction"] == "maximize" else "smaller scores are better"
+    out = [f"{shown(facts['name'] or 'problem')} ({facts['direction']}: {goal})", *map(shown, facts["about"])]
+    known = f", {facts['known_arcs']:,} of them with a known score" if facts["known_arcs"] else ""
+    out.append(f"steps {facts['stages']:,}, states {facts['states']:,}, options {facts['arcs']:,}{known}")
+    out.append(f"plans  {plans_in_words(facts)}")
+    if facts["sigma"] is not None:
+        low, high = facts["sigma"]
+        out.append(f"sigma  {high:g}" if low >= high else f"sigma  {low:g} to {high:g}")
+        if facts["noise_learned"]:
+            out[-1] += (
+                " at most, half of the declared range; a study learns within it how much the scores really scatter"
+            )
+    else:
+        from surepath._checks import ways_to_declare
+
+        out.append(f"sigma  not declared, and without it nothing can be proven. {ways_to_declare()}")
+    if "trial_cost" in facts:
+        cheap, dear = facts["trial_cost"]
+        price = f"{cheap:g}" if cheap == dear else f"{cheap:g} to {dear:g}"
+        out.append(f"cost   {price} a trial; {facts['worth'] or 'worth is the score alone'}")
+    if problem.epsilon is not None or problem.delta is not None:
+        parts = [f"{k} {v:g}" for k, v in (("epsilon", problem.epsilon), ("delta", problem.delta)) if v is not None]
+        out.append("asks   " + ", ".join(parts))
+    if facts["best"] is not None:
+        out.append(f"best   {facts['best']['return']:.6g} by the means in the file, which a learner never sees:")
+        out.append("       " + options_in_words([step["action"] for step in facts["best"]["plan"]]))
+    return out
+
+
+def step_heading(mdp: MDP, stage: int) -> str:
+    """Return the heading of a step: its number, and its name where it has one."""
+    return f"step {stage}" if mdp.step_labels is None else f"step {stage} ({shown(mdp.step_labels[stage])})"
+
+
+def drawing(mdp: MDP) -> list[str]:
+    """Return the graph in text: stage by stage, each state with its actions and where they lead."""
+    out = []
+    for h in range(mdp.horizon):
+        out.append(step_heading(mdp, h))
+        for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
+            out.append(f"  {shown(mdp.state_label(node))}")
+            arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
+            names = {arc: shown(mdp.action_label(arc)) for arc in arcs}
+            width = max(map(columns, names.values()))
+            for arc in arcs:
+                goal = int(mdp.target[arc])
+                ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
+                reward = f"   known score {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
+                cost = f"   cost {mdp.cost[arc]:g}" if mdp.cost is not None and mdp.cost[arc] > 0 else ""
+                padding = " " * (width - columns(names[arc]))
+                out.append(f"    {names[arc]}{padding} -> {ahead}{reward}{cost}")
+    return out
+
+
+def overview(mdp: MDP, best: list[int] | None = None) -> list[str]:
+    """Return the actions that each stage offers, those of a plan in brackets; nothing when that would not fit."""
+    stages = [mdp.action[mdp.stage_arc[h] : mdp.stage_arc[h + 1]] for h in range(min(mdp.horizon, LONG + 1))]
+    if mdp.horizon > LONG or any(len(set(actions.tolist())) > 8 for actions in stages):
+        return []
+    chosen = set(best or ())
+    out = []
+    for h in range(mdp.horizon):
+        marks: dict[str, bool] = {}
+        for arc in range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1])):
+            name = shown(mdp.action_label(arc))
+            marks[name] = marks.get(name, False) or arc in chosen
+        out.append(f"step {h:<2} " + "  ".join(f"[{name}]" if mark else f" {name} " for name, mark in marks.items()))
+    return out
+
+
+COSTLIEST = 10  # arcs listed
+MOST_ARCS_LISTED = 10_000  # arcs that --json lists one by one
+BELOW_ONE = (
+    "A number below 1 is a bound on an average that says nothing: one trial of the option is more than it asks. It "
+    "appears where the gap or epsilon is large beside sigma, or delta is large."
+)
+
+
+@app.command()
+def bound(
+    problem: Annotated[str, typer.Argument(help="A problem file with means (.json, .csv) or the id of an instance.")],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    sigma: Sigma = None,
+    direction: Direction = None,
+    time: Annotated[
+        bool | None, typer.Option("--time/--no-time", help="Compute T*; by default up to 5,000 options.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print how many trials any learner needs, and how many EPRL may need, with the options that cost most."""
+    from surepath.errors import ProblemError
+    from surepath.theory.summary import summarize
+
+    found = open_noisy(problem, direction, sigma)
+    if found.instance is None:
+        raise ProblemError(
+            f"bounds need the true means, and {problem} gives none; "
+            f'give every edge a "mean" (your best guess will do), or simulate one'
+        )
+    accuracy = asked("epsilon", epsilon, found.epsilon)
+    risk = asked("delta", delta, found.delta)
+    answer = summarize(found.instance, accuracy, risk, sigma=sigma, time=time)
+    if as_json:
+        print_json(bound_data(answer, problem))
+    else:
+        print_bound(answer, problem)
+
+
+def asked(name: str, option: float | None, suggested: float | None) -> float:
+    """Return what the option says, else what the problem says."""
+    value = option if option is not None else suggested
+    if value is None:
+        raise typer.BadParameter(f"the problem does not say its {name}; give --{name}")
+    return value
+
+
+def costliest(answer: Summary, count: int) -> list[int]:
+    """Return the arcs with the largest local bounds, largest first; none that demand nothing."""
+    import numpy as np
+
+    local = answer.lower.local
+    order = np.argsort(-local, kind="stable")[:count]
+    return [int(e) for e in order if local[e] > 0]
+
+
+def arc_data(answer: Summary, arc: int) -> dict[str, Any]:
+    """Return one arc with its gaps and its share of the bound."""
+    at, mdp = answer.case, answer.case.mdp
+    node, goal = int(mdp.source[arc]), int(mdp.target[arc])
+    return {
+        "arc": arc,
+        "stage": int(mdp.stage_node.searchsorted(node, side="right")) - 1,
+        "state": mdp.state_label(node),
+        "action": mdp.action_label(arc),
+        "next_state": None if goal == mdp.n_nodes else mdp.state_label(goal),
+        "deterministic_return_gap": at.gaps.deterministic_return[arc],
+        "value_gap": at.gaps.value[arc],
+        "demand": answer.lower.local[arc],
+        "flow": answer.lower.flow[arc],
+        "in_cut": arc in set(answer.lower.cut.tolist()),
+    }
+
+
+def bound_data(answer: Summary, problem: str) -> dict[str, Any]:
+    """Return the whole answer as plain values; infinite bounds become null with "infinite": true."""
+    at = answer.case
+    time = answer.time
+    return {
+        "problem": problem,
+        "epsilon": at.epsilon,
+        "delta": at.delta,
+        "sigma": [at.sigma.min(), at.sigma.max()],
+        "gaussian": answer.gaussian,
+        "arcs": at.mdp.n_arcs,
+        "optimal_return": at.gaps.optimal_return,
+        "unique_optimum": at.gaps.unique,
+        "least_gap": at.gaps.minimum,
+        "bounds": [
+            {
+                "name": row.name.strip(),
+                "kind": row.kind,
+                "applies": row.value is not None,
+                "value": row.value,
+                "infinite": row.value == float("inf"),
+                "reading": row.reading,
+            }
+            for row in answer.rows
+        ],
+        "characteristic_time": None
+        if time is None
+        else {"value": time.value, "lower": time.lower, "upper": time.upper, "gap": time.gap, "unique": time.unique},
+        "costliest_arcs": [arc_data(answer, arc) for arc in costliest(answer, COSTLIEST)],
+        "demand": answer.lower.local if at.mdp.n_arcs <= MOST_ARCS_LISTED else None,
+        "cut": answer.lower.cut if at.mdp.n_arcs <= MOST_ARCS_LISTED else None,
+    }
+
+
+def trials_in_words(value: float | None) -> str:
+    """Return a count of trials for people."""
+    if value is None:
+        return "-"
+    if value == float("inf"):
+        return "infinite"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def print_bound(answer: Summary, problem: str) -> None:
+    """Print tables for a terminal."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    at = answer.case
+    noise = f"{at.sigma.max():g}" if at.sigma.min() == at.sigma.max() else f"{at.sigma.min():g} to {at.sigma.max():g}"
+    console = Console(highlight=False, soft_wrap=False)
+    console.print(f"{shown(problem)}: epsilon {at.epsilon:g}, delta {at.delta:g}, sigma {noise}", markup=False)
+    several = "" if at.gaps.unique else "; several plans are best"
+    console.print(
+        f"best plan's score {at.gaps.optimal_return:.6g}, least gap {at.gaps.minimum:.6g}{several}", markup=False
+    )
+    table = Table("bound", "kind", "trials", "how to read it", title=None, expand=False)
+    table.columns[0].no_wrap = table.columns[1].no_wrap = table.columns[2].no_wrap = True
+    table.columns[2].justify = "right"
+    for row in answer.rows:
+        table.add_row(escape(row.name), row.kind, trials_in_words(row.value), escape(row.reading))
+    console.print(table)
+    top = costliest(answer, COSTLIEST)
+    if top:
+        listing = Table("step", "state", "option", "gap", "trials needed", "in cut", title="options that cost most")
+        listing.columns[1].overflow = listing.columns[2].overflow = "fold"
+        listing.columns[3].justify = listing.columns[4].justify = "right"
+        for arc in top:
+            data = arc_data(answer, arc)
+            listing.add_row(
+                str(data["stage"]),
+                escape(shown(data["state"])),
+                escape(shown(data["action"])),
+                f"{data['deterministic_return_gap']:.4g}",
+                trials_in_words(data["demand"]),
+                "yes" if data["in_cut"] else "",
+            )
+        console.print(listing)
+    if at.mdp.n_arcs <= SMALL_GRAPH:
+        console.print("\n".join(demand_drawing(answer)), markup=False, soft_wrap=True)
+    if any(0 < x < 1 for x in answer.lower.local.tolist()):
+        console.print(BELOW_ONE, markup=False)
+
+
+def demand_drawing(answer: Summary) -> list[str]:
+    """Draw the graph in text with the trials each option needs; [ ] marks the best plan, | the cut of the bound."""
+
+    mdp, local = answer.case.mdp, answer.lower.local
+    best, cut = set(answer.case.gaps.optimal_path.tolist()), set(answer.lower.cut.tolist())
+    finite = [x for x in local.tolist() if x < float("inf")]
+    largest = max(finite, default=0.0)
+    out = ["trials that each option needs ([] best plan, | cut of the bound)"]
+    names = [shown(mdp.action_label(arc)) for arc in range(mdp.n_arcs)]
+    goals = ["end" if int(v) == mdp.n_nodes else shown(mdp.state_label(int(v))) for v in mdp.target]
+    width, reach = 2 + max(map(len, names)), max(map(len, goals))
+    for h in range(mdp.horizon):
+        out.append(step_heading(mdp, h))
+        for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
+            out.append(f"  {shown(mdp.state_label(node))}")
+            for arc in range(int(mdp.first[node]), int(mdp.first[node + 1])):
+                name = f"[{names[arc]}]" if arc in best else f" {names[arc]} "
+                share = 1.0 if local[arc] == float("inf") else local[arc] / largest if largest > 0 else 0.0
+                bar = "#" * (round(20 * share) or int(share > 0))
+                mark, need = "|" if arc in cut else " ", trials_in_words(float(local[arc]))
+                out.append(f"   {mark}{name:<{width}} -> {goals[arc]:<{reach}} {need:>10}  {bar}")
+    return out
+
+
+@app.command()
+def estimate(
+    problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    sigma: Sigma = None,
+    direction: Direction = None,
+    spread: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Least and largest mean of a step; by default the range in the file, else 0 1."),
+    ] = None,
+    ties: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the options of a state that are as good as its best one.")
+    ] = 0.0,
+    scatter: Annotated[
+        float | None,
+        typer.Option(help="Standard deviation to expect of scores in a declared range; by default a fifth of it."),
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Also say which epsilon so many trials buy.")] = None,
+    worlds: Annotated[int, typer.Option(min=1, help="How many worlds are drawn.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the worlds.")] = 0,
+    budget: Annotated[int, typer.Option(min=1, help="Trials after which a run is cut.")] = 2_000_000,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Seconds after which the answer is given from what was played; 0 for no limit.")
+    ] = 20.0,
+    as_json: AsJson = False,
+) -> None:
+    """Guess how many trials a problem will need, from simulated worlds on its graph."""
+    from surepath.simulation.estimate import estimate as guess
+
+    found = open_noisy(problem, direction, sigma)
+    with _bar(as_json, worlds) as report:
+        answer = guess(
+            found.mdp,
+            asked("epsilon", epsilon, found.epsilon),
+            asked("delta", delta, found.delta),
+            sigma,
+            spread=spread,
+            ties=ties,
+            scatter=scatter,
+            instance=found.instance,
+            worlds=worlds,
+            seed=seed,
+            budget=budget,
+            seconds=seconds or None,
+            progress=report,
+        )
+    if as_json:
+        print_json({"problem": problem, "simulated": True, **estimate_data(answer, trials)})
+    else:
+        print_estimate(answer, problem, trials)
+
+
+@contextlib.contextmanager
+def _bar(quiet: bool, worlds: int) -> Iterator[Callable[[int, int], None]]:
+    """Show the worlds done and the elapsed time, on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, quiet=quiet)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("worlds"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        line = bar.add_task("worlds", total=worlds)
+        yield lambda done, total: bar.update(line, completed=done)
+
+
+def estimate_data(answer: Estimate, trials: int | None = None) -> dict[str, Any]:
+    """Return the estimate as plain values; null where most runs were cut."""
+    return {
+        **answer.settings,
+        "means": answer.worlds.in_words(),
+        "means_drawn_from": [float(answer.worlds.low.min()), float(answer.worlds.high.max())],
+        "curve": [dict(zip(("epsilon", "median", "low", "high"), point)) for point in answer.curve],
+        **({} if trials is None else {"trials": trials, "epsilon_for_trials": answer.epsilon_for(trials)}),
+        "estimates": {
+            name: {
+                "median": answer.quantile(name, 0.5),
+                "low": answer.quantile(name, 0.1),
+                "high": answer.quantile(name, 0.9),
+                "worlds": len(answer.trials[name]),
+                "cut": int(answer.censored[name].sum()),
+                "trials": answer.trials[name],
+            }
+            for name in answer.trials
+        },
+    }
+
+
+def print_estimate(answer: Estimate, problem: str, budget: int | None = None) -> None:
+    """Print a short table, and how to read it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    about = answer.settings
+
+    def trials(name: str, share: float) -> str:
+        value = answer.quantile(name, share)
+        return f"{value:,.0f}" if value < float("inf") else f"over {answer.at_least(name, share):,}"
+
+    console = Console(highlight=False)
+    low, high = about["sigma"]
+    noise = f"{high:g}" if low >= high else f"{low:g} to {high:g}"
+    said = "noise to be learned within the declared range" if about["learned"] else f"sigma {noise}"
+    asks = f"epsilon {about['epsilon']:g}, delta {about['delta']:g}, {said}"
+    console.print(f"{shown(problem)}: {asks}", markup=False)
+    table = Table("trials to expect", "median", "10 %", "90 %", "worlds", box=None, pad_edge=False)
+    for name in answer.trials:
+        cells = [trials(name, share) for share in (0.5, 0.1, 0.9)]
+        table.add_row(name, *cells, str(len(answer.trials[name])), style="bold" if name == "Challenger" else None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    console.print(table)
+    played = max(len(found) for found in answer.trials.values())
+    if about["out_of_time"]:
+        console.print(
+            f"In {about['seconds']:g} seconds {played} of {about['worlds']} worlds were played, the last in part; "
+            "give more time with --seconds."
+        )
+    _print_curve(console, answer)
+    if budget is not None:
+        bought = answer.epsilon_for(budget)
+        words = "less than the largest epsilon above" if bought is None else f"an epsilon of about {bought:.3g}"
+        console.print(f"{budget:,} trials buy {words}, in half of the worlds.")
+    console.print(
+        f"A guess from {played} simulated runs on this graph, with {answer.worlds.in_words()} and "
+        f"{_simulated_noise(about)}. If your true means lie closer together or further apart, say so with --spread; "
+        "if many options are about as good as each other, with --ties. In 10 % and 90 % of the runs it took no more "
+        "than shown; the certificate you will get does not depend on this guess."
+    )
+
+
+def _simulated_noise(about: dict[str, Any]) -> str:
+    """Describe the noise that was simulated."""
+    worst = "; the worst noise is the most that the range allows, half of it" if about["learned"] else ""
+    if about["own_law"]:
+        return f"scores drawn by its law{worst}"
+    if about["scatter"] is None:
+        return "Gaussian noise"
+    low, high = about["scatter"]
+    size = f"{high:.3g}" if low >= high else f"{low:.3g} to {high:.3g}"
+    whose = "as you expect" if about["scatter_given"] else "a fifth of the range; say what you expect with --scatter"
+    return f"scores that scatter by {size} within their range ({whose}){worst}"
+
+
+def _print_curve(console: Any, answer: Estimate) -> None:
+    """Show what each epsilon costs, with bars on a logarithmic scale."""
+    from math import isfinite, log
+
+    from rich.table import Table
+
+    known = [median for _, median, _, _ in answer.curve if isfinite(median)]
+    if not known:
+        return
+    table = Table("epsilon", "trials", "10 %", "90 %", "", box=None, pad_edge=False, title=None)
+    for column in table.columns[:4]:
+        column.justify = "right"
+    most, least = log(max(known) + 1), log(min(known) + 1)
+    for epsilon, *costs in answer.curve:
+        cells = [f"{cost:,.0f}" if isfinite(cost) else "cut" for cost in costs]
+        share = (log(costs[0] + 1) - least) / (most - least or 1.0) if isfinite(costs[0]) else 1.0
+        asked = abs(epsilon - answer.settings["epsilon"]) < 1e-12
+        table.add_row(f"{epsilon:.3g}", *cells, "▇" * (1 + round(29 * share)), style="bold" if asked else None)
+    console.print("\nWhat Challenger needs for each epsilon:")
+    console.print(table)

@@ -1,0 +1,657 @@
+"""Commands on a whole study: create, list, show, run, status, tighten, certificate, export, ..., verify, serve."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote as url_quote
+
+import typer
+
+from surepath._text import many, shown
+from surepath.cli.main import (
+    MOST_WORKERS,
+    AsJson,
+    allow_seconds,
+    app,
+    call_before_kill,
+    colour,
+    print_json,
+    set_interrupt_text,
+)
+from surepath.cli.problem import Delta, Direction, Epsilon, Sigma, learner_settings, open_noisy, open_problem
+
+if TYPE_CHECKING:
+    from surepath.study.storage.records import TrialRow
+    from surepath.study.study import Study
+    from surepath.verify.verify import Verdict
+
+study = typer.Typer(
+    help="Studies: run real trials, keep every result, prove the best plan.",
+    no_args_is_help=True,
+    epilog="Where: --storage, else SUREPATH_STORAGE, else sqlite:///study.db. Which: --name, unless there is only one.",
+)
+app.add_typer(study, name="study")
+
+DEFAULT_STORAGE = "sqlite:///study.db"
+
+Storage = Annotated[
+    str,
+    typer.Option(envvar="SUREPATH_STORAGE", help="sqlite:///FILE, a file name, or postgresql://USER@HOST/DATABASE."),
+]
+Name = Annotated[str | None, typer.Option(help="The study; may be left out where the storage has one.")]
+Number = Annotated[int, typer.Argument(min=1, help="The number of the trial.")]
+Numbers = Annotated[list[int], typer.Argument(min=1, help="The numbers of the trials.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
+
+# Scores may be negative: "-0.5" is no option.
+TAKES_SCORES = {"ignore_unknown_options": True}
+
+
+def load(storage: str, name: str | None) -> Study:
+    """Open a study; everything heavy is imported here."""
+    from surepath.study.creation import only_name
+    from surepath.study.storage.open import open_storage
+    from surepath.study.study import Study
+
+    place = open_storage(storage)
+    return Study.load(place, only_name(place, "name the study with --name") if name is None else name)
+
+
+def again(found: Study, storage: str) -> str:
+    """Write the options by which another command reaches the same study: what its defaults do not say."""
+    place = "..." if "@" in storage else quote(storage)  # a password is not repeated
+    where = "" if storage == (os.environ.get("SUREPATH_STORAGE") or DEFAULT_STORAGE) else f" --storage {place}"
+    which = f" --name {quote(found.name)}" if len(found.storage.names()) > 1 else ""
+    return shown(where + which)
+
+
+def trial_row(found: Study, number: int) -> TrialRow:
+    """Read one trial."""
+    from surepath.errors import StudyError
+    from surepath.study.trial import trial_number
+
+    number = trial_number(number)
+    found.sync()
+    row = found._read(lambda log: log.trial(number))
+    if row is None:
+        raise StudyError(f"there is no trial {number}; the last one is {len(found)}")
+    return row
+
+
+def late_rows(found: Study, numbers: Sequence[int]) -> list[TrialRow]:
+    """Read the trials under which late results of these were kept."""
+    return found._read(lambda log: [row for n in numbers for row in log.trials_of(n) if row.source == "late"])
+
+
+def why_late(found: Study, number: int) -> str:
+    """Say why a result of this trial is kept as a new one."""
+    return "was cancelled before" if trial_row(found, number).state == "cancelled" else "came after the lease had ended"
+
+
+def pairs(words: Sequence[str], what: str) -> dict[str, str]:
+    """Read words such as model=large, or one JSON object, as a mapping."""
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return {str(key): value for key, value in _json(words[0], what).items()}
+    found: dict[str, str] = {}
+    example = "SCORE, such as model=0.7" if what == "a score" else "OPTION, such as model=large"
+    for word in words:
+        step, sign, value = word.partition("=")
+        if not sign:
+            raise typer.BadParameter(f"{what} is written STEP={example}; {shown(word)!r} has no '='")
+        if step in found:
+            raise typer.BadParameter(f"the step {shown(step)!r} is named twice")
+        found[step] = value
+    return found
+
+
+def scores(words: Sequence[str]) -> Any:
+    """Read scores: numbers in the order of the steps, STEP=SCORE words, or one JSON array or object."""
+    if len(words) == 1 and words[0].lstrip()[:1] in ("{", "["):
+        return _json(words[0], "scores")
+    if any("=" in word for word in words):
+        return {step: _number(value) for step, value in pairs(words, "a score").items()}
+    return [_number(word) for word in words]
+
+
+def shown_plan(plan: Any) -> str:
+    """Write a plan on one line of a terminal: model=large, prompt=long."""
+    from surepath.model.plans import plan_in_words
+
+    return shown(plan_in_words(plan))
+
+
+def moment(seconds: float) -> str:
+    """Write a time, given in seconds since 1970, as people do."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def refuse_existing(path: Any, force: bool) -> None:
+    """Refuse to replace a file that is there."""
+    from surepath.errors import StudyError
+
+    if path.exists() and not force:
+        raise StudyError(f"{path} is there already; choose another name, or replace it with --force")
+
+
+def note(text: str) -> None:
+    """Print a note beside the answer, on standard error."""
+    typer.secho(text, fg=colour("yellow"), err=True)
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise typer.BadParameter(f"a score is a number, not {shown(word)!r}") from None
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"{what}: {shown(text)!r} is no JSON: {error}") from None
+
+
+@study.command("create")
+def create(
+    problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
+    storage: Storage = DEFAULT_STORAGE,
+    name: Annotated[str | None, typer.Option(help="Unique in its storage; by default the problem's name.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    sigma: Sigma = None,
+    direction: Direction = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Setting of the learner; sigma=unknown for Gaussian noise of one size.",
+        ),
+    ] = None,
+    lease: Annotated[
+        str, typer.Option(help="How long a trial may stay unreported before its plan is assigned again: 10min, 7d.")
+    ] = "10min",
+    on_failure: Annotated[
+        str, typer.Option(help="leave-out: a failed trial is no evidence; worst: the failed step has its worst score.")
+    ] = "leave-out",
+    exist_ok: Annotated[
+        bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Create a study; problem, noise, epsilon, delta and learner are frozen from here on."""
+    from surepath.study.study import Study
+
+    if any(pair.partition("=")[0] in ("name", "learner") for pair in setting or []):
+        raise typer.BadParameter("a study runs Challenger; the other learners are for surepath simulate")
+    spec: dict[str, Any] = {"name": "challenger", **learner_settings(setting or [])}
+    if sigma is not None and "sigma" in spec:
+        raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
+    made = Study.create(
+        open_problem(problem, direction) if "sigma" in spec else open_noisy(problem, direction, sigma),
+        storage=storage,
+        name=name,
+        learner=spec,
+        epsilon=epsilon,
+        delta=delta,
+        sigma=sigma,
+        lease=lease,
+        on_failure=on_failure,
+        exist_ok=exist_ok,
+    )
+    facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
+    if as_json:
+        print_json({**facts, "problem_hash": made.record.problem_hash})
+        return
+    options = again(made, storage)
+    typer.echo(
+        f"created {shown(made.name)} in {shown(facts['storage'])}: {many(made.mdp.horizon, 'step')}, "
+        f"{many(made.mdp.n_arcs, 'option')}; the answer may be {made.epsilon:g} from the best, "
+        f"wrong with probability {made.delta:g} at most\n"
+        f"run trials with surepath study run{options} --command ..., "
+        f"or take them one by one with surepath study ask{options}"
+    )
+
+
+@study.command("list")
+def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) -> None:
+    """List the studies of a storage."""
+    from surepath.study.storage.open import open_storage
+
+    place = open_storage(storage)
+    found: list[dict[str, Any]] = []
+    for name in place.names():
+        record = place.load(name)
+        with place.reading(name) as log:
+            found.append({"name": name, "trials": log.last_number(), "created": record.created})
+    if as_json:
+        print_json({"studies": found})
+        return
+    for row in found:
+        typer.echo(f"{shown(row['name'])}: {many(row['trials'], 'trial')}, created {moment(row['created'])}")
+    if not found:
+        typer.echo("no studies here; surepath study create makes one")
+
+
+TIME_KEYS = ("created", "asked", "told", "lease_until")
+
+
+@study.command("show")
+def show(
+    number: Annotated[int | None, typer.Argument(min=1, help="Show this trial instead.")] = None,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is frozen in a study (problem, noise, settings, options), or one trial."""
+    found = load(storage, name)
+    facts = _frozen(found) if number is None else _trial_facts(found, number)
+    if as_json:
+        print_json(facts)
+        return
+    for key, value in facts.items():
+        if value not in (None, "", [], {}):
+            typer.echo(f"{key.replace('_', ' ')}: {_fact_in_words(key, value)}")
+
+
+def _frozen(found: Any) -> dict[str, Any]:
+    record = found.record
+    steps: dict[str, list[str]] = {}
+    mdp = found.mdp
+    for stage, step in enumerate(mdp.step_labels or range(mdp.horizon)):
+        arcs = range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1]))
+        steps[str(step)] = list(dict.fromkeys(mdp.action_label(arc) for arc in arcs[:1000]))
+    return {
+        "name": found.name,
+        "created": record.created,
+        "version": record.version,
+        "direction": mdp.direction,
+        "steps": steps,
+        "options": json.loads(record.options),
+        "settings": json.loads(record.settings),
+        "problem_hash": record.problem_hash,
+    }
+
+
+def _trial_facts(found: Any, number: int) -> dict[str, Any]:
+    row = trial_row(found, number)
+    rewards = dict(zip((str(step) for step in found.mdp.step_labels or range(found.mdp.horizon)), row.rewards))
+    return {
+        "number": row.number,
+        "state": row.state,
+        "plan": found.mdp.plan(list(row.path)),
+        "scores": rewards,
+        "source": row.source,
+        "of": row.of,
+        "worker": row.worker,
+        "asked": row.asked,
+        "lease_until": row.lease if row.state == "running" else None,
+        "told": row.told,
+        "note": row.note,
+    }
+
+
+def _fact_in_words(key: str, value: Any) -> str:
+    if key in TIME_KEYS:
+        return moment(value)
+    if isinstance(value, dict):
+        if all(isinstance(item, list) for item in value.values()):
+            return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
+        return shown_plan(
+            {key: json.dumps(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+        )
+    return shown(value)
+
+
+@study.command("run")
+def run(
+    command: Annotated[
+        str,
+        typer.Option(
+            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial} its number."
+        ),
+    ],
+    workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
+    trials: Annotated[int | None, typer.Option(min=1, help="Run at most so many trials.")] = None,
+    timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Begin no trial that would bring what the study has spent above this.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress line.")] = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a command for one trial after another until the best plan is proven or the budget is spent.
+
+    The command prints a score for each step, as numbers or as one line of JSON; a non-zero exit is a failed trial.
+    One that ends with exit code 0 and prints anything else ends the run.
+    """
+    from surepath.study.running.command import Command
+    from surepath.study.running.runner import Runner
+    from surepath.study.spending import checked_budget
+
+    found = load(storage, name)
+    performer = Command(found.mdp, command, found.name)
+    progress = False if quiet or as_json else None
+    runner = Runner(
+        found,
+        performer,
+        n_trials=trials,
+        timeout=timeout,
+        progress=progress,
+        abandon=performer.end,
+        budget=checked_budget(found.mdp, budget),
+        say=note,
+    )
+    set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
+    allow_seconds(15.0)
+    call_before_kill(performer.kill)
+    signal.signal(
+        signal.SIGTERM, signal.getsignal(signal.SIGINT)
+    )  # a scheduler's signal to end is handled as Ctrl-C is
+    try:
+        runner.run(workers)
+    finally:
+        performer.kill()  # nothing is left of them, unless a second Ctrl-C cut the first one short
+    _print_run(found, runner, as_json)
+
+
+def _print_run(found: Any, runner: Any, as_json: bool) -> None:
+    from surepath.study.spending import money
+    from surepath.study.status.in_words import waiting_in_words
+
+    now = found.status()
+    facts = {
+        "recorded": runner.recorded,
+        "failed": runner.failed,
+        "last_failure": runner.last_failure or None,
+        "answer": now.answer,
+        "done": now.done,
+        "best_plan": now.best_plan,
+        "certified_gap": now.certified_gap,
+        "epsilon": now.epsilon,
+        "states": now.states,
+    }
+    if now.spent is not None:
+        facts |= {"spent": now.spent, "budget_spent": bool(runner.out_of_budget)}
+    forecast = None if now.done else found.forecast()
+    if as_json:
+        facts["forecast"] = None if forecast is None else forecast.to_dict()
+        print_json(facts)
+        return
+    if runner.out_of_budget:
+        note(runner.out_of_budget)
+    paid = "" if now.spent is None else f", {money(now.spent)} spent in all"
+    lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}\n" if runner.failed else "; "
+    so_far = "" if now.done else " so far"
+    paid += ", as the study was done already" if now.done and not runner.recorded else ""
+    typer.echo(f"{many(runner.recorded, 'trial')} run now{paid}{lost}best plan{so_far}: {shown_plan(now.best_plan)}")
+    if not math.isfinite(now.certified_gap):
+        typer.echo("nothing is proven about it yet")
+    else:
+        from surepath._numbers import rounded_up
+
+        word = "by the arithmetic" if now.findings else "proven"
+        sure = (
+            f"{word} within {rounded_up(now.certified_gap)} of the best, wrong with probability {now.delta:g} at most"
+        )
+        typer.echo(sure if now.done else f"{sure}; wanted: {now.epsilon:g}")
+    if waiting := waiting_in_words(now):
+        typer.echo(waiting)
+    if forecast is not None:
+        typer.echo(f"{forecast}")
+    if now.doubt is not None:
+        typer.echo(shown(now.doubt))
+    for finding in now.findings[1:]:
+        note(f"finding: {finding}")
+
+
+@study.command("status")
+def status(
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until the answer is proven; Ctrl-C ends it.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two readings.")] = 2.0,
+    forecast: Annotated[
+        bool, typer.Option("--forecast", help="Also guess by simulation what further trials would bring.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Also say which plans may still be better.")] = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the status of a study: trials, the best plan so far, what is proven, who works on it."""
+    found = load(storage, name)
+    _print_status(found, watch, every, as_json, forecast, explain)
+
+
+def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
+    from surepath.study.status.in_words import status_in_words
+
+    before = None
+    while True:
+        now = found.status()
+        if (now.trials, now.states, now.epsilon) != before:
+            before = (now.trials, now.states, now.epsilon)
+            guess = found.forecast() if forecast else None
+            if as_json:
+                more = {} if guess is None else {"forecast": guess.to_dict()}
+                print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
+            else:
+                lines = [status_in_words(now, brief=watch and not now.done, forecast=forecast)]
+                lines += [found.explain()] if explain else []
+                lines += [f"forecast: {guess}"] if guess is not None else []
+                typer.echo("\n".join(lines))
+        if not watch or now.done:
+            return
+        time.sleep(every)
+
+
+@study.command("tighten")
+def tighten(
+    epsilon: Annotated[float, typer.Argument(help="The new, smaller epsilon.")],
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Continue with a smaller epsilon, all data kept."""
+    from surepath.study.status.progress import gap_in_words
+
+    found = load(storage, name)
+    found.tighten(epsilon)
+    if as_json:
+        print_json({"epsilon": found.epsilon, "certified_gap": found.certified_gap, "done": found.done})
+        return
+    proven = found.done and isfinite(found.certified_gap)
+    state = "proven already" if proven else gap_in_words(found.certified_gap, found.epsilon)
+    typer.echo(f"epsilon is {found.epsilon:g} now; {state}")
+
+
+@study.command("certificate")
+def certificate(
+    out: Annotated[Path, typer.Option("--out", help="The file to write.")] = Path("certificate.json"),
+    force: Force = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write what is proven so far as a file that surepath verify checks."""
+    refuse_existing(out, force)
+    made = load(storage, name).certificate()
+    made.save(out)
+    if as_json:
+        print_json({"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]})
+        return
+    typer.echo(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
+
+
+@study.command("export")
+def export(
+    path: Annotated[Path, typer.Argument(help=".jsonl: all of it, for study restore; .csv: a table of the trials.")],
+    force: Force = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the whole log to a file."""
+    refuse_existing(path, force)
+    trials = load(storage, name).export(path)
+    if as_json:
+        print_json({"written": str(path), "trials": trials})
+        return
+    typer.echo(f"wrote {shown(path)}: {many(trials, 'trial')}")
+
+
+@study.command("restore")
+def restore(
+    path: Annotated[Path, typer.Argument(help="A .jsonl file from study export.")],
+    storage: Storage = DEFAULT_STORAGE,
+    name: Annotated[str | None, typer.Option(help="A new name; by default its own.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the study of an exported log in a storage: the same trials, the same state."""
+    from surepath.study.study import Study
+
+    made = Study.from_export(path, storage, name)
+    if as_json:
+        print_json({"name": made.name, "trials": len(made), "digest": made.digest})
+        return
+    typer.echo(f"restored {shown(made.name)}: {many(len(made), 'trial')}")
+
+
+@study.command("delete")
+def delete(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    keep: Annotated[Path | None, typer.Option("--export", help="Write the log to this .jsonl file first.")] = None,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a study and its log for good, after asking; --export keeps the log in a file."""
+    found = load(storage, name)
+    if keep is not None:
+        if keep.suffix.lower() != ".jsonl":
+            raise typer.BadParameter("--export takes a .jsonl file: only that holds all of the log")
+        refuse_existing(keep, force=False)
+    trials = len(found)
+    if not yes and not _agreed(found.name, trials, keep):
+        note("nothing was deleted")
+        raise typer.Exit(1)
+    if keep is not None:
+        found.export(keep)
+    found.storage.delete(found.name)
+    if as_json:
+        print_json({"deleted": found.name, "trials": trials, "written": None if keep is None else str(keep)})
+        return
+    typer.echo(f"deleted {shown(found.name)}" + ("" if keep is None else f"; its log is in {shown(keep)}"))
+
+
+def _agreed(name: str, trials: int, keep: Path | None) -> bool:
+    kept = "is lost (--export FILE.jsonl keeps it)" if keep is None else f"goes to {shown(keep)}"
+    typer.echo(f"Its log {kept}. Delete {shown(name)} with {many(trials, 'trial')}? [y/N] ", nl=False, err=True)
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        typer.echo(err=True)
+    return answer.strip().lower() in ("y", "yes")
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="A certificate, as `surepath study certificate` writes it.")],
+    storage: Annotated[
+        str | None, typer.Option(help="The study's storage, to compare with its log: sqlite:///study.db, ...")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The study's name there; by default the certificate's.")] = None,
+    log: Annotated[Path | None, typer.Option(help="An exported log (.csv, .jsonl) in place of the storage.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a certificate: compute its bound again, and its sums from the log. Exit code 0 for yes, else 1."""
+    from surepath.verify.file import read
+    from surepath.verify.verify import verify as check_alone
+
+    if storage is not None and log is not None:
+        raise typer.BadParameter("give --storage or --log, not both")
+    if name is not None and storage is None:
+        raise typer.BadParameter("--name needs --storage")
+    if storage is None and log is None:
+        verdict = check_alone(certificate)
+    else:
+        from surepath.study.certificate import verify as check
+
+        verdict = check(certificate, storage, name, log)
+    if as_json:
+        print_json({"certificate": str(certificate), **verdict.to_dict()})
+    else:
+        typer.echo(f"{verdict.answer}: {_headline(verdict)}")
+        if verdict.holds or verdict.answer == "in doubt":
+            content = read(certificate)
+            for line in (content["statement"], *(f"assuming: {line}" for line in content["assumptions"])):
+                typer.echo(shown(line))
+            for advice in dict.fromkeys(found["advice"] for found in content["warnings"]):
+                typer.echo(f"what to do: {shown(advice)}")
+        said = verdict.differences[1:] if verdict.answer == "in doubt" else verdict.differences
+        for line in (*said, *verdict.notes):
+            typer.echo(f"- {shown(line)}")
+    if not verdict.holds:
+        raise typer.Exit(1)
+
+
+def _headline(verdict: Verdict) -> str:
+    return {
+        "in doubt": f"the arithmetic holds, but {shown(verdict.differences[0]) if verdict.differences else ''}",
+        "yes": "the certificate holds",
+        "no": "the certificate does not hold",
+        "open": "not proven by this file alone",
+    }[verdict.answer]
+
+
+@app.command()
+def serve(
+    storage: Annotated[str, typer.Argument(help='The studies: "sqlite:///study.db", a file, or "postgresql://...".')],
+    host: Annotated[str, typer.Option(help="The address to serve on; one that others can reach needs a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8700,
+    read_token: Annotated[
+        str | None, typer.Option(envvar="SUREPATH_READ_TOKEN", help="Lets people read; random by default.")
+    ] = None,
+    write_token: Annotated[
+        str | None,
+        typer.Option(envvar="SUREPATH_WRITE_TOKEN", help="Lets people read, ask and tell; random by default."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the studies of a storage on a live page, and let workers ask and tell over HTTP."""
+    import logging
+
+    from surepath.web.access import Access
+    from surepath.web.server import serve as run
+
+    def started(address: str, access: Access, _: Any) -> None:
+        if as_json:
+            print_json({"address": address, "read_token": access.read_token, "write_token": access.write_token})
+        else:
+            typer.echo("\n".join(page_links(address, access)))
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    run(storage, host, port, read_token, write_token, started)
+
+
+def page_links(address: str, access: Any, rest: str = "") -> list[str]:
+    """Return the address of the page; a link carries its token after #, which no browser sends and no server logs."""
+    text = []
+    if access.write_token is not None:
+        text.append(f"to read, ask and tell:  {address}#token={url_quote(access.write_token, safe='')}{rest}")
+    if access.read_token is not None:
+        text.append(f"to read only:           {address}#token={url_quote(access.read_token, safe='')}{rest}")
+    return [*text, "Ctrl-C ends it; nothing is lost"]

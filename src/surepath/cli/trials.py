@@ -1,0 +1,506 @@
+"""Commands on trials: ask, tell, fail, cancel, enqueue, exclude, import-log, and the pilot before a study."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from surepath._text import many, shown
+from surepath.cli.main import AsJson, app, print_json
+from surepath.cli.problem import Direction, open_problem
+from surepath.cli.study import (
+    DEFAULT_STORAGE,
+    TAKES_SCORES,
+    Force,
+    Name,
+    Number,
+    Numbers,
+    Storage,
+    again,
+    late_rows,
+    load,
+    note,
+    pairs,
+    refuse_existing,
+    scores,
+    shown_plan,
+    study,
+    trial_row,
+    why_late,
+)
+
+if TYPE_CHECKING:
+    from surepath.model.mdp import MDP
+    from surepath.model.sources.files import Problem
+    from surepath.study.pilot import Pilot
+
+SHORT_LEASE = 3600.0
+
+
+@study.command("ask")
+def ask(
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many trials.")] = 1,
+    sheet: Annotated[Path | None, typer.Option("--csv", help="Write them to this file, with empty scores.")] = None,
+    worker: Annotated[str | None, typer.Option(help="Who runs them; by default host and process.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Take no trial that would bring what the study has spent above this.")
+    ] = None,
+    force: Force = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take the next trials to run; exit code 1 when the answer is proven or the budget is spent: none are given."""
+    from surepath.errors import BudgetError, StoppedError
+
+    if sheet is not None:
+        refuse_existing(sheet, force)
+    found = load(storage, name)
+    try:
+        limit: dict[str, Any] = {} if budget is None else {"budget": budget}
+        trials = found.ask(n, worker=worker, **limit)
+    except BudgetError as error:
+        note(str(error))
+        if as_json:
+            print_json({"trials": [], "done": False, "budget_spent": True, "spent": found.spent})
+        raise typer.Exit(1) from None
+    except StoppedError:
+        options = again(found, storage)
+        note(
+            f"{shown(found.name)} is done: surepath study status{options} says its answer, "
+            f"surepath study tighten{options} EPSILON goes on"
+        )
+        if as_json:
+            print_json({"trials": [], "done": True})
+        raise typer.Exit(1) from None
+    if sheet is not None:
+        _write_sheet(found, trials, sheet)
+    if as_json:
+        rows = [{"number": trial.number, "plan": trial.plan, "lease_until": trial.lease_until} for trial in trials]
+        print_json({"trials": rows, "done": False, "written": None if sheet is None else str(sheet)})
+        return
+    if sheet is None:
+        for trial in trials:
+            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}")
+    else:
+        numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
+        typer.echo(
+            f"wrote {shown(sheet)}: {numbers}; fill in the scores (failed where a step failed), then\n"
+            f"  surepath study tell {shown(shlex.quote(str(sheet)))}{again(found, storage)}"
+        )
+
+
+def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
+    from surepath.model.sources.textfile import write_text
+    from surepath.study.lease import in_words
+    from surepath.study.sheets.sheet import sheet_text
+
+    try:
+        write_text(sheet, sheet_text(found.mdp, trials))
+    except BaseException:
+        for trial in trials:  # nobody will ever see these
+            found.cancel(trial)
+        raise
+    lease = found.options.lease
+    if lease < SHORT_LEASE:
+        note(
+            f"note: the lease of this study is {in_words(lease)}; scores reported later are kept, but the plans are "
+            f"assigned again meanwhile. For work by hand, create a study with --lease 7d"
+        )
+
+
+ANSWERS = {
+    "told": "recorded",
+    "repeated": "recorded before, nothing changed",
+    "late": "came after the lease had ended or the trial was cancelled, kept as new trials",
+}
+
+
+@study.command("tell", context_settings=TAKES_SCORES)
+def tell(
+    what: Annotated[str, typer.Argument(help="A CSV file from study ask, or the number of a trial.")],
+    values: Annotated[
+        list[str] | None, typer.Argument(help="Its scores: numbers in the order of the steps, or STEP=SCORE.")
+    ] = None,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report scores: a filled-in CSV file, all of it or nothing, or one trial; the same twice changes nothing."""
+    if what.isascii() and what.isdigit():
+        if not values:
+            raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
+        _one(load(storage, name), storage, int(what), scores(values), as_json)
+        return
+    if values:
+        raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
+    _sheet(load(storage, name), storage, Path(what), as_json)
+
+
+def _one(found: Any, storage: str, number: int, rewards: Any, as_json: bool) -> None:
+    from surepath.study.running.performed import with_known
+
+    path = trial_row(found, number).path
+    rewards = with_known(found.mdp, path, rewards)
+    _refuse_missing(found.mdp, number, path, rewards)
+    answer = found.tell(number, rewards)
+    kept = next(iter(late_rows(found, [number])), None)
+    row = kept or trial_row(found, number)
+    if as_json:
+        facts = {"number": number, "answer": answer, "state": row.state, "done": found.done}
+        print_json(facts if kept is None else {**facts, "kept_as": kept.number})
+        return
+    words = ANSWERS[answer]
+    if kept is not None:
+        late = f"{why_late(found, number)}, kept as trial {kept.number}"
+        words = late if answer == "late" else f"its late result was kept as trial {kept.number} before, nothing changed"
+    typer.echo(f"trial {number}: {words}{_end(found, storage)}")
+
+
+def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
+    """Refuse too few scores: a score that was forgotten could never be added, since a recorded trial never changes."""
+    import numpy as np
+
+    from surepath.errors import StudyError
+    from surepath.learners.base import read_rewards
+    from surepath.study.running.performed import missing
+
+    seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards).tolist()
+    if lacking := missing(mdp, path, len(seen)):
+        so_far = "".join(f" {score!r}" for score in seen)
+        raise StudyError(
+            f"trial {number} has {shown(lacking)}; give a score for every step, or report a trial that failed there by "
+            f"`study fail {number}{so_far}` on the same study"
+        )
+
+
+def _sheet(found: Any, storage: str, path: Path, as_json: bool) -> None:
+    from surepath.study.sheets.rows import plan_columns
+    from surepath.study.sheets.sheet import read_sheet, read_table
+
+    sheet = read_sheet(found.mdp, read_table(path), path.name)
+    answers = found.tell_many(sheet.results)
+    counts = Counter(answers)
+    if as_json:
+        rest = {answer: counts[answer] for answer in ANSWERS}
+        print_json({**rest, "empty": sheet.empty, "done": found.done})
+        return
+    parts = [f"{counts[answer]:,} {words}" for answer, words in ANSWERS.items() if counts[answer]]
+    if counts["late"]:
+        late = [result.number for result, answer in zip(sheet.results, answers) if answer == "late"]
+        parts[-1] += f" ({_some([row.number for row in late_rows(found, late)])})"
+    if sheet.empty:
+        parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
+    typer.echo(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found, storage))
+    if not sheet.plans:
+        wanted = ", ".join(map(shown, plan_columns(found.mdp)))
+        note(
+            f"note: {shown(path.name)} has no plan columns ({wanted}), so its rows could not be compared with the log: "
+            f"a row that was shifted or renumbered is not found"
+        )
+
+
+def _some(numbers: list[int]) -> str:
+    return (
+        ("trials " if len(numbers) > 1 else "trial ")
+        + ", ".join(map(str, numbers[:10]))
+        + (", ..." if len(numbers) > 10 else "")
+    )
+
+
+def _end(found: Any, storage: str) -> str:
+    proven = found.done and isfinite(found.certified_gap)
+    return f"\nthe answer is proven: surepath study status{again(found, storage)}" if proven else ""
+
+
+@study.command("fail", context_settings=TAKES_SCORES)
+def fail(
+    number: Number,
+    values: Annotated[
+        list[str] | None, typer.Argument(help="Scores seen before it failed, in the order of the steps.")
+    ] = None,
+    reason: Annotated[str, typer.Option("--note", help="Why it failed.")] = "",
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report that a trial failed at the step after the given scores."""
+    found = load(storage, name)
+    answer = found.fail(number, scores(values or []), reason)
+    if as_json:
+        print_json({"number": number, "answer": answer})
+        return
+    if answer == "repeated":
+        typer.echo(f"trial {number}: {trial_row(found, number).state} before, nothing changed")
+        return
+    kept = f", its first {len(values)} scores are kept" if values and len(values) > 1 else ""
+    kept = ", its first score is kept" if values and len(values) == 1 else kept
+    late = ""
+    if answer == "late":
+        late = f"; it {why_late(found, number)}, kept as trial {late_rows(found, [number])[0].number}"
+    typer.echo(f"trial {number}: failed{kept}{late}")
+
+
+@study.command("cancel")
+def cancel(
+    numbers: Numbers,
+    reason: Annotated[str, typer.Option("--note", help="Why they were not run.")] = "",
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel trials that were not run; those already reported stay as they are."""
+    found = load(storage, name)
+    for number in numbers:
+        trial_row(found, number)  # a number that is none is refused before anything changes
+    states = {}
+    for number in numbers:
+        found.cancel(number, reason)
+        states[number] = trial_row(found, number).state
+    if as_json:
+        print_json({"states": states})
+        return
+    for number, state in states.items():
+        typer.echo(f"trial {number}: {state}" + ("" if state == "cancelled" else ", and stays so"))
+
+
+@study.command("enqueue")
+def enqueue(
+    plan: Annotated[list[str], typer.Argument(help="STEP=OPTION for every step, or one JSON object.")],
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Queue a plan of your own to be assigned next; any plan is valid data."""
+    found = load(storage, name)
+    path = found.mdp.path(pairs(plan, "a plan"))
+    found.enqueue(path)
+    named = found.mdp.plan(path)
+    if as_json:
+        print_json({"plan": named})
+        return
+    typer.echo(f"queued {shown_plan(named)}")
+
+
+@study.command("exclude")
+def exclude(
+    options: Annotated[list[str], typer.Argument(help="STEP=OPTION: that option of the step, in every state.")],
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Exclude options that cannot be run: a fact of the world, never a verdict on their scores."""
+    found = load(storage, name)
+    out = pairs(options, "an option")
+    found.exclude(out)
+    if as_json:
+        print_json({"excluded": out})
+        return
+    typer.echo(f"excluded {shown_plan(out)}")
+
+
+ASSUMPTION = (
+    "The proof now rests on this too: the file holds every result of these trials, or a part that was not picked by "
+    "how they came out, and they were scored the same way as the study's."
+)
+
+
+@study.command("import-log")
+def import_log(
+    path: Annotated[Path, typer.Argument(help="A CSV file with columns plan.STEP (or STEP) and score.STEP.")],
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Count results that are in the log already once more, as results of their own."),
+    ] = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import past results, all of the file or nothing; valid if they were not picked by how they came out."""
+    from surepath.study.sheets.past import import_past
+
+    found = load(storage, name)
+    count = import_past(found, path, again=again)
+    if as_json:
+        print_json({**count._asdict(), "assumption": ASSUMPTION})
+        return
+    if not count.imported and count.repeated:
+        typer.echo(f"{shown(path.name)} was imported before; nothing changed")
+        return
+    rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
+    typer.echo(f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}")
+
+
+@app.command()
+def pilot(
+    problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
+    sheet: Annotated[
+        Path, typer.Option("--csv", help="The sheet of trials: written if it is not there, else read.")
+    ] = Path("pilot.csv"),
+    plays: Annotated[int, typer.Option(min=1, help="How often every option is played at least.")] = 5,
+    command: Annotated[
+        str | None, typer.Option(help="Run for every trial and fill in the sheet; as in surepath study run.")
+    ] = None,
+    direction: Direction = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play every option a few times and say how far scores scatter, before a study whose noise nobody knows.
+
+    Without --command the sheet is filled in by hand: call this once to write it, fill in the scores, call it again.
+    """
+    from surepath.model.sources.textfile import write_text
+    from surepath.study.pilot import pilot_paths, read_pilot
+    from surepath.study.sheets.sheet import read_past, read_table, sheet_text
+    from surepath.study.trial import Trial
+
+    about = open_problem(problem, direction)
+    mdp = about.mdp
+    if not sheet.exists():
+        paths = pilot_paths(mdp, plays)
+        trials = [Trial(i + 1, mdp.plan(path), path, 0.0, "pilot", "") for i, path in enumerate(paths)]
+        if command is None:
+            write_text(sheet, sheet_text(mdp, trials))
+            _tell_written(sheet, problem, len(trials), as_json)
+            return
+        _run_pilot(mdp, trials, command, sheet, as_json)
+    results, empty = read_past(mdp, read_table(sheet), sheet.name)
+    found = read_pilot(mdp, [(mdp.path(result.plan), result.rewards) for result in results])
+    if as_json:
+        print_json({"sheet": str(sheet), "empty": empty, **pilot_data(found)})
+        return
+    print_pilot(found, sheet, problem, empty, about)
+
+
+def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bool) -> None:
+    """Perform the trials one after another and write the sheet with their scores; cut short, with those so far."""
+    import csv
+    import io
+
+    from rich.progress import track
+
+    from surepath.errors import RewardError
+    from surepath.model.sources.textfile import write_text
+    from surepath.study.running.command import Command
+    from surepath.study.running.performed import rewards_of
+    from surepath.study.sheets.rows import option_names, plan_columns, score_columns
+    from surepath.study.sheets.sheet import sheet_text
+
+    performer = Command(mdp, command, "pilot")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["number", *plan_columns(mdp), *score_columns(mdp)])
+    finished = 0
+    try:
+        for trial in track(trials, "pilot", transient=True, disable=quiet):
+            done = performer(trial)
+            try:
+                rewards = rewards_of(mdp, trial, done)
+            except RewardError as error:
+                raise RewardError(f"trial {trial.number}: {error}") from None
+            scores: list[Any] = [*rewards, *([] if done.note is None else ["failed"])]
+            scores += [""] * (mdp.horizon - len(scores))
+            writer.writerow([trial.number, *option_names(mdp, tuple(trial.path.tolist())), *scores[: mdp.horizon]])
+            finished += 1
+    except BaseException:
+        if finished:
+            rest = sheet_text(mdp, trials[finished:]).partition("\n")[2]
+            write_text(sheet, out.getvalue() + rest)
+            words = (
+                f"{shown(sheet)} has the scores of the first {many(finished, 'trial')}; the others are to be filled in"
+            )
+            typer.echo(words, err=True)
+        raise
+    write_text(sheet, out.getvalue())
+
+
+def _tell_written(sheet: Path, problem: str, count: int, as_json: bool) -> None:
+    if as_json:
+        print_json({"written": str(sheet), "trials": count})
+        return
+    typer.echo(
+        f"wrote {shown(sheet)} with {count:,} trials; play them in this order, fill in the scores, and call\n"
+        f"  {shown(f'surepath pilot {problem} --csv {sheet}')}"
+    )
+
+
+def pilot_data(found: Pilot) -> dict[str, Any]:
+    """Return the pilot as plain values."""
+    return {
+        "trials": found.trials,
+        "suggested_sigma": found.sigma,
+        "steps": [step.__dict__ for step in found.steps],
+        "options": [option.__dict__ for option in found.options],
+        "warnings": found.warnings,
+    }
+
+
+def print_pilot(found: Pilot, sheet: Path, problem: str, empty: int, about: Problem) -> None:
+    """Print steps first, then the noisiest options, warnings, and what to do next."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from surepath.study.pilot import PILOT_CONFIDENCE
+
+    console = Console(highlight=False)
+    table = Table("step", "scores", "scatter", f"{PILOT_CONFIDENCE:.0%} interval", box=None, pad_edge=False)
+    for step in found.steps:
+        span = f"{step.low:.3g} - {step.high:.3g}" if step.low == step.low else ""
+        scatter = f"{step.deviation:.3g}" if step.deviation == step.deviation else "?"
+        table.add_row(shown(step.name), str(step.scores), scatter, span)
+    console.print(f"{found.trials:,} trials" + (f", {empty:,} not filled in yet" if empty else ""))
+    console.print(table)
+    loud = sorted(found.options, key=lambda option: -option.deviation)[:3]
+    if loud:
+        words = "; ".join(f"{option.name}: {option.deviation:.3g}" for option in loud)
+        console.print(f"largest scatter: {words}", markup=False)
+    for warning in found.warnings:
+        console.print(f"warning: {warning}", markup=False, style="yellow")
+    for line in advice(found, sheet, problem, about):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def advice(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]:
+    """Return what may follow, as lines of text and commands."""
+    from surepath.study.pilot import SIGMA_FACTOR
+
+    name, file = shlex.quote(problem), shlex.quote(str(sheet))
+    asks = [] if about.epsilon is not None else [f"--epsilon {_proposal(found):g}"]
+    asks += [] if about.delta is not None else ["--delta 0.05"]
+    create = " ".join(["  surepath study create", name, *asks])
+    chosen = " Epsilon is a proposal: how far from the best the answer may be, in units of a plan's total score."
+    chosen = chosen if about.epsilon is None else ""
+    load = f"  surepath study import-log {file}"
+    if about.mdp.noise_missing("") is None:
+        return [
+            "This problem declares its noise or a range already, so nothing is taken from these scores. The trials "
+            f"were fixed in advance, and the study may count them:{chosen}",
+            create,
+            load,
+        ]
+    known = (
+        "If you know the range of the scores, declare that instead: then no sigma is needed, and the study may count "
+        "these trials."
+    )
+    if found.sigma is None:
+        return [f"Too little was seen to suggest a sigma: every option needs at least two scores. {known}"]
+    return [
+        f"Suggestion: sigma {found.sigma:.3g}, which is {SIGMA_FACTOR:g} times the upper end of the noisiest step's "
+        "interval. It is an estimate, not a bound: declaring it is your own decision, and the certificate will say "
+        f"that you declared it. {known}",
+        f"With this sigma, leave these trials out of the study: a sigma that was chosen from scores does not "
+        f"belong to a proof that counts them.{chosen}",
+        f"{create} --sigma {found.sigma:.3g}",
+        "Only if you knew a sigma before the pilot, declare that one and import the pilot's trials too:",
+        load,
+    ]
+
+
+def _proposal(found: Pilot) -> float:
+    """Propose an epsilon of the size of the scatter of a plan's total, rounded to one figure."""
+    total = sum(step.deviation**2 for step in found.steps if step.deviation == step.deviation) ** 0.5
+    return float(f"{total:.1g}") or 0.1

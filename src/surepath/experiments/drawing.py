@@ -1,0 +1,365 @@
+"""Drawing: the style that all pictures share, figures one column wide, panels of series, and saving.
+
+Drawn with matplotlib, without a display and without its global state. Names and titles are never read as mathematics.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surepath._optional import need
+from surepath._text import shown
+from surepath.errors import SettingError
+from surepath.model.sources.textfile import write_bytes
+
+if TYPE_CHECKING:
+    import polars
+
+# Colours that colour-blind people can distinguish (Okabe and Ito), one per learner, the same in every figure.
+COLOURS = {
+    "max-coverage": "#0072B2",
+    "max-diameter": "#E69F00",
+    "BPI-UCRL": "#666666",
+    "Challenger": "#D55E00",
+    "static-max-coverage": "#56B4E9",
+    "WholePlan": "#009E73",
+    "Uniform": "#CC79A7",
+    "design, fixed in advance": "#CC79A7",
+}
+MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenger": "D"}
+DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
+GRID_COLOUR = "#dddddd"
+
+
+def plain_axes(axis: Any) -> None:
+    """Draw a light grid behind the data, and no frame at the top and the right."""
+    axis.grid(which="major", color=GRID_COLOUR, linewidth=0.6)
+    axis.set_axisbelow(True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def colour_of(label: str, number: int) -> str:
+    """Choose the colour of a learner; a bound takes that of the learner it names, else black; others in turn."""
+    if "bound" in label:
+        return next((colour for name, colour in COLOURS.items() if label.endswith(name)), "black")
+    return COLOURS.get(label) or list(COLOURS.values())[number % len(COLOURS)]
+
+
+def palette(labels: Iterable[str]) -> dict[str, str]:
+    """Map each learner to its colour, and those that have none to the ones that are left, in order.
+
+    Example:
+        >>> palette(["Challenger", "mine"])
+        {'Challenger': '#D55E00', 'mine': '#0072B2'}
+    """
+    names = list(labels)
+    taken = {COLOURS[name] for name in names if name in COLOURS}
+    all_of_them = list(dict.fromkeys(COLOURS.values()))
+    free = [colour for colour in all_of_them if colour not in taken] or all_of_them
+    others = [name for name in names if name not in COLOURS]
+    return {name: COLOURS.get(name) or free[others.index(name) % len(free)] for name in names}
+
+
+def short_name(name: str) -> str:
+    """Shorten an instance's id for a title.
+
+    Example:
+        >>> short_name("chain-v1/n8k4/seed7"), short_name("problem.json")
+        ('chain n8k4, seed 7', 'problem.json')
+    """
+    family, sign, rest = name.partition("-v1/")
+    parts = [part for part in rest.split("/") if not part.startswith("sigma")]
+    return f"{family} {', '.join(part.replace('seed', 'seed ') for part in parts)}" if sign else name
+
+
+COLUMN_WIDTH = 3.3  # inches
+TEXT, SMALL_TEXT = 8, 7  # points
+PLAN, OTHER, OUT, WANTED, INK, FAINT = "#009E73", "#7d8fa3", "#c5ccd3", "#D55E00", "#1f2933", "#52606d"
+PICTURE_ENDINGS = (".png", ".svg", ".pdf")
+DOTS = 200.0
+MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000  # of a PNG
+LONGEST_SHOWN = 24  # letters of a name in a picture
+MOST_PANELS = 6  # of one picture, an instance each
+
+
+def new_figure(height: float, width: float = COLUMN_WIDTH) -> Any:
+    """Make an empty figure of matplotlib, or raise an error that names the missing extra; sizes in inches."""
+    found = need("matplotlib.figure", "plot").Figure(figsize=(width, height), layout="constrained")
+    need("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(found)
+    return found
+
+
+def new_axes(figure: Any, x_label: str = "", y_label: str = "", title: str = "") -> Any:
+    """Add one pair of axes in the common style."""
+    axis = figure.add_subplot()
+    style_axes(axis, x_label, y_label, title)
+    return axis
+
+
+def style_axes(axis: Any, x_label: str = "", y_label: str = "", title: str = "") -> None:
+    """Set the common style and the texts of axes, which are not parsed as mathematics."""
+    plain_axes(axis)
+    axis.tick_params(labelsize=SMALL_TEXT, length=2.5)
+    for put, text in ((axis.set_xlabel, x_label), (axis.set_ylabel, y_label), (axis.set_title, title)):
+        if text:
+            put(shown(text), fontsize=TEXT, parse_math=False)
+
+
+def short(name: object, longest: int = LONGEST_SHOWN) -> str:
+    """Return a name for a picture: escaped, and not too long.
+
+    Example:
+        >>> short("a very long name of an option", 12)
+        'a very lo...'
+    """
+    text = shown(name)
+    return text if len(text) <= longest else text[: longest - 3].rstrip() + "..."
+
+
+def below(figure: Any, handles: Any) -> None:
+    """Put a legend below all axes, in as many columns as fit."""
+    names = [handle.get_label() for handle in handles]
+    columns = 3 if sum(max(len(name), 6) for name in names[:3]) < 34 else 2
+    found = figure.legend(
+        handles, names, loc="outside lower center", ncols=min(columns, len(names)), frameon=False, fontsize=SMALL_TEXT
+    )
+    for text in found.get_texts():
+        text.set_parse_math(False)
+
+
+def plain_ticks(axis: Any, values: Iterable[float] = ()) -> None:
+    """Label a logarithmic axis with numbers such as 0.2 in place of powers of ten; these values if they are few."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+    wanted = sorted(set(values))
+    if 0 < len(wanted) <= 6:
+        axis.set_major_locator(FixedLocator(wanted))
+        axis.set_minor_locator(NullLocator())
+    else:
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 50 else (1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def new_figure_of_rows(groups: list[str], headed: bool = True) -> tuple[Any, list[float], dict[float, str]]:
+    """Make a figure with one line of text for each row, and a heading over each group of equal names.
+
+    Returns the figure, the place of each row from the top, and the headings by their places.
+    """
+    places: list[float] = []
+    heads: dict[float, str] = {}
+    at = 0.0
+    for i, name in enumerate(groups):
+        if headed and (i == 0 or groups[i - 1] != name):
+            heads[at] = name
+            at += 1.0
+        places.append(at)
+        at += 1.0
+    return new_figure(0.55 + 0.15 * max(at, 2.0)), places, heads
+
+
+def name_rows(axis: Any, places: list[float], names: list[str], heads: dict[float, str]) -> None:
+    """Write the name of each row at its left, and of each group over its rows."""
+    axis.set_yticks([*places, *heads], [*names, *(short(head, 40) for head in heads.values())], fontsize=SMALL_TEXT)
+    for label, head in zip(axis.get_yticklabels(), [False] * len(places) + [True] * len(heads)):
+        label.set_parse_math(False)
+        if head:
+            label.set_fontweight("bold")
+    axis.tick_params(axis="y", length=0)
+    bottom = max([*places, *heads], default=0.0)
+    axis.set_ylim(bottom + 0.6, -0.6)
+
+
+def picture_file(path: str | Path) -> Path:
+    """Check that a file can hold a picture, by its ending."""
+    file = Path(path)
+    if file.suffix.lower() not in PICTURE_ENDINGS:
+        raise SettingError(f"a picture ends in {', '.join(PICTURE_ENDINGS)}, not {file.suffix or 'nothing'!r}: {file}")
+    return file
+
+
+def save(figure: Any, path: str | Path) -> None:
+    """Write a figure as PNG, SVG or PDF, by the ending of the file; whole or not at all."""
+    file = picture_file(path)
+    form = file.suffix[1:].lower()
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        content = picture_bytes(figure, form)
+    write_bytes(file, content)
+    _warn(raised)
+
+
+def _warn(raised: list[warnings.WarningMessage]) -> None:
+    """Pass warnings on, those about letters that the font lacks as one."""
+    letters: dict[str, None] = {}
+    for one in raised:
+        lacking = re.match(r"Glyph (\d+) ", str(one.message))
+        if lacking:
+            letters[chr(int(lacking[1]))] = None
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if letters:
+        warnings.warn(
+            f"the font of pictures lacks letters of these names ({shown(''.join(list(letters)[:10]))}) and draws boxes "
+            f"for them; name a font that has them as font.family in a file matplotlibrc",
+            stacklevel=3,
+        )
+
+
+def picture_bytes(figure: Any, form: str = "png", dots: float | None = None) -> bytes:
+    """Encode a figure as PNG, SVG or PDF, the same bytes every time.
+
+    Args:
+        figure: Of matplotlib.
+        form: "png", "svg" or "pdf".
+        dots: Per inch; by default 200, fewer where a large figure would exceed the pixels of a picture.
+    """
+    stream = io.BytesIO()
+    width, height = figure.get_size_inches()
+    dots = dots or min(DOTS, MAX_SIDE / max(width, height), (MAX_PIXELS / (width * height)) ** 0.5)
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
+    with need("matplotlib", "plot").rc_context({"svg.hashsalt": "surepath"}):
+        figure.savefig(stream, format=form, dpi=float(dots), metadata=metadata)
+    return stream.getvalue()
+
+
+# Panels of series: what the figures of the paper show, as plain numbers -----------------------------------------------
+
+AS_LINE, AS_POINTS, AS_STRIP = "line", "points", "strip"
+ABREAST = 4  # panels
+
+
+@dataclass(frozen=True)
+class Series:
+    """One set of points.
+
+    Attributes:
+        label: Name in the legend; the colour follows from it.
+        x, y: Coordinates of the points.
+        low, high: Ends of a band around a line, or None.
+        hollow: Which points are only bounds; they are drawn hollow.
+        kind: "line", "points", or "strip" (runs of one category, with a bar at their mean).
+        dash: "solid", "dashed", "dotted" or "dashdot".
+    """
+
+    label: str
+    x: list[float]
+    y: list[float]
+    low: list[float] | None = None
+    high: list[float] | None = None
+    hollow: list[bool] | None = None
+    kind: str = AS_LINE
+    dash: str = "solid"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes with its series.
+
+    Attributes:
+        title, x_label, y_label: Texts.
+        series: What is drawn, in this order.
+        x_log, y_log: Whether an axis is logarithmic.
+        line_at: Height of a horizontal line, or None.
+        x_falls: Whether x decreases from left to right.
+        categories: Names at x = 0, 1, ...; None for a numeric axis.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: list[Series] = field(default_factory=list)
+    x_log: bool = True
+    y_log: bool = True
+    line_at: float | None = None
+    x_falls: bool = False
+    categories: list[str] | None = None
+
+
+def points_over_epsilon(label: str, rows: polars.DataFrame, column: str, hollow: list[bool] | None = None) -> Series:
+    """Return a column of a learner's rows as points over epsilon / Delta_min."""
+    return Series(label, rows["epsilon_per_gap"].to_list(), rows[column].to_list(), hollow=hollow, kind=AS_POINTS)
+
+
+def line_with_band(label: str, rows: polars.DataFrame, x: str, y: str) -> Series:
+    """Return a column of a learner's rows as a line, with the columns low and high as a band around it."""
+    return Series(label, rows[x].to_list(), rows[y].to_list(), rows["low"].to_list(), rows["high"].to_list())
+
+
+def draw_panels(panels: list[Panel], title: str) -> Any:
+    """Draw the panels side by side, more than ABREAST in rows of three; returns a matplotlib figure."""
+    across = len(panels) if len(panels) <= ABREAST else 3
+    rows = -(-len(panels) // across)
+    width = 4.6 * across if len(panels) > 1 else 6.4
+    figure = new_figure(4.6 if rows == 1 else 3.8 * rows + 0.8, width)
+    figure.suptitle(title, fontsize=12)
+    axes = figure.subplots(rows, across, squeeze=False).ravel()
+    for axis in axes[len(panels) :]:
+        axis.remove()
+    for axis, panel in zip(axes, panels):
+        _panel(axis, panel)
+    names: dict[str, Any] = {}
+    for axis, panel in zip(axes, panels):
+        if panel.categories is not None:  # the axis names them already
+            continue
+        for handle, label in zip(*axis.get_legend_handles_labels()):
+            names.setdefault(label, handle)
+    if names:
+        columns = min(len(names), 4 if len(panels) > 1 else 2)
+        figure.legend(
+            names.values(), names.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+        )
+    return figure
+
+
+def _panel(axis: Any, panel: Panel) -> None:
+    axis.set_title(panel.title, fontsize=10)
+    axis.set_xlabel(panel.x_label)
+    axis.set_ylabel(panel.y_label)
+    if panel.x_log:
+        axis.set_xscale("log")
+    if panel.y_log:
+        axis.set_yscale("log")
+    if panel.line_at is not None:
+        axis.axhline(panel.line_at, color="black", linewidth=0.8)
+    for number, series in enumerate(panel.series):
+        _series(axis, series, colour_of(series.label, number))
+    if panel.categories is not None:
+        axis.set_xticks(range(len(panel.categories)), panel.categories, rotation=20, fontsize=8)
+    elif panel.x_log and not panel.x_falls:
+        sizes = {x for series in panel.series for x in series.x}
+        if len(sizes) <= 6:  # a few sizes such as 2, 4, 8, 16 by themselves instead of powers of ten
+            plain_ticks(axis.xaxis, sizes)
+    if panel.x_falls:
+        axis.invert_xaxis()
+    plain_axes(axis)
+
+
+def _series(axis: Any, series: Series, colour: str) -> None:
+    if series.kind == AS_STRIP:
+        offsets = np.linspace(-0.18, 0.18, len(series.x)) if len(series.x) > 1 else np.zeros(1)
+        axis.plot(np.array(series.x) + offsets, series.y, MARKERS.get(series.label, "o"), color=colour, markersize=4,
+                  alpha=0.7, label=series.label)  # fmt: skip
+        middle, mean = series.x[0], float(np.mean(series.y))
+        axis.plot([middle - 0.32, middle + 0.32], [mean, mean], color=colour, linewidth=2)
+        return
+    if series.kind == AS_POINTS:
+        hollow = np.array(series.hollow if series.hollow is not None else [False] * len(series.x))
+        x, y, marker = np.array(series.x), np.array(series.y), MARKERS.get(series.label, "o")
+        axis.plot(x[~hollow], y[~hollow], marker, color=colour, markersize=4, alpha=0.75, label=series.label)
+        axis.plot(x[hollow], y[hollow], marker, color=colour, markersize=5, markerfacecolor="none")
+        return
+    marker = MARKERS.get(series.label, "" if "bound" in series.label else ".")
+    axis.plot(series.x, series.y, DASHES[series.dash], marker=marker, markersize=4, color=colour, label=series.label)
+    if series.low is not None and series.high is not None:
+        axis.fill_between(series.x, series.low, series.high, color=colour, alpha=0.15, linewidth=0)

@@ -1,0 +1,401 @@
+"""Pictures of simulated runs: stopping times, cost over epsilon, learners compared; data functions and drawings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surepath._checks import suggest
+from surepath._optional import need
+from surepath.errors import SettingError
+from surepath.experiments.drawing import (
+    FAINT,
+    INK,
+    MARKERS,
+    MOST_PANELS,
+    SMALL_TEXT,
+    below,
+    name_rows,
+    new_figure,
+    new_figure_of_rows,
+    palette,
+    plain_ticks,
+    short,
+    short_name,
+    style_axes,
+)
+from surepath.experiments.stats import compare
+from surepath.experiments.store import read
+from surepath.simulation.results import Results
+
+if TYPE_CHECKING:
+    import polars
+
+RUN_COLUMNS = ("instance", "learner", "delta", "epsilon", "epsilon_per_gap", "run", "tau", "censored", "correct")
+
+
+def rows_of(source: Any) -> polars.DataFrame:
+    """Return rows with the columns `RUN_COLUMNS`, runs in order.
+
+    Args:
+        source: The folder of an experiment; a polars frame with its rows; or {label: results of `simulate`}, all on
+            one instance.
+    """
+    pl = need("polars", "data")
+    if isinstance(source, (str, os.PathLike)):
+        return read(Path(source))
+    if isinstance(source, pl.DataFrame):
+        missing = [name for name in RUN_COLUMNS if name not in source.columns]
+        if missing:
+            raise SettingError(f"rows of runs need the columns {', '.join(missing)}; experiments.results.read has them")
+        frame: polars.DataFrame = source
+        return frame
+    if isinstance(source, Mapping) and source and all(isinstance(one, Results) for one in source.values()):
+        found: polars.DataFrame = pl.concat([_of_results(str(label), one) for label, one in source.items()])
+        return found
+    raise SettingError(
+        "pictures of runs are made of an experiment's folder, its rows, or {label: results of simulate}, not of "
+        f"{type(source).__name__}"
+    )
+
+
+def _of_results(label: str, results: Results) -> polars.DataFrame:
+    pl = need("polars", "data")
+    settings = results.settings
+    instance, delta = settings.get("instance"), settings["learner"]["delta"]
+    frame: polars.DataFrame = results.frame().select("run", "epsilon", "tau", "censored", "correct")
+    return frame.with_columns(
+        pl.lit(str(instance)).alias("instance"),
+        pl.lit(label).alias("learner"),
+        pl.lit(float(delta)).alias("delta"),
+        pl.lit(None, dtype=pl.Float64).alias("epsilon_per_gap"),
+    ).select(RUN_COLUMNS)
+
+
+def chosen(
+    rows: polars.DataFrame,
+    instance: str | None = None,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    learners: list[str] | None = None,
+) -> polars.DataFrame:
+    """Keep the rows of one instance, delta, epsilon (in units of Delta_min where the experiment's are) and learners."""
+    if rows.is_empty():
+        raise SettingError("there are no runs to draw")
+    for column, value in (("instance", instance), ("delta", delta), (epsilon_column(rows), epsilon)):
+        if value is not None:
+            have = rows[column].unique().sort().to_list()
+            rows = rows.filter(rows[column] == value)
+            if rows.is_empty():
+                words = f"{suggest(value, have)}" if isinstance(value, str) else ""
+                listed = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in have[:20])
+                raise SettingError(f"no run has {column} {value}{words}; there are: {listed}")
+    for label in learners or ():
+        labels = rows["learner"].unique(maintain_order=True).to_list()
+        if label not in labels:
+            raise SettingError(f"no learner of this experiment is called {label!r}{suggest(label, labels)}")
+    return rows.filter(rows["learner"].is_in(learners)) if learners else rows
+
+
+def at_one_delta(
+    rows: polars.DataFrame,
+    instance: str | None,
+    delta: float | None,
+    epsilon: float | None = None,
+    learners: list[str] | None = None,
+) -> polars.DataFrame:
+    """Keep what `chosen` keeps, at one delta: the smallest by default."""
+    rows = chosen(rows, instance, delta, epsilon, learners)
+    return rows.filter(rows["delta"] == rows["delta"].min())
+
+
+def epsilon_column(rows: polars.DataFrame) -> str:
+    """Return the column of epsilons: in units of Delta_min where all rows have that."""
+    return "epsilon" if rows["epsilon_per_gap"].null_count() else "epsilon_per_gap"
+
+
+def epsilon_words(column: str) -> str:
+    """Return the name of an axis of epsilons."""
+    return "epsilon / smallest gap" if column == "epsilon_per_gap" else "epsilon"
+
+
+STOPPING_READING = (
+    "Share of the runs that had stopped after so many trials, a line for each learner: further left is cheaper, "
+    "steeper is more even. A line that ends below 1 was cut by the budget."
+)
+DASHES_IN_TURN = ("-", "--", "-.", ":")
+
+
+def stopping_data(
+    source: Any, instance: str | None = None, delta: float | None = None, epsilon: float | None = None
+) -> polars.DataFrame:
+    """Return the distribution of stopping times: one row per (instance, delta, learner, tau).
+
+    Args:
+        source: As in `rows_of`.
+        instance: One instance; all by default.
+        delta: One delta; by default the smallest.
+        epsilon: One epsilon; by default the smallest.
+
+    Returns:
+        Columns instance, delta, epsilon, learner, tau, stopped (share of all runs that stopped by themselves after at
+        most tau trials) and runs.
+    """
+    pl = need("polars", "data")
+    rows = rows_of(source)
+    column = epsilon_column(rows)
+    rows = at_one_delta(rows, instance, delta, epsilon)
+    if epsilon is None:
+        rows = rows.filter(pl.col(column) == pl.col(column).min())
+    keys = ["instance", "delta", "learner"]
+    counted = (
+        rows.group_by(*keys, "tau", maintain_order=True)
+        .agg(
+            (~pl.col("censored")).sum().alias("ended"), pl.len().alias("here"), pl.col(column).first().alias("epsilon")
+        )
+        .sort("tau", maintain_order=True)
+    )
+    found: polars.DataFrame = (
+        counted.with_columns(
+            (pl.col("ended").cum_sum().over(keys) / pl.col("here").sum().over(keys)).alias("stopped"),
+            pl.col("here").sum().over(keys).cast(pl.Int64).alias("runs"),
+        )
+        .select("instance", "delta", "epsilon", "learner", "tau", "stopped", "runs")
+        .join(_order(rows), on=["instance", "learner"], how="left")
+        .sort("order", "delta", "tau", maintain_order=True)
+        .drop("order")
+    )
+    return found
+
+
+def _order(rows: polars.DataFrame) -> polars.DataFrame:
+    """Assign numbers to the pairs of instance and learner in the order of the rows."""
+    return rows.select("instance", "learner").unique(maintain_order=True).with_row_index("order")
+
+
+def draw_stopping(data: polars.DataFrame, column: str = "epsilon") -> Any:
+    """Draw the distributions, a panel for each of the first six instances; returns a matplotlib figure."""
+    instances = data["instance"].unique(maintain_order=True).to_list()
+    shown = instances[:MOST_PANELS]
+    figure = new_figure(0.55 + 1.35 * len(shown))
+    axes = figure.subplots(len(shown), 1, squeeze=False).ravel()
+    labels = data["learner"].unique(maintain_order=True).to_list()
+    handles: dict[str, Any] = {}
+    colours = palette(labels)
+    for axis, instance in zip(axes, shown):
+        part = data.filter(data["instance"] == instance)
+        words = f"trials, {epsilon_words(column)} {part['epsilon'][0]:.3g}" if instance == shown[-1] else ""
+        style_axes(axis, words, "runs stopped", short(short_name(instance), 48))
+        axis.set_xscale("log")
+        for number, label in enumerate(labels):
+            own = part.filter(part["learner"] == label)
+            if own.is_empty():
+                continue
+            tau, share = own["tau"].to_list(), own["stopped"].to_list()
+            (line,) = axis.step(
+                [tau[0], *tau], [0.0, *share], where="post", color=colours[label],
+                linestyle=DASHES_IN_TURN[number % len(DASHES_IN_TURN)], linewidth=1.5, label=short(label),
+            )  # fmt: skip
+            handles.setdefault(label, line)
+        axis.set_ylim(-0.03, 1.05)
+        axis.set_yticks([0, 0.5, 1])
+    if len(instances) > len(shown):
+        axes[0].annotate(
+            f"the first {len(shown)} of {len(instances)} instances", (0, 1.25), xycoords="axes fraction", fontsize=6
+        )
+    below(figure, list(handles.values()))
+    return figure
+
+
+COST_READING = (
+    "Mean number of trials until the stop, over epsilon; bands are 95 % intervals of the mean. Hollow marks are lower "
+    "bounds: some of their runs were cut by the budget."
+)
+
+
+def cost_data(
+    source: Any, instance: str | None = None, delta: float | None = None, learners: list[str] | None = None
+) -> polars.DataFrame:
+    """Return mean trials with an interval for every instance, learner and epsilon.
+
+    Args:
+        source: As in `rows_of`.
+        instance: One instance; all by default.
+        delta: One delta; by default the smallest.
+        learners: Labels; all by default.
+
+    Returns:
+        Columns instance, delta, epsilon, learner, mean, low, high (infinite where runs were cut), censored (share of
+        runs cut) and runs; sorted by epsilon, learners in the order of the rows. `epsilon` is in units of the smallest
+        gap where the experiment's are.
+    """
+    pl = need("polars", "data")
+    rows = rows_of(source)
+    column = epsilon_column(rows)
+    rows = at_one_delta(rows, instance, delta, None, learners)
+    order = rows.select("instance", "learner").unique(maintain_order=True).with_row_index("order")
+    found: polars.DataFrame = (
+        compare(rows)
+        .with_columns(pl.col(column).alias("epsilon"))
+        .join(order, on=["instance", "learner"], how="left")
+        .sort("order", "epsilon")
+        .select("instance", "delta", "epsilon", "learner", "mean", "low", "high", "censored", "runs")
+    )
+    return found
+
+
+def draw_cost(data: polars.DataFrame, column: str = "epsilon") -> Any:
+    """Draw mean trials over epsilon, a panel for each of the first six instances; returns a matplotlib figure."""
+    instances = data["instance"].unique(maintain_order=True).to_list()
+    shown = instances[:MOST_PANELS]
+    labels = data["learner"].unique(maintain_order=True).to_list()
+    figure = new_figure(0.6 + 1.6 * len(shown))
+    axes = figure.subplots(len(shown), 1, squeeze=False).ravel()
+    handles: dict[str, Any] = {}
+    colours = palette(labels)
+    for axis, instance in zip(axes, shown):
+        part = data.filter(data["instance"] == instance)
+        last = instance == shown[-1]
+        style_axes(axis, epsilon_words(column) if last else "", "trials", short(short_name(instance), 48))
+        for label in labels:
+            own = part.filter(part["learner"] == label)
+            if not own.is_empty():
+                handles.setdefault(label, _line(axis, own, label, colours[label]))
+        axis.set_yscale("log")
+        if (part["epsilon"] > 0).all():
+            axis.set_xscale("log")
+            plain_ticks(axis.xaxis, part["epsilon"].to_list())
+    if len(instances) > len(shown):
+        axes[0].annotate(
+            f"the first {len(shown)} of {len(instances)} instances", (0, 1.25), xycoords="axes fraction", fontsize=6
+        )
+    below(figure, list(handles.values()))
+    return figure
+
+
+def _line(axis: Any, own: polars.DataFrame, label: str, colour: str) -> Any:
+    """Draw one learner's means, its band where it has one, and hollow marks where runs were cut."""
+    marker = MARKERS.get(label, "o")
+    x, y = own["epsilon"].to_numpy(), own["mean"].to_numpy()
+    cut = own["censored"].to_numpy() > 0
+    (line,) = axis.plot(x, y, "-", marker=marker, color=colour, markersize=3.5, linewidth=1.4, label=short(label))
+    axis.plot(x[cut], y[cut], marker, color=colour, markersize=3.5, markerfacecolor="white", zorder=3)
+    low, high = own["low"].to_numpy(), own["high"].to_numpy()
+    inside = np.isfinite(low) & np.isfinite(high) & (low > 0)
+    if inside.sum() > 1:
+        axis.fill_between(
+            x, np.where(inside, low, np.nan), np.where(inside, high, np.nan), color=colour, alpha=0.18, lw=0
+        )
+    return line
+
+
+COMPARISON_READING = (
+    "Trials of each learner over those of the baseline on the same instance, with 95 % intervals over paired runs: "
+    "left of the line is cheaper. Hollow marks are bounds: runs of one side were cut by the budget."
+)
+MOST_ROWS_DRAWN = 40
+
+
+def comparison_data(
+    source: Any,
+    baseline: str | None = None,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    learners: list[str] | None = None,
+) -> polars.DataFrame:
+    """Return the ratio of each learner's trials to those of a baseline, over paired runs.
+
+    Args:
+        source: As in `rows_of`.
+        baseline: Label of the learner below the line; by default the first.
+        delta: One delta; by default the smallest.
+        epsilon: One epsilon; all by default.
+        learners: Labels of those compared; all by default.
+
+    Returns:
+        Columns instance, delta, epsilon, learner, baseline, ratio, ratio_is ("=", "<=" or ">="), low, high and p. Rows
+        whose ratio is not known, since runs of both sides were cut, are left out.
+    """
+    pl = need("polars", "data")
+    rows = rows_of(source)
+    column = epsilon_column(rows)
+    rows = at_one_delta(rows, None, delta, epsilon)
+    base = rows["learner"][0] if baseline is None else baseline
+    if learners is not None:
+        chosen(rows, learners=[*learners, base])
+        rows = rows.filter(pl.col("learner").is_in([*learners, base]))
+    found: polars.DataFrame = (
+        compare(rows, base)
+        .filter((pl.col("learner") != base) & pl.col("ratio").is_not_null())
+        .select(
+            "instance",
+            "delta",
+            pl.col(column).alias("epsilon"),
+            "learner",
+            pl.lit(base).alias("baseline"),
+            "ratio",
+            "ratio_is",
+            pl.col("ratio_low").alias("low"),
+            pl.col("ratio_high").alias("high"),
+            "p",
+        )
+    )
+    return found
+
+
+def draw_comparison(data: polars.DataFrame, column: str = "epsilon") -> Any:
+    """Draw a line of marks for each instance and epsilon, one mark a learner; returns a matplotlib figure."""
+    groups = data.select("instance", "epsilon").unique(maintain_order=True).rows()[:MOST_ROWS_DRAWN]
+    labels = data["learner"].unique(maintain_order=True).to_list()
+    base = data["baseline"][0] if data.height else "the baseline"
+    single = len({epsilon for _, epsilon in groups}) == 1
+    figure, places, heads = new_figure_of_rows([short_name(one) for one, _ in groups], headed=not single)
+    figure.set_figheight(figure.get_figheight() + 0.35)
+    axis = figure.add_subplot()
+    style_axes(axis, f"trials / trials of {short(base)}")
+    axis.set_xscale("log")
+    axis.axvline(1.0, color=INK, linewidth=0.8)
+    handles: dict[str, Any] = {}
+    colours = palette(labels)
+    for place, (instance, epsilon) in zip(places, groups):
+        part = data.filter((data["instance"] == instance) & (data["epsilon"] == epsilon))
+        for number, label in enumerate(labels):
+            own = part.filter(part["learner"] == label)
+            if own.is_empty():
+                continue
+            beside = 0.5 * ((number + 0.5) / len(labels) - 0.5)
+            handles.setdefault(label, _mark(axis, own.row(0, named=True), place + beside, label, colours[label]))
+    unit = " gaps" if column == "epsilon_per_gap" else ""
+    names = [short(short_name(one), 34) if single else f"epsilon {epsilon:.3g}{unit}" for one, epsilon in groups]
+    name_rows(axis, places, names, heads)
+    axis.grid(visible=False, axis="y")
+    if groups and single:
+        axis.set_title(f"{epsilon_words(column)} {groups[0][1]:.3g}", fontsize=SMALL_TEXT, color=FAINT, loc="left")
+    if not groups:
+        axis.annotate("nothing to compare", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL_TEXT, color=FAINT)
+    low, high = axis.get_xlim()
+    axis.set_xlim(min(low, 0.8), max(high, 1.25))  # 1 stays in sight
+    plain_ticks(axis.xaxis)
+    if handles:
+        below(figure, list(handles.values()))
+    return figure
+
+
+def _mark(axis: Any, row: dict[str, Any], place: float, label: str, colour: str) -> Any:
+    marker = MARKERS.get(label, "o")
+    exact = row["ratio_is"] == "="
+    low, high = row["low"], row["high"]
+    if exact and low is not None and np.isfinite(low) and np.isfinite(high) and low > 0:
+        axis.plot([low, high], [place, place], color=colour, linewidth=1.4)
+    face = colour if exact else "white"
+    (mark,) = axis.plot(
+        [row["ratio"]], [place], marker, color=colour, markersize=4, markerfacecolor=face, label=short(label)
+    )
+    if not exact:
+        sign = {"<=": "<", ">=": ">"}[row["ratio_is"]]
+        axis.annotate(sign, (row["ratio"], place), xytext=(4, -2), textcoords="offset points", fontsize=6, color=colour)
+    return mark

@@ -1,0 +1,298 @@
+"""Reports on one page of HTML: of an experiment, and the parts that other pages share.
+
+The page needs no other file and no network: pictures stand inside it, and everything that it shows is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from surepath._optional import need
+from surepath._text import shown
+from surepath.errors import SettingError
+from surepath.experiments import pictures
+from surepath.experiments.drawing import picture_bytes
+from surepath.experiments.stats import compare, failure_rates, too_often
+from surepath.experiments.store import Store, read
+from surepath.model.sources.textfile import write_text
+
+if TYPE_CHECKING:
+    import polars
+
+CONFIDENCE = 0.95
+Cells = tuple[list[str], list[list[str]]]  # a table of texts: its head and its rows
+
+
+class Picture(NamedTuple):
+    """One figure of the report."""
+
+    name: str
+    title: str
+    reading: str
+    png: bytes
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the report of an experiment is made of.
+
+    Attributes:
+        manifest: The experiment's spec, version and cells.
+        comparison: As `stats.compare` gives it.
+        rates: As `stats.failure_rates` gives it.
+        findings: What they say, in sentences.
+        pictures: The figures.
+        settings: Full settings of each learner, by label.
+        epsilon_name: What the column of epsilons is called.
+    """
+
+    manifest: dict[str, Any]
+    comparison: polars.DataFrame
+    rates: polars.DataFrame
+    findings: list[str]
+    pictures: list[Picture]
+    settings: dict[str, Any]
+    epsilon_name: str
+
+
+def write_report(folder: str | Path, out: str | Path, baseline: str | None = None) -> Report:
+    """Write the report of an experiment's folder.
+
+    Args:
+        folder: Where the rows are.
+        out: The .html file to write.
+        baseline: Label of the learner to compare the others with; by default the first of the spec.
+    """
+    file = Path(out)
+    if file.suffix != ".html":
+        raise SettingError(f"a report ends in .html, not {file.suffix or 'nothing'!r}: {file}")
+    need("matplotlib.figure", "plot")
+    made = report_data(folder, baseline)
+    write_text(file, html(made))
+    return made
+
+
+def report_data(folder: str | Path, baseline: str | None = None) -> Report:
+    """Gather what the report says; nothing is written."""
+    rows, manifest = read(folder), Store(folder).manifest()
+    labels = [one.get("label", one["name"]) for one in manifest["spec"]["learners"]]
+    present = rows["learner"].unique().to_list()
+    base = next((label for label in labels if label in present), None) if baseline is None else baseline
+    rates = failure_rates(rows, CONFIDENCE)
+    stored = rows.select("cell", "run").n_unique()
+    wanted = manifest["spec"]["runs"] * len(manifest["cells"])
+    missing = f"{stored:,} of {wanted:,} runs are stored; play the others with surepath experiment run --resume"
+    return Report(
+        manifest=manifest,
+        comparison=compare(rows, base if len(present) > 1 else None, level=CONFIDENCE),
+        rates=rates,
+        findings=[*([missing] if stored < wanted else []), *_verdicts(rates)],
+        pictures=_pictures(rows, base),
+        settings={label: json.loads(rows.filter(rows["learner"] == label)["settings"][0]) for label in sorted(present)},
+        epsilon_name=pictures.epsilon_words(pictures.epsilon_column(rows)),
+    )
+
+
+def html(made: Report) -> str:
+    """Render the report of an experiment."""
+    spec, name = made.manifest["spec"], shown(made.manifest["spec"]["name"])
+    facts = (
+        f"{len(made.manifest['cells']):,} cells of {spec['runs']:,} runs, seed {spec['seed']}, "
+        f"surepath {made.manifest['version']}."
+    )
+    parts = [f"<h1>Experiment {escape(name)}</h1>", f"<p>{escape(facts)}</p>", "<ul>"]
+    parts += [*(f"<li>{escape(shown(line))}</li>" for line in made.findings), "</ul>"]
+    parts += ["<h2>Cost</h2>", f'<p class="how">{escape(ABOUT_COSTS)}</p>', table(*overview_cells(made.comparison))]
+    rows = f"Every instance, delta and epsilon: {made.comparison.height:,} rows"
+    parts += [folded(rows, table(*comparison_cells(made.comparison)))]
+    parts += ["<h2>Wrong answers against delta</h2>", f'<p class="how">{escape(ABOUT_RATES)}</p>']
+    parts.append(table(*rate_cells(made)))
+    parts += [picture(one.title, one.reading, one.png) for one in made.pictures]
+    parts.append("<h2>Settings</h2>")
+    parts += [settings("The spec", spec), settings("Every setting of each learner", made.settings)]
+    return page(f"Experiment {name}", parts)
+
+
+ABOUT_RATES = (
+    "A run is wrong when it stopped with a plan more than epsilon from the best. Counts are over all instances; the "
+    "interval is exact (Clopper and Pearson). 'no' means that so many wrong answers would have a chance below 5 % if "
+    "each had probability delta, corrected for the number of rows. Settings without a guarantee may be wrong more "
+    "often."
+)
+ABOUT_COSTS = (
+    "Trials until the stop, with bootstrap intervals of the mean; ratios and p-values are over paired runs, against "
+    "the first learner or the baseline. A mean with >= is a lower bound: runs were cut by the budget."
+)
+
+
+def _verdicts(rates: polars.DataFrame) -> list[str]:
+    """Write for each learner and delta whether its wrong answers fit what it was allowed."""
+    found = []
+    judged = rates.with_columns(too_often(rates).alias("refuted"))
+    for part in judged.partition_by("learner", "delta", maintain_order=True):
+        worst = part.sort("rate").row(-1, named=True)
+        counts = f"{worst['wrong']:,} wrong of {worst['runs']:,} runs at worst"
+        span = f"{100 * CONFIDENCE:g} % interval {worst['low']:.2%} to {worst['high']:.2%}"
+        fits = "more often than delta allows" if part["refuted"].any() else "within what delta allows"
+        found.append(f"{worst['learner']}, delta {worst['delta']:g}: {counts} ({span}), {fits}")
+    return found
+
+
+def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[Picture]:
+    """Draw what the experiment has: costs over two epsilons or more, a comparison of two learners or more."""
+    column = pictures.epsilon_column(rows)
+    found: list[tuple[str, str, str, Any]] = []
+    if rows["learner"].n_unique() > 1:
+        data = pictures.comparison_data(rows, baseline)
+        if data.height:
+            drawn = pictures.draw_comparison(data, column)
+            found.append(("compare", "Learners compared", pictures.COMPARISON_READING, drawn))
+    if rows[column].n_unique() > 1:
+        drawn = pictures.draw_cost(pictures.cost_data(rows), column)
+        found.append(("cost", "Cost over epsilon", pictures.COST_READING, drawn))
+    drawn = pictures.draw_stopping(pictures.stopping_data(rows), column)
+    found.append(("stopping", "Stopping times at the smallest epsilon", pictures.STOPPING_READING, drawn))
+    return [Picture(name, title, reading, picture_bytes(figure)) for name, title, reading, figure in found]
+
+
+def rate_cells(made: Report) -> Cells:
+    """Return the table of wrong answers."""
+    head = ["learner", "delta", made.epsilon_name, "runs", "stopped", "wrong", "rate"]
+    head += [f"{100 * CONFIDENCE:g} % interval", "fits delta?"]
+    body = []
+    for row, refuted in zip(made.rates.iter_rows(named=True), too_often(made.rates).to_list()):
+        span = f"{row['low']:.2%} - {row['high']:.2%}"
+        counts = [f"{row[name]:,}" for name in ("runs", "stopped", "wrong")]
+        name = [shown(row["learner"]), f"{row['delta']:g}", f"{row['epsilon']:.4g}"]
+        body.append([*name, *counts, f"{row['rate']:.2%}", span, "no" if refuted else "yes"])
+    return head, body
+
+
+def comparison_cells(comparison: polars.DataFrame) -> Cells:
+    """Return the table of `stats.compare`, a row for every instance, delta, epsilon and learner."""
+    per_gap = comparison["epsilon_per_gap"].null_count() == 0
+    against = "ratio" in comparison.columns
+    head = ["instance", "delta", "epsilon / Delta_min" if per_gap else "epsilon", "learner", "runs"]
+    level = 100 * comparison["level"][0]
+    head += ["mean trials", f"{level:g} % interval", "wrong", *(["ratio", "p"] if against else [])]
+    return head, [_cells(row, per_gap, against) for row in comparison.iter_rows(named=True)]
+
+
+def overview_cells(comparison: polars.DataFrame) -> Cells:
+    """Return one row per learner: geometric means over instances, deltas and epsilons, and the largest error rate.
+
+    A learner whose runs were cut in some cells is marked with >=.
+    """
+    against = "ratio" in comparison.columns
+    head = ["learner", "cells", "runs", "mean trials (geometric)", "wrong at most", *(["ratio"] if against else [])]
+    body = []
+    for learner in comparison["learner"].unique(maintain_order=True).to_list():
+        own = comparison.filter(comparison["learner"] == learner)
+        cut = ">=" if (own["censored"] > 0).any() else ""
+        wrong = own["wrong"].drop_nulls().to_list()
+        cells = [shown(learner), f"{own.height:,}", f"{own['runs'].sum():,}", f"{cut}{_geometric(own['mean']):,.0f}"]
+        cells.append(f"{max(wrong):.2%}" if wrong else "")
+        if against:
+            ratios = own["ratio"].drop_nulls()
+            cells.append(f"{_geometric(ratios):.3g}" if len(ratios) else "")
+        body.append(cells)
+    return head, body
+
+
+def _geometric(values: polars.Series) -> float:
+    return float(np.exp(np.log(np.maximum(values.to_numpy(), 1e-300)).mean()))
+
+
+def _cells(row: dict[str, Any], per_gap: bool, against: bool) -> list[str]:
+    cells = [
+        shown(row["instance"]),
+        f"{row['delta']:g}",
+        f"{row['epsilon_per_gap']:.4g}" if per_gap else f"{row['epsilon']:.4g}",
+        shown(row["learner"]),
+        f"{row['runs']:,}",
+        f"{'>=' if row['censored'] > 0 else ''}{row['mean']:,.0f}",
+        _span(row["low"], row["high"], ",.0f"),
+        "" if row["wrong"] is None else f"{row['wrong']:.2%}",
+    ]
+    if against:
+        cells.append(_ratio(row))
+        cells.append("" if row["p"] is None else f"{row['p']:.2g}")
+    return cells
+
+
+def _ratio(row: dict[str, Any]) -> str:
+    if row["ratio"] is None:
+        return ""
+    sign = "" if row["ratio_is"] == "=" else row["ratio_is"]
+    span = "" if row["ratio_low"] is None else _span(row["ratio_low"], row["ratio_high"], ".3g")
+    return f"{sign}{row['ratio']:.3g}" + (f" ({span})" if span else "")
+
+
+def _span(low: float, high: float, form: str) -> str:
+    """Write an interval as '3 - 5', as one end where the other is infinite, or as nothing."""
+    if np.isfinite(low) and np.isfinite(high):
+        return f"{low:{form}} - {high:{form}}"
+    return f">={low:{form}}" if np.isfinite(low) else ""
+
+
+def markdown_table(head: list[str], body: list[list[str]]) -> str:
+    """Write a table of texts in Markdown, which a terminal can show as well."""
+
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+    return "\n".join([line(head), "|" + "---|" * len(head), *(line(row) for row in body)]) + "\n"
+
+
+# The parts of a page ------------------------------------------------------------------------------------------------
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+img { max-width: 100%; } table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
+th, td { border-bottom: 1px solid #ccc; padding: .4rem .6rem; text-align: left; vertical-align: top; }
+.yes { color: #00603f; font-weight: bold; } .no { color: #a30000; font-weight: bold; }
+.how { background: #f3f3f3; padding: .6rem 1rem; } summary { cursor: pointer; }
+pre { overflow-x: auto; font-size: 13px; }
+"""
+
+
+def page(title: str, parts: Iterable[str]) -> str:
+    """Put the parts of a page, which are HTML, into a document with this title, which is text."""
+    head = f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+    style = f"<style>{STYLE}</style></head><body>"
+    return "\n".join(["<!doctype html>", head, style, *parts, "</body></html>"]) + "\n"
+
+
+def picture(title: str, reading: str, png: bytes, name: str | None = None) -> str:
+    """Return a picture under its title, with how to read it; `name` is the anchor of the title."""
+    anchor = "" if name is None else f' id="{escape(name)}"'
+    return (
+        f"<h2{anchor}>{escape(title)}</h2>\n"
+        f'<p class="how"><b>How to read this.</b> {escape(reading)}</p>\n'
+        f'<img alt="{escape(title)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+    )
+
+
+def settings(title: str, content: Any) -> str:
+    """Return settings as JSON that opens at a click."""
+    return folded(title, f"<pre>{escape(json.dumps(content, indent=1))}</pre>")
+
+
+def folded(title: str, content: str) -> str:
+    """Return content, which is HTML, that opens at a click on the title, which is text."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+def table(head: list[str], body: list[list[str]]) -> str:
+    """Return a table of texts, which are escaped."""
+    heads = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    rows = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body]
+    return "\n".join([f"<table><thead><tr>{heads}</tr></thead><tbody>", *rows, "</tbody></table>"]) + "\n"

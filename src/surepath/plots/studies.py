@@ -1,0 +1,492 @@
+"""What is known of a problem at one moment, read from a study, a learner or a certificate: what the pictures show."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from surepath._checks import whole
+from surepath._text import shown
+from surepath._types import BoolArray, FloatArray, IntArray
+from surepath.errors import CertificateError, SettingError, SurepathError
+from surepath.experiments.drawing import (
+    FAINT,
+    INK,
+    OTHER,
+    OUT,
+    PLAN,
+    SMALL_TEXT,
+    WANTED,
+    below,
+    name_rows,
+    new_axes,
+    new_figure,
+    new_figure_of_rows,
+    plain_ticks,
+    short,
+    style_axes,
+)
+from surepath.learners.base import Learner
+from surepath.learners.registry import build
+from surepath.model.costs import in_words
+from surepath.model.mdp import MDP
+from surepath.model.plans import plan_in_words
+from surepath.study.status.gap_history import MOST_POINTS, gap_history
+from surepath.study.study import Study
+from surepath.verify.file import checked_kind
+from surepath.verify.verify import facts_of
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known at one moment.
+
+    Attributes:
+        mdp: The graph.
+        path: The current plan, int [H].
+        visits: How often each arc was played, int [N].
+        means: Empirical means in the user's direction, float [N]; NaN where unvisited.
+        sigma: Declared noise, float [N].
+        active: Arcs that may still be on a best path, bool [N].
+        epsilon, delta: What is asked for.
+        gap: Proven distance of the plan from the best; infinite while nothing is proven.
+        learner: The learner that knows all this; None where a certificate states it.
+    """
+
+    mdp: MDP
+    path: IntArray
+    visits: IntArray
+    means: FloatArray
+    sigma: FloatArray
+    active: BoolArray
+    epsilon: float
+    delta: float
+    gap: float
+    learner: Any
+
+
+def known(source: Any) -> Known:
+    """Read what is known from a study, a learner, or a certificate (an object or its plain values).
+
+    Example:
+        >>> from surepath import MDP, Challenger
+        >>> learner = Challenger(MDP.from_steps({"a": ["x", "y"]}), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> learner.tell([1], [0.9])
+        >>> known(learner).visits.tolist()
+        [0, 1]
+    """
+    if isinstance(source, Known):
+        return source
+    if isinstance(source, Study):
+        return _of_learner(source.learner)
+    if isinstance(source, Learner):
+        return _of_learner(source)
+    if isinstance(source, Mapping):
+        return _of_certificate(dict(source))
+    raise SettingError(f"a picture is made of a study, a learner or a certificate, not of {type(source).__name__}")
+
+
+def _of_learner(learner: Any) -> Known:
+    return Known(
+        mdp=learner.mdp,
+        path=learner.recommend(),
+        visits=learner.visits,
+        means=learner.means,
+        sigma=learner.sigma,
+        active=learner.active,
+        epsilon=float(learner.epsilon),
+        delta=float(learner.delta),
+        gap=float(learner.certified_gap()),
+        learner=learner,
+    )
+
+
+def _of_certificate(content: dict[str, Any]) -> Known:
+    checked_kind(content, "this")
+    try:
+        facts = facts_of(content, "the certificate")
+        learner: Any = build(content["settings"], facts.mdp)
+        gap = content["certified_gap"]
+        return Known(
+            mdp=facts.mdp,
+            path=facts.path,
+            visits=facts.seen.visits,
+            means=_means(learner, facts.seen),
+            sigma=learner.sigma,
+            active=facts.feasible & ~_ruled_out(content["proof"], facts.mdp),
+            epsilon=float(content["epsilon"]),
+            delta=float(content["delta"]),
+            gap=float("inf") if gap is None else float(gap),
+            learner=None,
+        )
+    except CertificateError:
+        raise
+    except (SurepathError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise CertificateError(f"the certificate cannot be read: {error}; surepath verify says more") from None
+
+
+def _means(learner: Any, seen: Any) -> FloatArray:
+    gain = np.where(seen.visits > 0, seen.origin + seen.sums / np.maximum(seen.visits, 1), np.nan)
+    gain[learner.mdp.is_known] = learner.known_gain[learner.mdp.is_known]
+    return np.asarray(learner.mdp.sign * gain)
+
+
+def _ruled_out(proof: Mapping[str, Any], mdp: MDP) -> BoolArray:
+    """Return the arcs that a proof rules out, at one moment or another."""
+    out = np.zeros(mdp.n_arcs, dtype=bool)
+    for step in proof.get("moments", ()):
+        out[np.array(step["ruled_out"], dtype=np.int64)] = True
+    return out
+
+
+GAP_READING = (
+    "How far the current plan could still be from the best, proven, after each trial; the search ends where the line "
+    "falls below what was asked for."
+)
+
+
+class GapCurve(NamedTuple):
+    """What was proven after each number of trials."""
+
+    trials: IntArray
+    gap: FloatArray  # infinite while nothing was proven
+    epsilon: FloatArray  # what was asked for at that time
+
+
+def gap_data(study: Study, most: int = MOST_POINTS) -> GapCurve:
+    """Return what a study had proven after each number of settled trials, at about `most` of them."""
+    if not isinstance(study, Study):
+        raise SettingError(
+            f"the gap over trials is read from the log of a study, not from a {type(study).__name__}: a learner or a "
+            "certificate knows one moment only"
+        )
+    points = gap_history(study, most)
+    if not points:
+        raise SettingError(f"study {study.name!r} has no settled trial yet")
+    columns = np.array(points, dtype=float).reshape(-1, 3)
+    return GapCurve(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2])
+
+
+def draw_gap(data: GapCurve) -> Any:
+    """Draw the gap over trials, with what was asked for; returns a matplotlib figure."""
+    figure = new_figure(2.2)
+    axis = new_axes(figure, "trials", "distance from the best")
+    seen = np.isfinite(data.gap) & (data.gap > 0)
+    handles = []
+    if seen.any():
+        line = np.where(seen, data.gap, np.nan)  # broken where nothing was proven of the plan of that moment
+        handles += axis.step(data.trials, line, where="post", color=PLAN, linewidth=1.6, label="proven gap")
+        axis.plot(data.trials[seen][-1:], data.gap[seen][-1:], "o", color=PLAN, markersize=4)
+    if (data.epsilon > 0).any():
+        handles += axis.step(
+            data.trials, data.epsilon, where="post", color=WANTED, linestyle="--", linewidth=1.2, label="asked for"
+        )
+    spans = [axis.axvspan(*span, color=OUT, alpha=0.4, linewidth=0) for span in _unproven(data)]
+    if spans:
+        spans[0].set_label("nothing proven")
+    if len(handles):
+        axis.set_yscale("log")
+        plain_ticks(axis.yaxis)
+    if (data.gap == 0).any():
+        first = int(data.trials[data.gap == 0][0])
+        axis.axvline(first, color=PLAN, linewidth=1.0, linestyle=":")
+        axis.annotate(
+            "proven best of all", (first, 0.5), xycoords=("data", "axes fraction"), fontsize=SMALL_TEXT, color=PLAN
+        )
+    axis.set_xlim(0, max(1.0, 1.02 * float(data.trials[-1])))
+    below(figure, [*handles, *spans[:1]])
+    return figure
+
+
+def _unproven(data: GapCurve) -> list[tuple[int, int]]:
+    """List from where to where nothing was proven: a new plan may have no proof where the one before had one."""
+    spans: list[tuple[int, int]] = []
+    for i in np.flatnonzero(~np.isfinite(data.gap)).tolist():
+        start = int(data.trials[i]) if i else 0
+        end = int(data.trials[min(i + 1, len(data.trials) - 1)])
+        if spans and spans[-1][1] >= start:
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    return spans
+
+
+VISITS_READING = (
+    "How many trials each option took part in; the current plan is green, options that were ruled out are pale."
+)
+
+
+class OptionVisits(NamedTuple):
+    """One option of one step, over all states in which it can be taken."""
+
+    step: str
+    option: str
+    visits: int
+    chosen: bool  # on the current plan
+    open: bool  # may still be on a best plan, in some state
+
+
+def visits_data(source: Any, most: int = 8) -> list[OptionVisits]:
+    """List the options of each step by falling visits: the `most` first ones, the plan's among them.
+
+    Args:
+        source: A study, a learner or a certificate.
+        most: Options listed for each step; the others are summed up in one row, "N others".
+    """
+    found, rows = known(source), []
+    count = whole("most", most, low=1)
+    mdp = found.mdp
+    on = np.zeros(mdp.n_arcs, dtype=bool)
+    on[found.path] = True
+    for stage, step in enumerate(mdp.step_labels or range(mdp.horizon)):
+        options: dict[str, list[int]] = {}
+        for arc in range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1])):
+            options.setdefault(mdp.action_label(arc), []).append(arc)
+        each = [
+            OptionVisits(str(step), name, int(found.visits[a].sum()), bool(on[a].any()), bool(found.active[a].any()))
+            for name, a in options.items()
+        ]
+        each.sort(key=lambda row: (-row.visits, not row.chosen))
+        listed = each[:count]
+        if not any(row.chosen for row in listed):
+            listed[-1] = next(row for row in each if row.chosen)
+        left = [row for row in each if row not in listed]
+        rows += listed
+        if left:
+            words = "1 other" if len(left) == 1 else f"{len(left):,} others"
+            rows.append(
+                OptionVisits(str(step), words, sum(row.visits for row in left), False, any(row.open for row in left))
+            )
+    return rows
+
+
+def draw_visits(rows: list[OptionVisits]) -> Any:
+    """Draw a bar for each option, grouped by step; returns a matplotlib figure."""
+    figure, places, heads = new_figure_of_rows([row.step for row in rows])
+    axis = figure.add_subplot()
+    style_axes(axis, "trials")
+    colours = [PLAN if row.chosen else OTHER if row.open else OUT for row in rows]
+    axis.barh(places, [row.visits for row in rows], color=colours, height=0.7)
+    most = max((row.visits for row in rows), default=1)
+    for place, row in zip(places, rows):
+        axis.annotate(
+            f"{row.visits:,}", (row.visits, place), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6
+        )
+    name_rows(axis, places, [short(row.option) for row in rows], heads)
+    axis.set_xlim(0, 1.15 * max(1, most))
+    axis.grid(visible=False, axis="y")
+    return figure
+
+
+INTERVALS_READING = (
+    "Mean score of every option where the current plan meets it, with an interval that holds for this option alone, at "
+    "all times at once. The proof compares whole plans and is sharper: intervals may overlap when it is complete."
+)
+
+
+class StepInterval(NamedTuple):
+    """One option at the state where the current plan meets its step."""
+
+    step: str
+    option: str
+    mean: float  # NaN where it has no score
+    low: float
+    high: float
+    visits: int
+    chosen: bool  # the plan takes it
+    open: bool  # it may still be on a best plan
+
+
+def half_width(visits: IntArray, sigma: FloatArray, delta: float) -> FloatArray:
+    """Return half of each arc's confidence interval; infinite where unvisited.
+
+    Robbins' normal mixture: `P(exists n: |mean_n - m| > sigma sqrt((n + 1) log((n + 1) / delta^2)) / n) <= delta`.
+    It holds for one arc alone, at all times at once; the certificate does not use it.
+    """
+    n = np.maximum(visits, 1)
+    width = sigma * np.sqrt((n + 1) * np.log((n + 1) / delta**2)) / n
+    return np.asarray(np.where(visits > 0, width, np.where(sigma > 0, np.inf, 0.0)))
+
+
+def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
+    """List the options that the current plan meets, step by step, best mean first: the `most` first and its own.
+
+    Args:
+        source: A study, a learner or a certificate.
+        most: Options listed for each step.
+    """
+    found, rows = known(source), []
+    mdp, count = found.mdp, whole("most", most, low=1)
+    width = half_width(found.visits, found.sigma, found.delta)
+    for step, own in zip(mdp.step_labels or range(mdp.horizon), found.path.tolist()):
+        node = int(mdp.source[own])
+        arcs = np.arange(int(mdp.first[node]), int(mdp.first[node + 1]))
+        worth = np.where(np.isnan(found.means[arcs]), -np.inf, mdp.sign * found.means[arcs])
+        listed = arcs[np.argsort(-worth, kind="stable")][:count]
+        if own not in listed:
+            listed[-1] = own
+        rows += [
+            StepInterval(
+                step=str(step),
+                option=mdp.action_label(arc),
+                mean=float(found.means[arc]),
+                low=float(found.means[arc] - width[arc]),
+                high=float(found.means[arc] + width[arc]),
+                visits=int(found.visits[arc]),
+                chosen=arc == own,
+                open=bool(found.active[arc]),
+            )
+            for arc in listed.tolist()
+        ]
+    return rows
+
+
+def unit_of(source: Any) -> str:
+    """Return what the means of a study, a learner or a certificate are of: "score", or "worth" where costs count."""
+    return "worth" if in_words(known(source).mdp) else "score"
+
+
+def draw_intervals(rows: list[StepInterval], unit: str = "score") -> Any:
+    """Draw the mean and the interval of each option, grouped by step; returns a matplotlib figure.
+
+    Args:
+        rows: From `intervals_data`.
+        unit: What the means are of: "worth" where costs count (`unit_of` says it).
+    """
+    figure, places, heads = new_figure_of_rows([row.step for row in rows])
+    axis = figure.add_subplot()
+    style_axes(axis, unit)
+    for place, row in zip(places, rows):
+        colour = PLAN if row.chosen else OTHER if row.open else OUT
+        if np.isfinite([row.low, row.high]).all():
+            axis.plot([row.low, row.high], [place, place], color=colour, linewidth=2.4 if row.chosen else 1.6)
+            face = colour if row.open or row.chosen else "white"
+            axis.plot([row.mean], [place], "o", color=colour, markersize=4, markerfacecolor=face)
+        else:
+            axis.annotate(
+                "no score yet", (0.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=6, color=OTHER
+            )
+    name_rows(axis, places, [short(row.option) for row in rows], heads)
+    axis.grid(visible=False, axis="y")
+    return figure
+
+
+CHALLENGERS_READING = (
+    "Each line is another plan: the dot says by how much its estimate is below that of the current plan, the right end "
+    "how much better it may still be. The search ends when no line goes beyond what was asked for."
+)
+
+
+class Difference(NamedTuple):
+    """One step at which a challenger differs from the current plan."""
+
+    step: str
+    option: str
+    instead_of: str
+    visits: int
+    current_visits: int
+    same_option: bool  # the same option, met in another state
+
+
+class Challenge(NamedTuple):
+    """One challenger of the current plan: where it differs, and how much better it may be."""
+
+    path: list[int]
+    differs: list[Difference]
+    estimate: float  # its estimate minus that of the current plan; at most 0
+    bound: float  # how much better it may be
+
+    @property
+    def words(self) -> str:
+        """Return the options at which it differs: 'model=small, prompt=long'."""
+        return plan_in_words({one.step: one.option for one in self._own})
+
+    @property
+    def options(self) -> str:
+        """Return the options at which it differs without their steps, short enough for a picture."""
+        return ", ".join(one.option for one in self._own)
+
+    @property
+    def _own(self) -> list[Difference]:
+        return [one for one in self.differs if not one.same_option] or self.differs
+
+
+class Challenges(NamedTuple):
+    """The current plan against its challengers."""
+
+    rivals: list[Challenge]
+    gap: float
+    epsilon: float
+
+
+def differences(mdp: MDP, visits: Any, incumbent: list[int], path: list[int]) -> list[Difference]:
+    """List the steps at which two plans differ."""
+    steps = mdp.step_labels or tuple(f"step {h}" for h in range(mdp.horizon))
+    return [
+        Difference(
+            step=str(steps[h]),
+            option=mdp.action_label(theirs),
+            instead_of=mdp.action_label(ours),
+            visits=int(visits[theirs]),
+            current_visits=int(visits[ours]),
+            same_option=bool(mdp.action[theirs] == mdp.action[ours]),
+        )
+        for h, (theirs, ours) in enumerate(zip(path, incumbent))
+        if theirs != ours
+    ]
+
+
+def challengers_data(source: Any, count: int = 6) -> Challenges:
+    """Return the strongest challengers of a study or of a learner that has them.
+
+    Args:
+        source: A study whose learner is Challenger, or a Challenger.
+        count: How many.
+    """
+    found = known(source)
+    if found.learner is None:
+        raise SettingError("a certificate names no challengers; take the study")
+    if not hasattr(found.learner, "explain"):
+        raise SettingError(f"{found.learner.name} bounds each option by itself and has no challengers to name")
+    said = found.learner.explain(count)
+    rivals = [
+        Challenge(
+            rival.path,
+            differences(found.mdp, found.visits, said.incumbent, rival.path),
+            -abs(float(rival.estimate)),
+            float(rival.bound),
+        )
+        for rival in said.rivals
+    ]
+    return Challenges(rivals, found.gap, found.epsilon)
+
+
+def draw_challengers(data: Challenges) -> Any:
+    """Draw a line for each challenger, from its estimate to its upper bound; returns a matplotlib figure."""
+    rows = len(data.rivals)
+    figure = new_figure(0.95 + 0.42 * max(1, rows))
+    axis = new_axes(figure, "better than the current plan by")
+    axis.axvline(0.0, color=INK, linewidth=0.8)
+    handles = [axis.axvline(data.epsilon, color=WANTED, linestyle="--", linewidth=1.2, label="asked for")]
+    for row, rival in enumerate(data.rivals):
+        colour = OTHER if rival.bound > data.epsilon else PLAN
+        axis.plot([rival.estimate, rival.bound], [row, row], color=colour, linewidth=1.8)
+        axis.plot([rival.estimate], [row], "o", color=colour, markersize=4)
+        axis.plot([rival.bound], [row], "|", color=colour, markersize=8, markeredgewidth=1.8)
+        text = "\n".join(textwrap.wrap(shown(rival.options), 66, max_lines=2, placeholder="..."))
+        axis.annotate(
+            text, (0.0, row), xycoords=("axes fraction", "data"), xytext=(2, 4), textcoords="offset points",
+            fontsize=6, color=FAINT, parse_math=False,
+        )  # fmt: skip
+    if not rows:
+        axis.annotate("no challengers to name", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL_TEXT, color=OTHER)
+    axis.set_yticks([])
+    axis.spines["left"].set_visible(False)
+    axis.set_ylim(rows - 0.5, -0.9)
+    axis.grid(visible=False, axis="y")
+    below(figure, handles)
+    return figure
