@@ -118,7 +118,7 @@ def compare_reads(address: str, token: str, reads: int = 200) -> None:
     for i in range(2 * reads):
         keep = i % 2 == 1
         begun = time.perf_counter()
-        study._server.call("session", {})
+        study._server.send("session", {})
         found[keep].append(time.perf_counter() - begun)
         if keep:
             study.close()  # the next one needs a new connection, and leaves it to the one after

@@ -8,6 +8,7 @@ Taken: int, float, Decimal, Fraction, NumPy's integers and floats, and arrays, n
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, Context, Decimal
+from math import isfinite
 from numbers import Real
 from typing import Any
 
@@ -141,3 +142,21 @@ def rounded_up(value: float, digits: int = 3) -> str:
         return f"{value:g}"
     up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
     return f"{float(up):.{max(digits, 15)}g}"
+
+
+def plain(value: Any) -> Any:
+    """Return the value as JSON can hold it: of dicts, lists, texts and numbers, and None for NaN and infinity.
+
+    Example:
+        >>> plain({"gap": float("inf"), "visits": np.array([1, 2])})
+        {'gap': None, 'visits': [1, 2]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # arrays, and NumPy's own numbers
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -99,3 +100,58 @@ def safe_json(text: str) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+# Parameters of an address whose values may be shown; whatever else stands there may be a secret.
+OPEN_PARAMETERS = ("application_name", "connect_timeout", "dbname", "host", "mode", "port", "sslmode", "study", "user")
+_PLACE = re.compile(r"(\[[^\]]*\]|[^:@/\[\]\s]*)(:\d{0,5})?(/[^@]*)?", re.DOTALL)  # host, port and path
+_USER = re.compile(r"[^:@/?#\s]+")
+
+
+def hidden(address: str) -> str:
+    """Return the address of a database or server without its secrets: passwords, tokens, parameters not known as open.
+
+    Of an address that cannot be read for certain, nothing is shown between its scheme and its host, or at all.
+
+    Example:
+        >>> hidden("postgresql://me:pw@host/db?sslmode=require&password=pw")
+        'postgresql://me:***@host/db?sslmode=require&password=***'
+        >>> hidden("postgresql://me:p?w@host/db"), hidden("http://host/#token=abc"), hidden("sqlite:///me@home/a.db")
+        ('postgresql://***', 'http://host/#***', 'sqlite:///me@home/a.db')
+    """
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        if (
+            re.match(r"[A-Za-z][\w+.-]+:", address) or "@" in address.partition(":")[2]
+        ):  # perhaps its slashes are missing
+            return "***"
+        scheme, rest = "", address
+    elif not re.fullmatch(r"[A-Za-z][\w+.-]*", scheme):
+        return "***"
+    base, query, fragment = _parts(rest)
+    if "@" in query + fragment:  # perhaps a password that holds a question mark
+        return f"{scheme}{mark}***"
+    if mark and not (scheme.startswith("sqlite") and base.startswith("/")):  # else it is a file
+        user, at, place = base.rpartition("@")
+        if not _PLACE.fullmatch(place):
+            return f"{scheme}{mark}***"
+        name, colon, _ = user.partition(":")
+        is_name = _USER.fullmatch(name) and not scheme.startswith("http")  # there it may be a token
+        base = f"{name if is_name else '***'}{':***' if is_name and colon else ''}@{place}" if at else place
+    pairs = "&".join(map(_shown_pair, re.split("[&;]", query[1:]))) if query else ""
+    return f"{scheme}{mark}{base}{query[:1]}{pairs}{'#***' if fragment else ''}"
+
+
+def _shown_pair(pair: str) -> str:
+    """Return a parameter of an address as it may be shown."""
+    name, mark, value = pair.partition("=")
+    if name in OPEN_PARAMETERS and (value.isdigit() or name not in ("connect_timeout", "port")):
+        return pair
+    return f"{name}=***" if mark and re.fullmatch(r"[\w.-]+", name) else "***"
+
+
+def _parts(rest: str) -> tuple[str, str, str]:
+    """Split what follows a scheme into what comes before the query, the query and the fragment, with their marks."""
+    base = re.split("[?#]", rest, maxsplit=1)[0]
+    query, mark, fragment = rest[len(base) :].partition("#")
+    return base, query, mark + fragment

@@ -60,7 +60,7 @@ def test_it_prints_links_that_carry_the_tokens(tmp_path: Path) -> None:
     from surepath.cli.study import page_links
     from surepath.web.access import Access
 
-    assert page_links("http://127.0.0.1:1/", Access("r", "a b&c")) == [
+    assert page_links("http://127.0.0.1:1/", Access("r", "a b&c", generated=True)) == [
         "to read, ask and tell:  http://127.0.0.1:1/#token=a%20b%26c",
         "to read only:           http://127.0.0.1:1/#token=r",
         "Ctrl-C ends it; nothing is lost",

@@ -17,9 +17,8 @@ from fastapi.testclient import TestClient
 from surepath import MDP, Study
 from surepath.study.status.gap_history import Past
 from surepath.study.storage.records import TrialRow
-from surepath.web.access import Access
+from surepath.web.access import Access, listen
 from surepath.web.app import create_app
-from surepath.web.server import listen
 
 READ, WRITE = "read-token-of-the-tests", "write-token-of-the-tests"
 STEPS = {"chunk": ["256", "512"], "retriever": ["bm25", "dense", "hybrid"], "answer": ["small", "large"]}

@@ -1,20 +1,39 @@
-"""surepath.connect: the methods of Study over HTTP, sent again when an answer is lost."""
+"""surepath.connect: the methods of Study over HTTP, by threads and forks, when answers, connections and servers go.
+
+And what is never shown: secrets of addresses, tokens.
+"""
 
 from __future__ import annotations
 
+import copy
 import inspect
+import json
+import logging
+import os
+import pickle
+import random
+import signal
+import socket
 import threading
 import time
+import traceback
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import httpx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import surepath
 from surepath import MDP, Study
+from surepath._text import hidden
+from surepath.cli.serve import lines
 from surepath.errors import (
     BudgetError,
     ConflictError,
@@ -23,23 +42,29 @@ from surepath.errors import (
     StoppedError,
     StorageError,
     StudyError,
+    SurepathError,
 )
+from surepath.study.storage.sql import SqlStorage
 from surepath.study.telling import Result
 from surepath.web import client
-from surepath.web.client import RemoteStudy
+from surepath.web.access import KEEP_ALIVE, LARGEST_BODY, Access
+from surepath.web.client import RemoteStudy, Server
+from tests.cli.test_serve import running
 from tests.study.postgres import free_port
 from tests.web.site import READ, WRITE, Site, database, new_study, score, served
+
+SCORES = [0.1, 0.2, 0.3]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     place = database(tmp_path_factory.mktemp("client"))
     new_study(place, "kept")
+    new_study(place, "endless", epsilon=1e-6)
     with served(place) as site:
         yield site
 
 
-# What one has and the other has not, and why.
 ONLY_STUDY = {
     "create": "makes a study in a database; a client connects to one that exists",
     "load": "opens a database; connect() takes its place",
@@ -47,10 +72,9 @@ ONLY_STUDY = {
     "learner": "a live object beside the log; the server's properties say what it knows",
     "storage": "the database, which a client does not reach; `url` is where the server is",
 }
-ONLY_REMOTE = {
-    "url": "the server's address; a local study has `storage`",
-    "overview": "the status as the page gets it, in one request",
-}
+
+
+ONLY_REMOTE = {"url": "the server's address; a local study has `storage`"}
 
 
 def public(kind: type) -> set[str]:
@@ -91,7 +115,8 @@ def test_a_remote_study_behaves_as_a_local_one(site: Site) -> None:
     assert remote.certified_gap == local.certified_gap
     assert (remote.epsilon, remote.delta, len(remote)) == (local.epsilon, local.delta, len(local))
     assert local.status().last_failure == "trial 1: spilled"
-    assert replace(remote.status(), storage="memory", now=0.0) == replace(local.status(), now=0.0)
+    same = {"storage": "memory", "now": 0.0, "created": 0.0}
+    assert replace(remote.status(), **same) == replace(local.status(), **same)
     assert remote.digest == local.digest
     assert remote.explain() == local.explain()
     assert remote.certificate()["certified_gap"] == local.certificate()["certified_gap"]
@@ -164,16 +189,16 @@ def test_a_lost_answer_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPat
     """Every first answer is lost on its way back; the log has each trial and each queued plan once."""
     mine = new_study(site.app.state.studies.storage, "lossy")
     study = surepath.connect(site.url, WRITE, "lossy")
-    real, lost = study._server.connections.exchange, [0]
+    real, lost = httpx.Client.request, [0]
 
-    def lossy(*arguments: Any) -> Any:
-        answer = real(*arguments)
+    def lossy(self: Any, *arguments: Any, **options: Any) -> Any:
+        answer = real(self, *arguments, **options)
         lost[0] += 1
         if lost[0] % 2:
-            raise ConnectionResetError("the answer was lost")
+            raise httpx.ReadError("the answer was lost")
         return answer
 
-    monkeypatch.setattr(study._server.connections, "exchange", lossy)
+    monkeypatch.setattr(httpx.Client, "request", lossy)
     plan = {"chunk": "512", "retriever": "bm25", "answer": "small"}
     study.enqueue(plan)
     trials = study.ask(3)
@@ -219,25 +244,6 @@ def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None
         remote.export(tmp_path / "log.txt")
     assert "<svg" in remote._repr_html_()
     assert remote._repr_html_().replace(site.url, storage.shown) == local._repr_html_()
-
-
-def test_a_long_import_goes_in_several_requests(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    local = new_study(site.app.state.studies.storage, "imported", epsilon=1e-6)
-    remote = surepath.connect(site.url, WRITE, "imported")
-    monkeypatch.setattr(client, "MOST_SENT", 1_000)
-    results = [([i % 2, 2 + 3 * (i % 2), 8], [float(i), 0.5, 0.25]) for i in range(100)]
-    for _ in range(2):
-        assert remote.import_trials(results, "last year", request="old") == 100
-    assert local.trials["score.chunk"].to_list() == [float(i) for i in range(100)]
-    assert set(local.trials["note"]) == {"last year"}
-    with pytest.raises(RewardError):
-        remote.import_trials([*results, ([0, 2, 8], [float("nan")])])
-    assert len(local) == 100
-    with pytest.raises(StudyError, match="in the log already, from an earlier import"):
-        remote.import_trials(results)
-    assert len(local) == 100
-    assert remote.import_trials(results, again=True) == 100
-    assert len(local) == 200
 
 
 def test_the_progress_line_and_the_watch_work_over_http(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
@@ -310,8 +316,482 @@ def test_a_client_waits_for_a_trial_that_somebody_forgot(site: Site, monkeypatch
     now = remote.status()
     assert now.enough
     assert now.ahead == len(study) - 1 < 60
-    seen = remote.overview()
+    seen = remote._call("status")
     assert seen["sentence"] == f"Nothing is proven yet: {now.ahead} results wait for trial 1, which still runs."
     assert seen["warnings"][0].startswith(f"{now.ahead} results suffice once trial 1 is settled; report it, or cancel")
     study.cancel(1)
     assert remote.done
+
+
+# Importing ---------------------------------------------------------------------------------------------------------
+
+
+def past(n: int, seed: int = 0) -> list[tuple[list[int], list[float]]]:
+    """Results of before, more than fit into another request."""
+    rng = np.random.default_rng(seed)
+    return [([i % 2, 2 + 3 * (i % 2), 8], rng.random(3).tolist()) for i in range(n)]
+
+
+def test_a_long_import_is_one(tmp_path: Path) -> None:
+    local = new_study(database(tmp_path), epsilon=1e-6)
+    results = past(20_000)
+    assert len(json.dumps(results)) > LARGEST_BODY
+    shuffled = random.Random(0).sample(results, len(results))
+    with served(database(tmp_path)) as site, surepath.connect(site.url, WRITE) as remote:
+        for rows in (results, results, shuffled):
+            assert remote.import_trials(rows, "last year", request="old") == len(results)
+        assert local.import_trials(shuffled, request="old") == len(results)
+        assert local.trials["score.chunk"].to_list() == [scores[0] for _, scores in results]
+        assert set(local.trials["note"]) == {"last year"}
+        for rows in (results[:-1], [*results, ([0, 2, 8], [0.5])], past(10, seed=1)):
+            for study in (remote, local):
+                with pytest.raises(ConflictError, match="'old' was carried out before, with other content; nothing"):
+                    study.import_trials(rows, request="old")
+        for rows in (shuffled, shuffled + past(5, seed=2)):
+            with pytest.raises(StudyError, match="in the log already, from an earlier import"):
+                remote.import_trials(rows)
+        with pytest.raises(RewardError):
+            remote.import_trials([*past(3, seed=3), ([0, 2, 8], [float("nan")])])
+        assert len(local) == len(results)
+        assert remote.import_trials(results[:100], again=True) == 100
+        assert len(local) == len(results) + 100
+
+
+def test_rows_that_were_imported_directly_are_not_taken_again_over_http(tmp_path: Path) -> None:
+    local, results = new_study(database(tmp_path), epsilon=1e-6), past(20_000)
+    assert local.import_trials(results[:500]) == 500
+    with (
+        served(database(tmp_path)) as site,
+        surepath.connect(site.url, WRITE) as remote,
+        pytest.raises(StudyError, match="500 of 20,000 results are in the log already"),
+    ):
+        remote.import_trials(random.Random(1).sample(results, len(results)))
+    assert len(local) == 500
+
+
+def test_an_import_whose_connection_breaks_leaves_nothing_behind(tmp_path: Path) -> None:
+    local, results = new_study(database(tmp_path), epsilon=1e-6), past(20_000)
+    body = {"results": [{"plan": p, "rewards": r} for p, r in results], "request": "old", "note": "last year"}
+    text = json.dumps(body).encode()
+    with served(database(tmp_path)) as site:
+        for part in (len(text) // 2, len(text) - 1, len(text)):  # in the middle, before the end, before the answer
+            with socket.create_connection(("127.0.0.1", site.port)) as cut:
+                head = f"POST /api/import HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {WRITE}\r\n"
+                head += f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n"
+                cut.sendall(head.encode() + text[:part])
+            time.sleep(0.2)
+            if part < len(text):
+                assert len(local) == 0
+        remote = surepath.connect(site.url, WRITE)
+        assert remote.import_trials(results, "last year", request="old") == len(results)
+        remote.close()
+    assert local.trials["score.chunk"].to_list() == [scores[0] for _, scores in results]
+
+
+def test_what_is_too_long_is_refused_before_it_is_sent(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    remote = surepath.connect(site.url, WRITE, "kept")
+    monkeypatch.setattr(client, "LARGEST_IMPORT", 10_000)
+    with pytest.raises(SettingError, match=r"bytes are more than a server takes at once \(10,000\); send fewer"):
+        remote.import_trials(past(1_000))
+
+
+@pytest.mark.parametrize("storage", ["memory", "sqlite"])
+def test_a_key_stands_for_one_content(storage: str, tmp_path: Path) -> None:
+    study = new_study("memory" if storage == "memory" else database(tmp_path))
+    plan, other = ({"chunk": "256", "retriever": name, "answer": "small"} for name in ("bm25", "dense"))
+    for _ in range(2):
+        study.enqueue(plan, request="q")
+        study.tighten(0.15, request="t")
+        study.exclude({"retriever": "hybrid"}, request="e")
+    for again in (
+        lambda: study.enqueue(other, request="q"),
+        lambda: study.tighten(0.1, request="t"),
+        lambda: study.exclude({"retriever": "dense"}, request="e"),
+        lambda: study.import_trials([(plan, SCORES)], request="q"),
+    ):
+        with pytest.raises(ConflictError, match="was carried out before, with other content"):
+            again()
+    assert (study.status().states["waiting"], study.epsilon, len(study)) == (1, 0.15, 0)
+
+
+def test_a_tell_opens_one_transaction(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    new_study(site.app.state.studies.storage, "counted")
+    remote, opened = surepath.connect(site.url, WRITE, "counted"), list[str]()
+    trial, real = remote.ask(), SqlStorage._connection
+
+    def counted(self: Any, *, write: bool) -> Any:
+        opened.append("write" if write else "read")
+        return real(self, write=write)
+
+    monkeypatch.setattr(SqlStorage, "_connection", counted)
+    assert remote.tell(trial, SCORES) == "told"
+    assert opened == ["write"]
+
+
+def test_names_may_be_as_long_over_http_as_in_a_study(site: Site) -> None:
+    step, option, worker = "step " + "s" * 400, "option " + "o" * 400, "w" * 400
+    mdp = MDP.from_steps({step: [option, "b"]}, sigma=0.1)
+    Study.create(mdp, site.app.state.studies.storage, "long names", epsilon=0.1, delta=0.1)
+    remote = surepath.connect(site.url, WRITE, "long names")
+    remote._call("enqueue", {"plan": {step: option}})
+    trial = remote.ask(worker=worker, request="r" * 400)
+    assert (trial.plan, trial.worker) == ({step: option}, worker)
+    assert remote._numbers_of("r" * 400) == [1]
+    assert remote.tell(trial, {step: 0.5}) == "told"
+    failed = remote.ask()
+    remote.fail(failed, note="n" * 3_000)
+    assert len(remote.trials["note"][1]) == 2_000
+
+
+# Connections -------------------------------------------------------------------------------------------------------
+
+
+class Opened:
+    """How many connections were opened, and how many requests sent."""
+
+    opened = 0
+    sent = 0
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    seen, connect, request = Opened(), socket.create_connection, httpx.Client.request
+
+    def connected(*arguments: Any, **options: Any) -> Any:
+        seen.opened += 1
+        return connect(*arguments, **options)
+
+    def requested(self: Any, *arguments: Any, **options: Any) -> Any:
+        seen.sent += 1
+        return request(self, *arguments, **options)
+
+    monkeypatch.setattr(socket, "create_connection", connected)
+    monkeypatch.setattr(httpx.Client, "request", requested)
+    return seen
+
+
+def test_requests_and_refusals_share_one_connection(site: Site, seen: Opened) -> None:
+    with surepath.connect(site.url, WRITE, "endless") as study:
+        for _ in range(10):
+            trial = study.ask()
+            assert study.tell(trial, SCORES) == "told"
+            with pytest.raises(ConflictError):
+                study.tell(trial, [9.0, 9.0, 9.0])
+        assert (seen.opened, seen.sent) == (1, 1 + 30)
+        study.close()
+        assert study.status().trials >= 10  # which opens one again
+        assert seen.opened == 2
+
+
+def test_threads_have_their_own_and_their_own_answers(site: Site, seen: Opened) -> None:
+    study, gate = surepath.connect(site.url, WRITE, "endless"), threading.Barrier(8)
+    numbers: list[int] = []
+    assert study.mdp.horizon == 3
+
+    def work(name: str) -> None:
+        gate.wait()
+        for _ in range(10):
+            trial = study.ask(worker=name)
+            assert trial.worker == name
+            assert study.tell(trial, SCORES) == "told"
+            numbers.append(trial.number)
+
+    workers = [threading.Thread(target=work, args=(f"thread {i}",)) for i in range(8)]
+    for one in workers:
+        one.start()
+    for one in workers:
+        one.join(60)
+    assert len(set(numbers)) == len(numbers) == 80
+    assert seen.opened <= 9
+    assert seen.sent == 1 + 160
+    study.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_shares_no_connection(site: Site) -> None:
+    study = surepath.connect(site.url, WRITE, "endless")
+    study.status()
+    there, back = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, from Python 3.12 on
+        child = os.fork()
+    if child == 0:
+        answers: list[Any] = []
+        try:
+            for _ in range(20):
+                answers.append(study.ask(worker="child").worker)
+        except BaseException as error:
+            answers.append(repr(error))
+        os.write(back, json.dumps(answers).encode())
+        os._exit(0)
+    os.close(back)
+    ours = [study.ask(worker="parent").worker for _ in range(20)]
+    with open(there, "rb") as pipe:
+        theirs = json.loads(pipe.read())
+    os.waitpid(child, 0)
+    assert (ours, theirs) == (["parent"] * 20, ["child"] * 20)
+    study.close()
+
+
+def test_one_that_the_server_closes_costs_no_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.LONGEST_IDLE < KEEP_ALIVE
+    monkeypatch.setattr(client, "LONGEST_IDLE", 60.0)
+    new_study(database(tmp_path), epsilon=1e-6)
+    with (
+        served(database(tmp_path), timeout_keep_alive=0) as site,
+        surepath.connect(site.url, WRITE, patience=0.0) as study,
+    ):
+        for _ in range(20):
+            assert study.tell(study.ask(), SCORES) in ("told", "repeated")
+
+
+def test_a_server_that_restarts_between_requests_is_found_again(tmp_path: Path) -> None:
+    place, port = database(tmp_path), free_port()
+    local = new_study(place)
+    with served(place, port) as site:
+        study = surepath.connect(site.url, WRITE, patience=0.0)
+        trial = study.ask()
+    with pytest.raises(StorageError, match=r"does not answer: .*refused"):
+        study.tell(trial, SCORES)
+    with served(place, port):
+        assert study.tell(trial, SCORES) == "told"
+        assert study.tell(trial, SCORES) == "repeated"
+    assert len(local) == 1
+
+
+def test_a_process_that_is_killed_and_started_again_is_found_again(tmp_path: Path) -> None:
+    new_study(database(tmp_path))
+    port = free_port()
+    command = ("serve", "study.db", "--write-token", WRITE)
+    with running(tmp_path, *command, port=port) as (process, printed):
+        study = surepath.connect(printed["address"], WRITE)
+        first, second = study.ask(2)
+        assert study.tell(first, SCORES) == "told"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    answers: list[str] = []
+    worker = threading.Thread(target=lambda: answers.append(study.tell(second, SCORES)))
+    worker.start()
+    with running(tmp_path, *command, port=port):
+        worker.join(60)
+        assert study.status().states["complete"] == 2
+    assert answers == ["told"]
+
+
+def test_copies_have_connections_of_their_own(site: Site) -> None:
+    study = surepath.connect(site.url, WRITE, "endless")
+    for twin in (copy.deepcopy(study), pickle.loads(pickle.dumps(study))):
+        assert twin.ask(worker="twin").worker == "twin"
+        assert twin._server._client() is not study._server._client()
+        assert twin.url == study.url
+        twin.close()
+    study.close()
+
+
+class Slow:
+    """A server that answers a path with that path, or as it is told; the first one late."""
+
+    def __init__(self, late: float = 0.0, status: str = "200 OK", said: dict[str, str] | None = None) -> None:
+        self.place, self.late, self.status, self.said = socket.create_server(("127.0.0.1", 0)), late, status, said
+        self.url = f"http://127.0.0.1:{self.place.getsockname()[1]}"
+        self.heard: list[str] = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            try:
+                taken, _ = self.place.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=(taken,), daemon=True).start()
+
+    def answer(self, taken: socket.socket) -> None:
+        with taken:
+            while asked := taken.recv(65536).decode():
+                path = asked.split()[1]
+                self.heard.append(path)
+                if len(self.heard) == 1:
+                    time.sleep(self.late)
+                body = json.dumps({"path": path} if self.said is None else self.said)
+                try:
+                    taken.sendall(f"HTTP/1.1 {self.status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+                except OSError:
+                    return
+
+    def __enter__(self) -> Slow:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.place.shutdown(socket.SHUT_RDWR)
+        self.place.close()
+
+
+def test_no_request_reads_the_late_answer_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "TIMEOUT", 0.1)
+    with Slow(late=0.3) as slow:
+        server = Server(slow.url, "token", patience=0.0)
+        with pytest.raises(StorageError, match="does not answer: timed out"):
+            server.send("first", {})
+        for _ in range(10):
+            time.sleep(0.05)
+            assert server.send("second", {}).json() == {"path": "/api/second"}
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "words"),
+    [
+        ("409 Conflict", {"error": "StorageError", "message": "read-only"}, "^read-only$"),
+        ("302 Found", None, "^the server answered 302 Found$"),
+    ],
+)
+def test_a_refusal_is_not_sent_again(status: str, said: dict[str, str] | None, words: str) -> None:
+    with Slow(status=status, said=said) as slow:
+        server = Server(slow.url, "token", patience=1.0)
+        with pytest.raises(StorageError, match=words):
+            server.send("first", {})
+        assert slow.heard == ["/api/first"]
+        server.close()
+
+
+@pytest.fixture
+def proxy() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that keeps the first request it gets and refuses all."""
+    place, heard = socket.create_server(("127.0.0.1", 0)), list[bytes]()
+
+    def refuse() -> None:
+        while True:
+            try:
+                taken, _ = place.accept()
+            except OSError:
+                return
+            with taken:
+                heard.append(taken.recv(65536))
+                taken.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+    threading.Thread(target=refuse, daemon=True).start()
+    yield f"127.0.0.1:{place.getsockname()[1]}", heard
+    place.shutdown(socket.SHUT_RDWR)
+    place.close()
+
+
+@pytest.fixture
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.mark.usefixtures("no_proxies")
+def test_a_proxy_of_the_environment_is_used_except_on_this_machine(
+    site: Site, proxy: tuple[str, list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, heard = proxy
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, f"http://me:secret@{place}")
+    with pytest.raises(StorageError, match="the server answered 407 Proxy Authentication Required"):
+        surepath.connect("http://study.example:8700", "the-token", "rag", patience=0.0)
+    assert heard[0].startswith(b"GET http://study.example:8700/api/problem?study=rag HTTP/1.1\r\n")
+    assert b"Proxy-Authorization: Basic " in heard[0]
+    with pytest.raises(StorageError, match="does not answer: 407 Proxy Authentication Required"):
+        surepath.connect("https://study.example", "the-token", "rag", patience=0.0)
+    assert heard[1].startswith(b"CONNECT study.example:443 HTTP/1.")
+    assert b"Proxy-Authorization: Basic " in heard[1]
+    assert b"the-token" not in heard[1]
+    assert surepath.connect(site.url, READ, "kept").name == "kept"
+    assert len(heard) == 2
+    monkeypatch.setenv("http_proxy", "http://me:secret@proxy:none")
+    with pytest.raises(SettingError, match="a proxy that the environment names") as refused:
+        surepath.connect("http://study.example:8700", "the-token", "rag", patience=0.0)
+    assert "secret" not in shown_by(refused.value)
+
+
+# Secrets -----------------------------------------------------------------------------------------------------------
+
+SECRET = "Tops3cret"
+TEXT = st.text("ab1:@/?#[]%&= .+", max_size=8)
+NAMES = st.sampled_from(["password", "passfile", "sslpassword", "token", "PGPASSWORD", "key", "api_key", "x"])
+
+
+def shown_by(error: BaseException) -> str:
+    return "".join(traceback.format_exception(type(error), error, None))
+
+
+@st.composite
+def addresses(draw: Any) -> str:
+    """Addresses in and out of form, with a secret where passwords and tokens stand."""
+    scheme = draw(st.sampled_from(["postgresql://", "postgresql+psycopg://", "http://", "postgresql:/", "postgresql:"]))
+    secret = draw(TEXT) + SECRET + draw(TEXT)
+    before = scheme + draw(st.sampled_from(["", "me", "me:", "/me:"]))
+    kinds = {
+        "userinfo": f"{scheme}{draw(TEXT)}:{secret}@host{draw(st.sampled_from(['', ':5432', ':x', '/db', '/d?a=b']))}",
+        "no host": f"{scheme}me:{SECRET}{draw(TEXT).replace('@', '')}",
+        "query": f"{before}@host/db?{draw(NAMES)}={quote(secret)}&sslmode=require",
+        "raw query": f"{scheme}host/db?sslmode=require&{draw(NAMES)}={secret}",
+        "fragment": f"{scheme}host/#token={secret}",
+    }
+    return kinds[draw(st.sampled_from(sorted(kinds)))]
+
+
+@given(addresses())
+@settings(max_examples=400, deadline=None)
+def test_no_secret_of_an_address_is_shown(address: str) -> None:
+    seen = [hidden(address)]
+    tries: list[Any] = [lambda: Server(address, "token").url, lambda: SqlStorage(address).shown]
+    for attempt in tries:
+        try:
+            seen.append(attempt())
+        except SurepathError as error:
+            seen.append(shown_by(error))
+    assert SECRET not in "".join(seen)
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_whatever_stands_before_the_host_is_hidden(user: str, rest: str) -> None:
+    assert SECRET not in hidden(f"postgresql://{user}:{SECRET}@{rest}")
+    assert SECRET not in hidden(f"{user}:{SECRET}@{rest}")
+
+
+def test_what_is_no_secret_is_shown() -> None:
+    for address in (
+        "sqlite:///study.db",
+        "sqlite:////home/me@work/study.db",
+        "study.db",
+        "memory",
+        "http://127.0.0.1:8700",
+        "postgresql://me@host:5432/db?sslmode=require&application_name=lab",
+        "postgresql://[::1]:5432/db",
+    ):
+        assert hidden(address) == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:{0}@127.0.0.1:1/db?sslpassword={0}&options={0}",
+        "postgresql://127.0.0.1:1/db?bogus={0}&password={0}",
+        "postgresql://127.0.0.1:1/db?port={0}",
+        "postgresql://me:{0}@127.0.0.1:none/db",
+        "postgresql:/me:{0}@h/db",
+        "me:{0}@h/db",
+    ],
+)
+def test_errors_of_a_database_show_no_secret(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "surepath"), pytest.raises(StorageError) as refused:
+        SqlStorage(address.format(SECRET)).names()
+    assert SECRET not in shown_by(refused.value) + caplog.text
+
+
+def test_tokens_that_were_given_are_not_printed(tmp_path: Path) -> None:
+    given_tokens, made = Access(SECRET, SECRET + "w"), Access("r", "a b&c", generated=True)
+    assert SECRET not in repr(given_tokens) + "".join(lines("http://127.0.0.1:1/", given_tokens))
+    assert lines("http://127.0.0.1:1/", made)[0] == "to read, ask and tell:  http://127.0.0.1:1/#token=a%20b%26c"
+    new_study(database(tmp_path))
+    with running(tmp_path, "serve", "study.db", "--write-token", SECRET) as (_, printed):
+        assert set(printed) == {"address"}
+        with surepath.connect(printed["address"], SECRET) as study:
+            assert SECRET not in repr(study) + str(vars(study)) + str(study.status())
+    with pytest.raises(SettingError, match="the address of a server is one such as") as refused:
+        surepath.connect(f"http://me:{SECRET}@127.0.0.1:8700/#token={SECRET}")
+    assert SECRET not in shown_by(refused.value)

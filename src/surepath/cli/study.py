@@ -635,11 +635,12 @@ def serve(
     import logging
 
     from surepath.web.access import Access
-    from surepath.web.server import serve as run
+    from surepath.web.access import serve as run
 
     def started(address: str, access: Access, _: Any) -> None:
         if as_json:
-            print_json({"address": address, "read_token": access.read_token, "write_token": access.write_token})
+            tokens = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
+            print_json({"address": address, **tokens})
         else:
             typer.echo("\n".join(page_links(address, access)))
 
@@ -648,10 +649,16 @@ def serve(
 
 
 def page_links(address: str, access: Any, rest: str = "") -> list[str]:
-    """Return the address of the page; a link carries its token after #, which no browser sends and no server logs."""
+    """Return the address of the page; a link carries its token after #, which no browser sends and no server logs.
+
+    Tokens that were given, by an option or the environment, are not printed: what is printed ends up in logs.
+    """
     text = []
-    if access.write_token is not None:
-        text.append(f"to read, ask and tell:  {address}#token={url_quote(access.write_token, safe='')}{rest}")
-    if access.read_token is not None:
-        text.append(f"to read only:           {address}#token={url_quote(access.read_token, safe='')}{rest}")
+    for what, kind, token in (
+        ("to read, ask and tell:", "write", access.write_token),
+        ("to read only:", "read", access.read_token),
+    ):
+        if token is not None:
+            link = f"#token={url_quote(token, safe='')}{rest}" if access.generated else f"  with the {kind} token given"
+            text.append(f"{what:24}{address}{link}")
     return [*text, "Ctrl-C ends it; nothing is lost"]

@@ -302,7 +302,7 @@ class Study:
         arcs, key = tuple(path.tolist()), _key(request)
 
         def do(log: Writing) -> None:
-            if log.first_time(key):
+            if telling.first_time(log, key, [QUEUED, arcs]):
                 log.add_to_queue(QueueRow(0, arcs, QUEUED, None, log.now()))
 
         with self._lock:
@@ -327,7 +327,8 @@ class Study:
         Args:
             results: Plans as {step: option} or arcs, with the rewards seen.
             note: Where they come from.
-            request: A text that names this import: a second one of the same name changes nothing.
+            request: A text that names this import: the same results under it again, in any order, change nothing, and
+                others are refused.
             again: Results that hold all of an earlier import are refused, since a result that counts twice makes the
                 proof wrong; with again=True they count, each as a result of its own.
 
@@ -418,7 +419,7 @@ class Study:
 
     def _decide(self, kind: str, content: Any, attempt: Callable[[Any], None], key: str) -> None:
         def do(log: Writing) -> None:
-            if not log.first_time(key):  # the first attempt came through after all
+            if not telling.first_time(log, key, [kind, content]):  # the first attempt came through after all
                 return
             self._fold.sync(log)
             attempt(self._fold.copy())  # what the learner refuses never enters the log

@@ -5,6 +5,8 @@ A settled trial never changes; telling the same again is harmless.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -23,6 +25,23 @@ from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED,
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
 LONGEST_NOTE = 2_000
 LONGEST_KEY = 500
+
+
+class UnknownTrialError(StudyError):
+    """A trial that does not exist."""
+
+
+def first_time(log: Writing, request: str, content: Any) -> bool:
+    """Record a request and its content; False when the same was carried out before, an error where it was another."""
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    mark = f"{request}\n{digest}"  # no request of a user's has a line break
+    if log.first_time(request):
+        return log.first_time(mark)
+    if log.first_time(mark):
+        raise ConflictError(
+            f"the request {shortened(request)} was carried out before, with other content; nothing was changed"
+        )
+    return False
 
 
 def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
@@ -174,7 +193,7 @@ def name_text(what: str, value: object) -> str:
 def _row(log: Writing, number: int) -> TrialRow:
     row = log.trial(number)
     if row is None:
-        raise StudyError(f"there is no trial {number}; the last one is {log.last_number()}")
+        raise UnknownTrialError(f"there is no trial {number}; the last one is {log.last_number()}")
     return row
 
 

@@ -1,4 +1,4 @@
-"""A client with the methods of Study, for workers that reach a server and not the database. It needs no extra.
+"""A client with the methods of Study, for workers that reach a server and not the database.
 
 A request whose answer was lost is sent again. That is safe: a tell says the same twice; an ask, a queued plan, an
 import and a decision carry keys under which the log knows them again.
@@ -6,29 +6,52 @@ import and a decision carry keys under which the log knows them again.
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
+import random
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
+from surepath import errors
 from surepath._checks import check_epsilon
 from surepath._numbers import read_numbers, shortened
+from surepath._optional import need
+from surepath._text import hidden
 from surepath._types import IntArray
-from surepath.errors import RewardError, SettingError
+from surepath.errors import RewardError, SettingError, StorageError, StudyError, SurepathError
+from surepath.model.mdp import MDP
+from surepath.model.plans import Plan, option_arcs
+from surepath.model.sources.files import parse_json_problem
+from surepath.study.creation import Options
+from surepath.study.lease import this_worker
+from surepath.study.status.status import Status
+from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
+from surepath.study.telling import past_result
 from surepath.study.trial import Trial, trial_number
-from surepath.web.remote_view import RemoteView
-from surepath.web.transport import SERVER_PATIENCE
+from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, is_loopback
 
 if TYPE_CHECKING:
+    from surepath.study.certificate import Certificate
+    from surepath.study.forecast import Forecast
     from surepath.study.telling import Result
 
-MOST_SENT = 500_000  # bytes of past results in one request
 CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
+SERVER_PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
+TIMEOUT = 60.0  # seconds for one answer
+SLOWEST = 100_000  # bytes a second of a body that a server takes in at the least
+LONGEST_IDLE = KEEP_ALIVE - 1.0  # seconds; a server must not close a connection just as a request goes out
+LONGEST_REQUEST_PAUSE = 5.0
+BUSY_STATUSES = (502, 503, 504)
+T = TypeVar("T")
 
 
 def connect(
@@ -42,17 +65,188 @@ def connect(
         study: Name of the study; not needed where there is only one.
         patience: Seconds for which a server that does not answer is tried again.
     """
-    named = dict(parse_qsl(urlsplit(url).fragment))
+    named = dict(parse_qsl(url.partition("#")[2]))
     found = named.get("token") if token is None else token
     if not found:
         raise SettingError('give the token of the server, or the link that it prints ("http://.../#token=...")')
     return RemoteStudy(url, found, named.get("study") if study is None else study, patience=patience)
 
 
-class RemoteStudy(RemoteView):
+class RemoteStudy:
     """A study on a server; see `connect`."""
 
     _next_check, _enough = 0.0, False  # when to ask again whether what was reported suffices, and the last answer
+
+    def __init__(self, url: str, token: str, study: str | None = None, *, patience: float = SERVER_PATIENCE) -> None:
+        self._server = Server(url, token, patience)
+        self.url = self._server.url
+        self._study = study
+        self.name = self.record.name
+        self._study = self.name
+
+    def _call(self, verb: str, body: dict[str, Any] | None = None, **query: Any) -> Any:
+        answer = self._server.send(verb, {"study": self._study, **query}, body)
+        try:
+            return answer.json()
+        except ValueError:
+            raise StorageError(f"{self.url} does not answer as a server of studies does") from None
+
+    def _read(self, do: Callable[[Any], T]) -> T:
+        """Read the log as it is at one moment; what makes frames of a study's storage makes them of this."""
+        return do(ExportedLog(self._server.send("export", {"study": self._study}).content))
+
+    def sync(self) -> None:
+        """Do nothing: every property asks the server, which is up to date."""
+
+    @property
+    def worker(self) -> str:
+        """Return who works here: host and process."""
+        return this_worker()
+
+    @cached_property
+    def record(self) -> StudyRecord:
+        """Return what was frozen when the study was created."""
+        return StudyRecord(**self._call("problem"))
+
+    @cached_property
+    def mdp(self) -> MDP:
+        """Return the problem's graph."""
+        return parse_json_problem(self.record.problem).mdp
+
+    @cached_property
+    def options(self) -> Options:
+        """Return the options of the study that are not its learner's."""
+        return Options(**json.loads(self.record.options))
+
+    def status(self) -> Status:
+        """Return the status of the study; see Study.status."""
+        return Status.from_dict(self._call("status"), self.mdp, self.url)
+
+    def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
+        """Guess by simulation how many trials are left; see Study.forecast. The server simulates."""
+        from surepath.study.forecast import Forecast
+
+        found = self._call("forecast/worlds", more=more, draws=draws, seed=seed)
+        lists = {name: tuple(_numbers(found[name])) for name in ("left", "gaps")}
+        return Forecast(
+            **{
+                **found,
+                **lists,
+                "certified_gap": _numbers([found["certified_gap"]])[0],
+                "played": tuple(found["played"]),
+            }
+        )
+
+    def explain(self) -> str:
+        """Describe in words what is known; see Study.explain."""
+        return str(self._call("explain")["words"])
+
+    def certificate(self) -> Certificate:
+        """Fetch what is proven by now, with all that is needed to check it; see Study.certificate."""
+        from surepath.study.certificate import Certificate
+
+        return Certificate(self._call("certificate"))
+
+    @property
+    def trials(self) -> Any:
+        """Return every trial as one row of a frame; see Study.trials."""
+        from surepath.study.sheets.frames import trials_frame
+
+        return trials_frame(cast(Any, self))
+
+    def export(self, path: str | Path) -> int:
+        """Write the whole log to a file here; see Study.export."""
+        from surepath.model.sources.textfile import write_bytes
+        from surepath.study.sheets.export import ending
+
+        place = Path(path)
+        wanted = "csv" if ending(place) == "csv" else "jsonl"
+        answer = self._server.send("export", {"study": self._study, "format": wanted})
+        write_bytes(place, answer.content)
+        return int(answer.headers["Surepath-Trials"])
+
+    def _repr_html_(self) -> str:
+        from surepath.study.status.display import html_page
+
+        found = self._call("graph")
+        whole = len(found["arcs"]["arc"]) == self.mdp.n_arcs  # of a large graph only a part comes, and none is drawn
+        visits = np.array(found["arcs"]["visits"]) if whole else None
+        active = np.array(found["arcs"]["active"]) if whole else None
+        path = np.array(found["best_path"], dtype=np.int64)
+        seen = SimpleNamespace(mdp=self.mdp, recommend=lambda: path, visits=visits, active=active)
+        return html_page(self.status(), seen)
+
+    def watch(self, every: float = 1.0) -> None:
+        """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""
+        from surepath.study.status.display import watch
+
+        watch(cast(Any, self), every)
+
+    @property
+    def digest(self) -> str:
+        """Return the hash over what is frozen and the settled prefix of the log, in order; see Study.digest."""
+        return self.status().digest
+
+    @property
+    def done(self) -> bool:
+        """Return whether the answer is proven."""
+        return self.status().done
+
+    @property
+    def best_path(self) -> IntArray:
+        """Return the current plan, as arcs."""
+        return np.array(self.status().best_path, dtype=np.int64)
+
+    @property
+    def best_plan(self) -> Plan:
+        """Return the current plan, {step: option}."""
+        return self.status().best_plan
+
+    @property
+    def certified_gap(self) -> float:
+        """Return a proven bound on how far best_plan is from the best; infinite while nothing is proven."""
+        return self.status().certified_gap
+
+    @property
+    def epsilon(self) -> float:
+        """Return how far from the best the answer may be."""
+        return self.status().epsilon
+
+    @property
+    def delta(self) -> float:
+        """Return the allowed probability of a wrong answer."""
+        return self.status().delta
+
+    @property
+    def evidence_trials(self) -> int:
+        """Return the number of trials whose rewards are part of the proof."""
+        return self.status().evidence
+
+    @property
+    def spent(self) -> float | None:
+        """Return what the trials have cost so far; None where no option has a cost."""
+        return self.status().spent
+
+    def __len__(self) -> int:
+        """Count the trials assigned, imported or reported late."""
+        return self.status().trials
+
+    def __bool__(self) -> bool:
+        """Return True: a study is something, also before its first trial."""
+        return True
+
+    def __repr__(self) -> str:
+        return f"RemoteStudy({self.name!r}, {self.url!r})"
+
+    def close(self) -> None:
+        """Close the connections to the server; whatever is asked later opens one again."""
+        self._server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def ask(
         self,
@@ -78,12 +272,12 @@ class RemoteStudy(RemoteView):
 
     def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
         """Report that a trial failed; see Study.fail."""
-        body = {"rewards": _rewards(rewards), "note": note[:2_000]}
+        body = {"rewards": _rewards(rewards), "note": note}
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why."""
-        self._call(f"trials/{trial_number(trial)}/cancel", {"note": note[:2_000]})
+        self._call(f"trials/{trial_number(trial)}/cancel", {"note": note})
 
     def renew(self, trial: Trial | int) -> float:
         """Extend a lease from now; returns when it ends."""
@@ -99,7 +293,7 @@ class RemoteStudy(RemoteView):
 
     def tell_many(self, results: Iterable[Result]) -> list[str]:
         """Report many trials in one transaction; see Study.tell_many."""
-        listed = [{**one._asdict(), "rewards": _rewards(one.rewards), "note": one.note[:2_000]} for one in results]
+        listed = [{**one._asdict(), "rewards": _rewards(one.rewards)} for one in results]
         return [str(outcome) for outcome in self._call("tell-many", {"results": listed})["outcomes"]]
 
     def import_trials(
@@ -110,29 +304,14 @@ class RemoteStudy(RemoteView):
         request: str | None = None,
         again: bool = False,
     ) -> int:
-        """Import past results; see Study.import_trials. All are checked here; a long list goes in several requests."""
-        from surepath.study.telling import past_result
-
+        """Import past results; see Study.import_trials. They go in one request: all of them are taken, or none."""
         rows = [past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
-        parts: list[list[dict[str, Any]]] = [[]]
-        size, key = 0, _key(request)
-        for row in rows:
-            entry = {"plan": list(row.path), "rewards": list(row.rewards)}
-            size += len(json.dumps(entry)) + 2
-            if size > MOST_SENT:
-                parts.append([])
-                size = 0
-            parts[-1].append(entry)
-        for i, part in enumerate(parts):
-            name = key if i == 0 else hashlib.sha256(f"{key}\n{i}".encode()).hexdigest()
-            body = {"results": part, "note": note[:2_000], "request": name, "again": again or i > 0}
-            self._call("import", body)  # only the first part is compared: the others belong to the same import
+        listed = [{"plan": row.path, "rewards": row.rewards} for row in rows]
+        self._call("import", {"results": listed, "note": note, "request": _key(request), "again": again})
         return len(rows)
 
     def exclude(self, option: Any, *, request: str | None = None) -> None:
         """Mark options as infeasible; see Study.exclude."""
-        from surepath.model.plans import option_arcs
-
         self._call("exclude", {"option": option_arcs(self.mdp, option).tolist(), "request": _key(request)})
 
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
@@ -159,11 +338,152 @@ class RemoteStudy(RemoteView):
         if time.monotonic() < self._next_check:
             return self._enough
         self._next_check = time.monotonic() + CHECK_EVERY
-        self._enough = bool(self.overview().get("enough", False))
+        self._enough = self.status().enough
         return self._enough
 
     def _numbers_of(self, request: str) -> list[int]:
         return [int(trial["number"]) for trial in self._call("trials", request=request)["trials"]]
+
+
+class Server:
+    """Sends requests to one server with one token, over connections kept open; threads may share it."""
+
+    def __init__(self, url: str, token: str, patience: float = SERVER_PATIENCE) -> None:
+        self._httpx: Any = need("httpx", "web")
+        try:
+            parts = urlsplit(url)
+            self._httpx.URL(f"{parts.scheme}://{parts.netloc}")
+            valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "@" not in parts.netloc
+        except (ValueError, self._httpx.InvalidURL):
+            valid = False
+        if not valid:
+            shown = hidden(url)
+            raise SettingError(f'the address of a server is one such as "http://127.0.0.1:8700", not "{shown}"')
+        if not (token.isascii() and token.isprintable()):
+            raise SettingError("the token of a server is printable ASCII text")
+        self.url = f"{parts.scheme}://{parts.netloc}"
+        self._local = is_loopback(parts.hostname or "")
+        self._token, self._patience = token, patience
+        self._kept: tuple[int, Any] | None = None  # the process that opened the connections, and httpx's client
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle as an address and a token: connections stay where they are."""
+        return type(self), (self.url, self._token, self._patience)
+
+    def _client(self) -> Any:
+        """Return the client that holds the connections of this process: a fork shares none of its parent's."""
+        if self._kept is None or self._kept[0] != os.getpid():
+            try:
+                client = self._httpx.Client(
+                    headers={"Authorization": f"Bearer {self._token}"},
+                    timeout=TIMEOUT,
+                    limits=self._httpx.Limits(keepalive_expiry=LONGEST_IDLE),
+                    trust_env=not self._local,  # no proxy stands between a machine and itself
+                    follow_redirects=False,  # one would carry the token elsewhere
+                )
+            except (ValueError, self._httpx.InvalidURL):
+                raise SettingError(
+                    "a proxy that the environment names (HTTP_PROXY, ...) has no valid address"
+                ) from None
+            weakref.finalize(self, _close, os.getpid(), client)
+            self._kept = os.getpid(), client
+        return self._kept[1]
+
+    def close(self) -> None:
+        """Close the connections to the server; a later request opens one again."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            _close(*kept)
+
+    def send(self, verb: str, query: dict[str, Any], body: dict[str, Any] | None = None) -> Any:
+        """Send a request and return its answer; a body makes it a POST. Every request must bear being repeated."""
+        wanted = {key: value for key, value in query.items() if value is not None}
+        data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        if data is not None and len(data) > LARGEST_IMPORT:
+            raise SettingError(
+                f"{len(data):,} bytes are more than a server takes at once ({LARGEST_IMPORT:,}); send fewer results"
+            )
+        options: dict[str, Any] = {"params": wanted}
+        if data is not None:
+            options |= {"content": data, "headers": {"Content-Type": "application/json"}}
+            options["timeout"] = TIMEOUT + len(data) / SLOWEST
+        end, pause, tries = time.monotonic() + self._patience, 0.05, 0
+        while True:
+            reason: Exception
+            tries += 1
+            client, method = self._client(), "GET" if data is None else "POST"
+            try:
+                answer = client.request(method, f"{self.url}/api/{verb}", **options)
+                if answer.is_success:
+                    return answer
+                reason, again = raised(answer), answer.status_code in BUSY_STATUSES
+            except RuntimeError:
+                if not client.is_closed:  # by another thread, just now
+                    raise
+                continue
+            except self._httpx.RequestError as error:
+                reason, again = StorageError(f"{self.url} does not answer: {error or type(error).__name__}"), True
+                reason.__cause__ = error
+                dropped = (self._httpx.RemoteProtocolError, self._httpx.ReadError, self._httpx.WriteError)
+                if tries == 1 and isinstance(error, dropped):
+                    continue  # most likely a connection kept open, which the server closed just now
+            if not again or time.monotonic() + pause > end:
+                raise reason
+            time.sleep(pause * (0.5 + random.random()))
+            pause = min(2 * pause, LONGEST_REQUEST_PAUSE)
+
+
+def _close(process: int, client: Any) -> None:
+    """Close the connections of a client, unless they are those of a parent process."""
+    if process == os.getpid():
+        client.close()
+
+
+def raised(answer: Any) -> Exception:
+    """Build the error that a server's answer describes."""
+    try:
+        content = answer.json()
+        kind, message = str(content["error"]), str(content["message"])
+    except (ValueError, KeyError, TypeError):
+        return StorageError(f"the server answered {answer.status_code} {answer.reason_phrase}")
+    if answer.status_code in (401, 403, 413) or kind == "input":
+        return SettingError(message)
+    found = getattr(errors, kind, None)
+    if isinstance(found, type) and issubclass(found, SurepathError):
+        return found(message)
+    return StudyError(message)
+
+
+def _numbers(values: list[float | None]) -> list[float]:
+    return [float("inf") if value is None else float(value) for value in values]
+
+
+class ExportedLog:
+    """The log of a study on a server, read as a storage's log is read: the trials and waiting plans of its export."""
+
+    def __init__(self, text: bytes) -> None:
+        self._trials: list[TrialRow] = []
+        self._queue: list[QueueRow] = []
+        for line in text.splitlines()[1:]:  # the first is the study itself
+            entry: dict[str, Any] = json.loads(line)
+            kind = entry.pop("entry")
+            if kind == "trial":
+                entry |= {"path": tuple(entry["path"]), "rewards": tuple(entry["rewards"])}
+                self._trials.append(TrialRow(**entry))
+            elif kind == "waiting":
+                self._queue.append(QueueRow(len(self._queue), **{**entry, "path": tuple(entry["path"])}))
+
+    def last_number(self) -> int:
+        """Return the number of the last trial, 0 when there is none."""
+        return len(self._trials)
+
+    def trials(self, first: int, limit: int) -> list[TrialRow]:
+        """Return up to `limit` trials from a number on."""
+        return self._trials[first - 1 : first - 1 + limit]
+
+    def queue(self, limit: int) -> list[QueueRow]:
+        """Return up to `limit` waiting plans, the next one first."""
+        return self._queue[:limit]
 
 
 def _key(request: str | None) -> str:

@@ -1,83 +1,54 @@
-"""The status of a study as the page shows it, in plain values."""
+"""What the page shows of a study, in values that JSON can hold: the status, the graph, its trials, its challengers."""
 
 from __future__ import annotations
 
-from collections import Counter
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from surepath._numbers import rounded_up
+from surepath._numbers import plain, rounded_up
 from surepath._text import many, words_of_users
+from surepath._types import IntArray
 from surepath.learners.challenger.plays import PATIENCE
-from surepath.learners.proven import proven_gap
 from surepath.model.costs import in_words
 from surepath.model.mdp import MDP
 from surepath.model.plans import step_in_words
-from surepath.plots.studies import half_width
+from surepath.plots.studies import differences, half_width
 from surepath.study.fold import Fold
-from surepath.study.status.status import NOTED, last_failure
+from surepath.study.status.status import status_of
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
-from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING, WORST
-from surepath.web.plain import plain, rounded
-from surepath.web.trial_pages import trial
+from surepath.study.trial import FAILED, PARTIAL, RUNNING, WORST
 
-MOST_LISTED = 200  # running trials in a status
 MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
+MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
+OPEN_ARC, RULED_OUT_ARC, EXCLUDED_ARC, KNOWN_ARC = range(4)
+LONGEST_DRAWN_LABEL = 200
+SCANNED = 20_000  # trials that one request with a filter reads
+MOST_STEPS_NAMED = 4  # differing steps named in a sentence
 
 
 @words_of_users()
-def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
-    """Return what is proven now, in numbers and in one sentence, and who works on it."""
-    learner: Any = fold.view
-    path, gap = learner.recommend(), proven_gap(learner)
-    running = sorted(row for row in fold.window.values() if row.state == RUNNING)
-    ahead = Counter(row.state for row in fold.window.values())
-    waiting = len(log.queue(10_001))
-    found: dict[str, Any] = plain(
-        {
-            "study": study.name,
-            "learner": learner.name,
-            "created": study.record.created,
-            "version": study.record.version,
-            "change": fold.change,
-            "digest": fold.digest,
-            "now": log.now(),
-            "trials": log.last_number(),
-            "settled": fold.prefix,
-            "ahead": len(fold.window) - len(running),
-            "enough": fold.enough(),
-            "waiting": waiting,
-            "states": {name: fold.tally.states.get(name, 0) + ahead[name] for name in STATES} | {WAITING: waiting},
-            "evidence": sum(fold.tally.states[name] for name in SCORED),
-            "sources": fold.tally.sources,
-            "done": bool(learner.stopped),
-            "epsilon": learner.epsilon,
-            "delta": learner.delta,
-            "certified_gap": gap,
-            "best_path": path,
-            "best_plan": plan_rows(study.mdp, learner, path),
-            "estimate": float(learner.means[path].sum()),
-            "direction": study.mdp.direction,
-            "steps": study.mdp.horizon,
-            "options": study.mdp.n_arcs,
-            "plans_log": study.mdp.log_paths,
-            "untried": int(((learner.visits == 0) & ~study.mdp.is_known & learner.active).sum()),
-            "ruled_out": int((~learner.active).sum()),
-            "on_failure": study.options.on_failure,
-            "lease": study.options.lease,
-            "sentence": sentence(study.mdp, learner, fold.prefix, gap, len(fold.window) - len(running)),
-            "findings": [finding.message for finding in learner.findings()],
-            "last_failure": last_failure(log) if any(fold.tally.states[n] + ahead[n] for n in NOTED) else "",
-            "warnings": warnings(study.mdp, fold),
-            "running": [trial(study.mdp, row) for row in running[:MOST_LISTED]],
-            "workers": workers(running, log.now()),
-            **({} if fold.spent is None else {"spent": fold.spent, "worth": in_words(study.mdp)}),
-        }
-    )
+def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
+    """Return the status record, in plain values, and what the page says and shows beside it."""
+    mdp, learner = study.mdp, fold.view
+    now = status_of(study, fold, log)
+    path = np.array(now.best_path, dtype=np.int64)
+    beside = {
+        "plan": plan_rows(mdp, learner, path),
+        "estimate": float(learner.means[path].sum()),
+        "direction": mdp.direction,
+        "options": mdp.n_arcs,
+        "plans_log": mdp.log_paths,
+        "ruled_out": int((~learner.active).sum()),
+        "sentence": sentence(mdp, learner, now.settled, now.certified_gap, now.ahead),
+        "warnings": warnings(mdp, fold),
+    }
+    record = now.as_dict()
+    del record["storage"]  # the server's own affair
+    found: dict[str, Any] = plain({**record, **beside})
     return found
 
 
@@ -167,16 +138,161 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
     return found
 
 
-def workers(running: list[TrialRow], now: float) -> list[dict[str, Any]]:
-    """List who has running trials, and when the first of their leases ends."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in running:
-        entry = found.setdefault(
-            row.worker, {"worker": row.worker, "trials": 0, "lease": row.lease, "asked": row.asked}
-        )
-        entry["trials"] += 1
-        entry["lease"] = min(entry["lease"], row.lease)
-        entry["asked"] = max(entry["asked"], row.asked)
-    for entry in found.values():
-        entry["left"] = entry["lease"] - now
-    return sorted(found.values(), key=lambda entry: str(entry["worker"]))[:MOST_LISTED]
+def arc_values(learner: Any, arcs: IntArray) -> dict[str, Any]:
+    """Return what is known of some arcs, column by column."""
+    mdp = learner.mdp
+    state = np.where(learner.active, OPEN_ARC, RULED_OUT_ARC)
+    state = np.where(mdp.is_known & learner.active, KNOWN_ARC, state)
+    state = np.where(learner.excluded, EXCLUDED_ARC, state)
+    width = half_width(learner.visits, learner.sigma, learner.delta)
+    return {
+        "arc": arcs.tolist(),
+        "visits": learner.visits[arcs].tolist(),
+        "mean": rounded(learner.means[arcs]),
+        "width": rounded(width[arcs], 4),
+        "state": state[arcs].tolist(),
+        "active": learner.active[arcs].tolist(),
+        "failures": learner.failures[arcs].tolist(),
+    }
+
+
+def chosen_arcs(learner: Any, plans: list[list[int]], first: int, last: int) -> IntArray:
+    """Choose the arcs to draw of stages first..last: all, or of each stage the plans' and those visited most."""
+    mdp = learner.mdp
+    low, high = int(mdp.stage_arc[first]), int(mdp.stage_arc[last + 1])
+    if high - low <= MOST_ARCS_SENT:
+        return np.arange(low, high)
+    rank = learner.visits.astype(float) + np.where(learner.active, 0.5, 0.0)
+    for plan in plans:
+        rank[plan] = np.inf
+    share = MOST_ARCS_SENT // (last - first + 1)
+    kept = []
+    for stage in range(first, last + 1):
+        begin, end = int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1])
+        kept.append(begin + np.argsort(-rank[begin:end], kind="stable")[: max(share, len(plans))])
+    return np.sort(np.concatenate(kept))
+
+
+def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
+    """Return the nodes and names of the arcs to draw."""
+    nodes = np.unique(np.concatenate([mdp.source[arcs], mdp.target[arcs]])).tolist()
+    stage_of = np.searchsorted(mdp.stage_node, nodes, side="right") - 1
+    return {
+        "steps": [str(step) for step in mdp.step_labels or range(mdp.horizon)],
+        "named_steps": mdp.step_labels is not None,
+        "direction": mdp.direction,
+        "unit": "worth" if in_words(mdp) else "score",
+        "n_arcs": mdp.n_arcs,
+        "nodes": {
+            "node": nodes,
+            "stage": stage_of.tolist(),
+            "label": ["end" if node == mdp.n_nodes else mdp.state_label(node)[:LONGEST_DRAWN_LABEL] for node in nodes],
+        },
+        "source": mdp.source[arcs].tolist(),
+        "target": mdp.target[arcs].tolist(),
+        "label": [mdp.action_label(int(arc))[:LONGEST_DRAWN_LABEL] for arc in arcs],
+    }
+
+
+def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
+    """Return a trial as a row of a table."""
+    return {
+        "number": row.number,
+        "state": row.state,
+        "source": row.source,
+        "of": row.of,
+        "worker": row.worker,
+        "plan": {str(step): str(option) for step, option in mdp.plan(row.path).items()},
+        "path": list(row.path),
+        "rewards": list(row.rewards),
+        "asked": row.asked,
+        "lease": row.lease,
+        "told": row.told,
+        "note": row.note,
+    }
+
+
+def trials_page(
+    study: Study, fold: Fold, log: Reading, before: int | None, limit: int, state: str | None, text: str
+) -> dict[str, Any]:
+    """Return trials, newest first, below a number; with a filter at most SCANNED of them are read."""
+    mdp, last = study.mdp, log.last_number()
+    top = last if before is None else min(last, before - 1)
+    low, found = top, []
+    wanted = text.casefold()
+    if state == RUNNING:  # every running trial is in the fold's window
+        rows = sorted((row for row in fold.window.values() if row.state == RUNNING and row.number <= top), reverse=True)
+        hits = [row for row in rows if _matches(mdp, row, None, wanted)]
+        found, low = hits[:limit], 0
+        if len(hits) > limit:
+            low = found[-1].number - 1
+    else:
+        size = limit if state is None and not wanted else 1_000
+        while low > 0 and len(found) < limit and top - low < SCANNED:
+            first = max(1, low - size + 1)
+            for row in reversed(log.trials(first, low - first + 1)):
+                low = row.number - 1
+                if _matches(mdp, row, state, wanted):
+                    found.append(row)
+                    if len(found) == limit:
+                        break
+            else:
+                low = first - 1
+    return {
+        "trials": [plain(trial(mdp, row)) for row in found],
+        "total": last,
+        "next": low + 1 if low > 0 else None,
+        "searched": [low + 1, top] if top > low else None,
+    }
+
+
+def trials_asked(study: Study, log: Reading, request: str) -> dict[str, Any]:
+    """Return the trials that a request asked for."""
+    rows = log.trials_of_request(request)
+    return {"trials": [plain(trial(study.mdp, row)) for row in rows], "total": log.last_number(), "next": None}
+
+
+def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
+    if state is not None and row.state != state:
+        return False
+    if not wanted:
+        return True
+    words = [row.worker, row.note, row.source, *(mdp.action_label(arc) for arc in row.path)]
+    return any(wanted in word.casefold() for word in words)
+
+
+def explain_challengers(learner: Any, count: int) -> list[dict[str, Any]]:
+    """Return the strongest challengers of the current plan, and where they differ from it."""
+    found = learner.explain(count)
+    rivals: list[dict[str, Any]] = plain([_rival(learner, found.incumbent, rival) for rival in found.rivals])
+    return rivals
+
+
+def _rival(learner: Any, incumbent: list[int], rival: Any) -> dict[str, Any]:
+    mdp = learner.mdp
+    differs = [one._asdict() for one in differences(mdp, learner.visits, incumbent, rival.path)]
+    return {
+        "path": rival.path,
+        "bound": rival.bound,
+        "estimate": rival.estimate,
+        "differs": differs,
+        "words": difference_in_words(differs, rival.bound, rival.estimate),
+    }
+
+
+def difference_in_words(differs: list[dict[str, Any]], bound: float, estimate: float) -> str:
+    """Describe how a challenger differs from the current plan and how much better it may be."""
+    changes = [
+        f"{one['option']} in place of {one['instead_of']} at {one['step']}" for one in differs if not one["same_option"]
+    ]
+    moved = [f"{one['option']} at {one['step']} after another step before it" for one in differs if one["same_option"]]
+    listed = changes + moved
+    more = len(listed) - MOST_STEPS_NAMED
+    text = ", ".join(listed[:MOST_STEPS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    estimated = "estimated as good" if abs(estimate) < 1e-9 else f"estimated {abs(estimate):.3g} worse"
+    return f"{text}: {estimated}, may still be better by up to {bound:.3g}."
+
+
+def rounded(values: Any, digits: int = 6) -> list[float | None]:
+    """Return numbers as a list, to so many significant digits: what a drawing can show."""
+    return [None if not isfinite(x) else float(f"{x:.{digits}g}") for x in np.asarray(values, dtype=float).tolist()]

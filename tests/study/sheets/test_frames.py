@@ -95,7 +95,7 @@ def test_status_counts_what_the_log_holds() -> None:
     }  # fmt: skip
     assert (status.trials, status.settled, status.done) == (4, 3, False)
     assert [trial.number for trial in status.running] == [4]
-    assert status.workers == (study.worker,)
+    assert [(one.name, one.trials) for one in status.workers] == [(study.worker, 1)]
     assert status.running[0].lease_until - status.now == pytest.approx(600, abs=60)
     assert status.best_plan == study.best_plan
     assert status.as_dict()["running"][0]["number"] == 4

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from surepath.errors import StorageError, StudyError, SurepathError
+from surepath.study import telling
 from surepath.study.sheets.rows import all_trials
 from surepath.study.sheets.sheet import read_past, read_table
 from surepath.study.storage.contract import PAGE, Reading, Writing
@@ -69,14 +70,16 @@ class Imports:
 def import_rows(
     study: Study, rows: Sequence[TrialRow], request: str, again: bool, numbers: Sequence[int | None] = ()
 ) -> int:
-    """Append past results unless the request was carried out before; returns how many were appended.
+    """Append past results in one transaction, unless the request was carried out before; returns how many were.
 
-    Raises a StudyError for results that are in the log already: those of an earlier import, or trials of this study by
-    their numbers. With `again` they count all the same.
+    The request stands for these results as a whole, in any order: others under its name are refused. Raises a
+    StudyError for results that are in the log already: those of an earlier import, or trials of this study by their
+    numbers. With `again` they count all the same.
     """
+    content = [IMPORTED, sorted((row.path, row.rewards) for row in rows)]
 
     def do(log: Writing) -> int:
-        if not log.first_time(request):
+        if not telling.first_time(log, request, content):
             return 0
         if repeated:
             some = ", ".join(map(str, repeated[:5])) + (", ..." if len(repeated) > 5 else "")

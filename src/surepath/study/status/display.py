@@ -35,7 +35,7 @@ def html_page(status: Status, learner: Any = None) -> str:
     if status.worth:
         facts.append(("counted", status.worth))
     if status.workers:
-        facts.append(("workers", ", ".join(status.workers)))
+        facts.append(("workers", ", ".join(one.name for one in status.workers)))
     facts += [("finding", text) for text in status.findings]
     rows = "".join(_row("th", name, text) for name, text in facts)
     plan = "".join(_row("td", str(step), str(option)) for step, option in status.best_plan.items())

@@ -59,17 +59,13 @@ def waiting_in_words(now: Status) -> str:
 def _running(now: Status) -> list[str]:
     """Write one line per running trial, or per worker where there are many."""
 
-    def lease(ends: list[float]) -> str:
-        return in_words(max(min(ends) - now.now, 0.0))
+    def lease(end: float) -> str:
+        return in_words(max(end - now.now, 0.0))
 
     if len(now.running) <= MOST_SHOWN:
-        ends = [(trial.number, trial.worker, trial.lease_until) for trial in now.running]
-        return [f"trial {number} by {shown(worker)}, lease {lease([end])}" for number, worker, end in ends]
-    by_worker: dict[str, list[float]] = {}
-    for trial in now.running:
-        by_worker.setdefault(trial.worker, []).append(trial.lease_until)
-    lines = [f"{len(ends):,} by {shown(worker)}, lease {lease(ends)}" for worker, ends in by_worker.items()]
+        return [f"trial {one.number} by {shown(one.worker)}, lease {lease(one.lease_until)}" for one in now.running]
+    lines = [f"{one.trials:,} by {shown(one.name)}, lease {lease(one.lease_until)}" for one in now.workers]
     if len(lines) > MOST_WORKERS_LISTED:
-        more = sum(map(len, list(by_worker.values())[MOST_WORKERS_LISTED:]))
+        more = sum(one.trials for one in now.workers[MOST_WORKERS_LISTED:])
         lines[MOST_WORKERS_LISTED:] = [f"{more:,} by {len(lines) - MOST_WORKERS_LISTED:,} other workers"]
     return lines

@@ -81,8 +81,8 @@ class Progress:
     def text(self, running: int) -> str:
         """Return the state of the study as one line."""
         study = self._study
-        status, trials = study.status(), study.evidence_trials  # two requests where the study is on a server
-        gap, epsilon, failed = status.certified_gap, status.epsilon, status.states[FAILED]
+        status = study.status()
+        trials, gap, epsilon, failed = status.evidence, status.certified_gap, status.epsilon, status.states[FAILED]
         left = rough_trials_left(trials, gap, epsilon)
         more = ", done" if status.done else "" if left is None else f", {at_most(left)}"
         more += ", in doubt" if status.findings else ""

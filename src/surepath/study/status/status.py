@@ -1,8 +1,9 @@
-"""The status of a study: one small value for the command line, notebooks and the live page."""
+"""The status of a study: one record for the command line, notebooks, the page and clients, the same on the wire."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,16 +11,20 @@ from surepath._text import words_of_users
 from surepath.learners.proven import proven_gap
 from surepath.learners.watch.findings import DOUBT, doubt
 from surepath.model.costs import in_words
+from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
+from surepath.study.fold import Fold
 from surepath.study.status.in_words import status_in_words
 from surepath.study.status.progress import rough_trials_left
 from surepath.study.storage.contract import Reading
-from surepath.study.trial import CANCELLED, FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
+from surepath.study.storage.records import TrialRow
+from surepath.study.trial import CANCELLED, FAILED, IMPORTED, PARTIAL, RUNNING, SCORED, STATES, WAITING
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
 MOST_WAITING = 1_000_000
+MOST_LISTED = 200  # running trials that a status lists; its workers count them all
 LATEST = 500  # trials among which a failure is searched, to keep the cost small
 NOTED = (FAILED, PARTIAL, CANCELLED)  # what may carry a note that says why
 
@@ -30,7 +35,16 @@ class RunningTrial(NamedTuple):
     number: int
     worker: str
     plan: Plan
+    path: tuple[int, ...]
     asked: float
+    lease_until: float
+
+
+class Worker(NamedTuple):
+    """Who runs trials, how many, and when the first of their leases ends."""
+
+    name: str
+    trials: int
     lease_until: float
 
 
@@ -39,32 +53,44 @@ class Status:
     """The status of a study.
 
     Attributes:
-        name, storage: Where it is; a password is not shown.
+        name, storage: Where it is; no secret of the address is shown.
+        created, version: When it was created, and by which version.
+        change, digest: The last change of the log, and the hash over its settled prefix.
+        now: The storage's clock, in seconds since 1970.
         trials: How many were assigned, imported or reported late.
         states: How many are in each state.
         settled: Trials up to the first one that still runs: what the proof is made of.
-        best_plan: The current plan.
+        evidence: Those of them whose scores are part of the proof.
+        ahead: Reported trials that count only once an earlier one, which still runs, is settled too.
+        enough: Whether they suffice then, unless what is still running contradicts them.
+        best_path, best_plan: The current plan.
         certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
         epsilon, delta: What is asked for.
         done: Whether that is proven.
         rough_trials_left: A rough upper bound: those needed if the gap fell no faster than with the root of the trials;
             None when nothing can be said. `Study.forecast` simulates instead.
-        running: Trials whose lease has not ended.
+        running: The first trials whose lease has not ended.
         workers: Who runs them.
-        findings: What the rewards say against the declared noise, in sentences.
-        now: The storage's clock, in seconds since 1970.
+        findings: What the scores say against the declared noise, in sentences.
         last_failure: Which of the latest trials failed last, and why; "" when none did.
         spent: What the trials have cost, as far as each came; None where no option has a cost.
         worth: How a plan's worth is made of score and cost; "" where it is the score.
-        ahead: Reported trials that count only once an earlier one, which still runs, is settled too.
-        enough: Whether they suffice then, unless what is still running contradicts them.
     """
 
     name: str
     storage: str
+    created: float
+    version: str
+    change: int
+    digest: str
+    now: float
     trials: int
     states: dict[str, int]
     settled: int
+    evidence: int
+    ahead: int
+    enough: bool
+    best_path: tuple[int, ...]
     best_plan: Plan
     certified_gap: float
     epsilon: float
@@ -72,14 +98,11 @@ class Status:
     done: bool
     rough_trials_left: int | None
     running: tuple[RunningTrial, ...]
-    workers: tuple[str, ...]
+    workers: tuple[Worker, ...]
     findings: tuple[str, ...]
-    now: float
-    last_failure: str = ""
-    spent: float | None = None
-    worth: str = ""
-    ahead: int = 0
-    enough: bool = False
+    last_failure: str
+    spent: float | None
+    worth: str
 
     @property
     def answer(self) -> str:
@@ -96,54 +119,89 @@ class Status:
         return status_in_words(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        running = [trial._asdict() for trial in self.running]
-        found = {**asdict(self), "answer": self.answer, "running": running}
-        return {
-            name: value for name, value in found.items() if name not in ("spent", "worth") or value not in (None, "")
-        }
+        """Return every field and the answer as plain values; `from_dict` makes the same status of them."""
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        listed = {name: [one._asdict() for one in getattr(self, name)] for name in ("running", "workers")}
+        return {**found, "answer": self.answer, **listed}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any], mdp: MDP, storage: str) -> Status:
+        """Make a status of what `as_dict` returned, perhaps sent as JSON: null for infinity, names as text."""
+        own = {name: found[name] for name in cls.__dataclass_fields__ if name != "storage"}
+        gap = own["certified_gap"]
+        return cls(
+            **{
+                **own,
+                "storage": storage,
+                "certified_gap": float("inf") if gap is None else float(gap),
+                "best_path": tuple(own["best_path"]),
+                "best_plan": mdp.plan(own["best_path"]),
+                "running": tuple(
+                    RunningTrial(**{**one, "path": tuple(one["path"]), "plan": mdp.plan(one["path"])})
+                    for one in own["running"]
+                ),
+                "workers": tuple(Worker(**one) for one in own["workers"]),
+                "findings": tuple(own["findings"]),
+            }
+        )
 
 
 def read_status(study: Study) -> Status:
     """Read the status of a study; the cost does not grow with its history."""
     with study._lock:
         study.sync()
-        fold = study._fold
-        waiting, now = study._read(lambda log: (len(log.queue(MOST_WAITING)), log.now()))
-        after = sorted(fold.window.values())
-        states = {state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES}
-        running = tuple(
-            RunningTrial(row.number, row.worker, study.mdp.plan(list(row.path)), row.asked, row.lease)
-            for row in after
-            if row.state == RUNNING
-        )
-        learner = fold.view  # reading must not change what the log decides
-        gap, epsilon = proven_gap(learner), float(learner.epsilon)
-        with words_of_users():
-            findings = tuple(str(finding.message) for finding in learner.findings())
-        left = 0 if learner.stopped else rough_trials_left(study.evidence_trials, gap, epsilon)
-        return Status(
-            name=study.name,
-            storage=study.storage.shown,
-            trials=fold.prefix + len(after),
-            states={**states, WAITING: waiting},
-            settled=fold.prefix,
-            best_plan=study.mdp.plan(learner.recommend()),
-            certified_gap=gap,
-            epsilon=epsilon,
-            delta=float(learner.delta),
-            done=bool(learner.stopped),
-            rough_trials_left=left,
-            running=running,
-            workers=tuple(sorted({trial.worker for trial in running})),
-            findings=findings,
-            now=now,
-            last_failure=study._read(last_failure) if any(states[state] for state in NOTED) else "",
-            spent=fold.spent,
-            worth=in_words(study.mdp),
-            ahead=len(after) - len(running),
-            enough=fold.enough(),
-        )
+        return study._read(lambda log: status_of(study, study._fold, log))
+
+
+def status_of(study: Study, fold: Fold, log: Reading) -> Status:
+    """Return the status of a study whose fold is up to date."""
+    after = sorted(fold.window.values())
+    states = {state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES}
+    running = [row for row in after if row.state == RUNNING]
+    learner: Any = fold.view  # reading must not change what the log decides
+    path, gap, epsilon = learner.recommend(), proven_gap(learner), float(learner.epsilon)
+    evidence = sum(fold.tally.states[state] for state in SCORED)
+    with words_of_users():
+        findings = tuple(str(finding.message) for finding in learner.findings())
+    return Status(
+        name=study.name,
+        storage=study.storage.shown,
+        created=study.record.created,
+        version=study.record.version,
+        change=fold.change,
+        digest=fold.digest,
+        now=log.now(),
+        trials=fold.prefix + len(after),
+        states={**states, WAITING: len(log.queue(MOST_WAITING))},
+        settled=fold.prefix,
+        evidence=evidence,
+        ahead=len(after) - len(running),
+        enough=fold.enough(),
+        best_path=tuple(path.tolist()),
+        best_plan=study.mdp.plan(path),
+        certified_gap=gap,
+        epsilon=epsilon,
+        delta=float(learner.delta),
+        done=bool(learner.stopped),
+        rough_trials_left=0 if learner.stopped else rough_trials_left(evidence, gap, epsilon),
+        running=tuple(
+            RunningTrial(row.number, row.worker, study.mdp.plan(list(row.path)), row.path, row.asked, row.lease)
+            for row in running[:MOST_LISTED]
+        ),
+        workers=_workers(running),
+        findings=findings,
+        last_failure=last_failure(log) if any(states[state] for state in NOTED) else "",
+        spent=fold.spent,
+        worth=in_words(study.mdp),
+    )
+
+
+def _workers(running: Iterable[TrialRow]) -> tuple[Worker, ...]:
+    """List who has running trials, by name."""
+    leases: dict[str, list[float]] = {}
+    for row in running:
+        leases.setdefault(row.worker, []).append(row.lease)
+    return tuple(Worker(name, len(ends), min(ends)) for name, ends in sorted(leases.items()))
 
 
 def last_failure(log: Reading) -> str:

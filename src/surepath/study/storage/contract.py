@@ -23,6 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
+from surepath._text import hidden
 from surepath.errors import StorageError
 from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
 
@@ -145,8 +146,8 @@ class Storage(ABC):
 
     @property
     def shown(self) -> str:
-        """Return the address as it may be shown: without a password."""
-        return self.url
+        """Return the address as it may be shown: without its secrets."""
+        return hidden(self.url)
 
     @abstractmethod
     def create(self, record: StudyRecord) -> None:

@@ -9,15 +9,17 @@ one that does not change, anew for every transaction, so that it can be read.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from sqlalchemy import Engine, NullPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from surepath._optional import need
+from surepath._text import OPEN_PARAMETERS, hidden
 from surepath.errors import StorageError
 from surepath.study.storage.contract import TransientError
 
@@ -25,17 +27,21 @@ BUSY_MS = 10_000  # how long SQLite itself waits for a lock
 LOCK_MS = 10_000  # how long PostgreSQL does
 IDLE_MS = 120_000  # after which PostgreSQL ends the transaction of a worker that hangs, so that others can go on
 READ_ONLY = "the file or its folder is read-only"
+# No file name, and perhaps with a password in it.
+_ALMOST_URL = re.compile(r"(http|mysql|postgres|sqlite)[\w+]*:|[A-Za-z][\w+]+:/|[^/\\]{2,}:.*@", re.DOTALL)
 PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
 
 
 def read_url(text: str) -> URL:
     """Read a storage URL; a plain file name is a SQLite file."""
-    if "://" not in text:
+    if "://" not in text and not _ALMOST_URL.match(text):
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise StorageError(f'storage {text!r} is no URL; write "sqlite:///study.db" or "postgresql://..."') from None
+        raise StorageError(
+            f'storage "{hidden(text)}" is not a URL; write "sqlite:///study.db" or "postgresql://..."'
+        ) from None
     if url.get_backend_name() == "postgresql":
         need("psycopg", "postgres")
         return url.set(drivername="postgresql+psycopg")
@@ -52,7 +58,10 @@ def open_engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         # A pool may hold connections of a server that has been restarted since: the first use finds out, empties the
         # pool and is repeated (retry.py), which costs nothing while the server is there.
-        engine = create_engine(url, pool_size=5, max_overflow=20, connect_args={"connect_timeout": 10})
+        try:
+            engine = create_engine(url, pool_size=5, max_overflow=20, connect_args={"connect_timeout": 10})
+        except (ArgumentError, ValueError):
+            raise StorageError(f"{shown(url)} is not an address of a database: its parameters cannot be read") from None
 
         @event.listens_for(engine, "connect")
         def _limit(connection: Any, _record: Any) -> None:
@@ -101,15 +110,19 @@ def _sealed(file: Path) -> bool:
 
 
 def shown(url: URL) -> str:
-    """Write an address as it may be shown: without a password."""
-    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+    """Write an address as it may be shown: without its secrets."""
+    base, mark, query = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=False).partition("?")
+    return hidden(unquote(base) + mark + query)
 
 
 def in_words(error: Exception, url: URL) -> StorageError:
-    """Turn a database error into one of ours."""
+    """Turn a database error into one of ours, without the secrets of the address."""
     place = str(url.database) if url.get_backend_name() == "sqlite" else shown(url)
     origin = getattr(error, "orig", None) or error
     cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
+    for secret in (url.password, *(str(value) for name, value in url.query.items() if name not in OPEN_PARAMETERS)):
+        if secret and secret in cause:
+            cause = "the driver's message holds a secret of the address and is not shown"
     low = cause.lower()
     if "not a database" in low or "malformed" in low:
         return StorageError(f"{place} is not a SQLite database, or it is damaged ({cause})")

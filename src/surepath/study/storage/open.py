@@ -13,7 +13,8 @@ def open_storage(storage: Any) -> Storage:
     if isinstance(storage, Storage):
         return storage
     if not isinstance(storage, str) or not storage:
-        raise SettingError(f'storage must be a URL such as "sqlite:///study.db", not {storage!r}')
+        given = type(storage).__name__ if storage else "nothing"
+        raise SettingError(f'storage must be a URL such as "sqlite:///study.db", not {given}')
     if storage in ("memory", "memory://"):
         from surepath.study.storage.memory import MemoryStorage
 

@@ -41,7 +41,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   async function loadGap() {
     const found = await get("gap", query);
     gap.load(found.points);
-    gapNote.textContent = !found.complete ? "Reading the past…" : found.missing ? `The last ${plural(found.missing, "trial")} before this page was opened are not drawn: too many for this learner.` : "";
+    gapNote.textContent = found.complete ? "" : "Reading the past…";
     if (!found.complete && !ending.signal.aborted) setTimeout(() => loadGap().catch(() => {}), 1500);
   }
 
@@ -53,7 +53,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   async function loadRivals() {
     const [found, ahead] = await Promise.all([get("explain", query), get("forecast", query)]);
     set(rivals, found.rivals.map((rival) => h("li", {}, h("strong", {}, atMost(rival.bound)), h("div", {}, differs(rival)))));
-    setText(rivalNote, found.rivals.length ? "" : status.certified_gap === null ? "Challengers are named once every option has a score." : found.remark && status.learner !== "Challenger" ? found.remark : "No plan that is left can be better.");
+    setText(rivalNote, found.rivals.length ? "" : status.certified_gap === null ? "Challengers are named once every option has a score." : "No plan that is left can be better.");
     setText(forecast, ahead.words || "A forecast comes with the first proven gap.");
     if (ahead.pending && !ending.signal.aborted) setTimeout(() => later[0](), 2500);
   }
@@ -79,7 +79,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]];
     set(facts, items.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
     download.hidden = status.certified_gap === null;
-    set(plan, status.best_plan.map((row) => h("tr", {}, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
+    set(plan, status.plan.map((row) => h("tr", {}, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
       h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null), h("td", { class: "num" }, row.known ? "known" : count(row.visits)))));
     setText(total, !status.settled ? "No score yet: until there are some, this plan is as good as any other." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
     trialForm?.rest(status.done);
@@ -89,10 +89,10 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   }
 
   function showWorkers() {
-    const notes = [status.waiting ? `${plural(status.waiting, "plan")} waiting in the queue` : null, status.ahead ? `${plural(status.ahead, "result")} waiting for earlier trials` : null].filter(Boolean);
+    const notes = [status.states.waiting ? `${plural(status.states.waiting, "plan")} waiting in the queue` : null, status.ahead ? `${plural(status.ahead, "result")} waiting for earlier trials` : null].filter(Boolean);
     set(workers, status.workers.length
       ? h("table", {}, h("thead", {}, h("tr", {}, ["Worker", "Running trials", "Lease ends in"].map((title) => h("th", { scope: "col" }, title)))),
-        h("tbody", {}, status.workers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.worker), h("td", { class: "num" }, count(one.trials)), h("td", { class: "num" }, one.left < 0 ? "over" : span(one.left))))))
+        h("tbody", {}, status.workers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", { class: "num" }, count(one.trials)), h("td", { class: "num" }, one.lease_until < status.now ? "over" : span(one.lease_until - status.now))))))
       : h("p", { class: "muted" }, status.done ? "No trial is running." : "No trial is running. A worker begins with study.ask()."),
     notes.length ? h("p", { class: "muted" }, notes.join("; "), ".") : null);
   }
@@ -138,6 +138,6 @@ function differs(rival) {
 
 /* How worth is counted where costs enter it, and what the trials have cost. */
 function costs(status) {
-  if (status.spent === undefined) return "";
+  if (status.spent === null) return "";
   return `${status.worth ? ` Counted: ${status.worth}.` : ""} Spent on trials: ${number(status.spent)}.`;
 }

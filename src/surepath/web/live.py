@@ -1,0 +1,377 @@
+"""What a server keeps of the studies it serves: open studies, their gap history, forecasts, and streams of changes.
+
+Studies are opened when they are asked for. The past of the gap and forecasts are computed by threads of their own, so
+that nobody waits. One task per watched study reads the log a few times a second, whoever wrote to it, and sends what
+differs to all listeners; one that joins gets the change number it starts from and reads the rest itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+
+from surepath._numbers import plain
+from surepath.errors import StorageError, StudyError
+from surepath.learners.proven import proven_gap
+from surepath.study.fold import Fold
+from surepath.study.status.gap_history import MOST_POINTS, Past, Point, thin
+from surepath.study.status.progress import rough_trials_left
+from surepath.study.storage.contract import Storage
+from surepath.study.storage.open import open_storage
+from surepath.study.storage.retry import retrying
+from surepath.study.study import Study
+from surepath.web.views import arc_values, page_status, rounded
+
+log = logging.getLogger("surepath.web")
+
+MOST_OPEN = 64
+PAUSE = 20.0  # seconds between two forecasts of one study
+READ_EVERY = 0.4  # seconds between two readings
+ALIVE = 15.0  # seconds between two keep-alive comments
+MOST_EVENTS_BEHIND = 64  # events a slow listener may be behind before it is cut off, to join again
+
+
+class NotFound(Exception):
+    """A study that does not exist; the message is for people."""
+
+
+class Opened(NamedTuple):
+    """A study, its history and its forecast."""
+
+    study: Study
+    history: History
+    forecast: BackgroundForecast
+    forget: Callable[[], None]
+
+    @contextmanager
+    def synced(self) -> Iterator[Fold]:
+        """Lock the study, brought up to date, yield its fold, and note the gap in the history."""
+        with self.study._lock:
+            try:
+                self.study.sync()
+            except StorageError:
+                raise
+            except StudyError as error:  # deleted, or deleted and created anew
+                self.forget()
+                raise NotFound(str(error)) from None
+            fold = self.study._fold
+            learner: Any = fold.view
+            self.history.note(fold.prefix, proven_gap(learner), float(learner.epsilon))
+            yield fold
+
+
+class OpenStudies:
+    """The studies of a storage, opened by name."""
+
+    def __init__(self, storage: str | Storage) -> None:
+        self.storage = open_storage(storage)
+        self._open: OrderedDict[str, Opened] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def names(self) -> list[str]:
+        """List the studies by name; none where nothing has been created yet."""
+        return retrying(self.storage.names)
+
+    def get(self, name: str | None) -> Opened:
+        """Return a study; the name may be left out where there is only one."""
+        if name is None:
+            names = self.names()
+            if len(names) != 1:
+                known = f"there are {len(names)} here ({', '.join(map(repr, names[:20]))})"
+                raise NotFound(f"name the study, as in ?study=NAME: {known}" if names else "there is no study here yet")
+            name = names[0]
+        with self._lock:
+            if name not in self._open:
+                self._open[name] = self._load(name)
+                if len(self._open) > MOST_OPEN:
+                    self._open.popitem(last=False)
+            self._open.move_to_end(name)
+            return self._open[name]
+
+    def kept(self, name: str | None) -> Opened | None:
+        """Return a study that is open already, without waiting for one that is being opened."""
+        found = None
+        if name is not None and self._lock.acquire(blocking=False):
+            found = self._open.get(name)
+            if found is not None:
+                self._open.move_to_end(name)
+            self._lock.release()
+        return found
+
+    def _load(self, name: str) -> Opened:
+        try:
+            study = Study.load(self.storage, name)
+        except StorageError:
+            raise
+        except StudyError as error:
+            raise NotFound(str(error)) from None
+        return Opened(study, History(study), BackgroundForecast(study), lambda: self._forget(name))
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            self._open.pop(name, None)
+
+    def close(self) -> None:
+        """Release the database's connections."""
+        self.storage.close()
+
+
+class History:
+    """The proven gap over the trials of one study, thinned; safe to use from several threads.
+
+    Attributes:
+        read: Settled trials up to which the log has been read.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.read = 0
+        self._wanted = 0
+        self._past: list[Point] = []
+        self._now: list[Point] = []  # what was proven when the study was read, after the past that has been read
+        self._lock = threading.Lock()
+        self._reader: threading.Thread | None = None
+        self._follower: Past | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Return whether the past has been read as far as it will be."""
+        with self._lock:
+            return self.read >= self._wanted
+
+    def note(self, prefix: int, gap: float, epsilon: float) -> None:
+        """Add what is proven now, and read on."""
+        with self._lock:
+            if self._now and self._now[-1][0] >= prefix:
+                self._now.pop()
+            if prefix > 0:
+                self._now.append((prefix, gap, epsilon))
+            if len(self._now) > 2 * MOST_POINTS:
+                self._now = thin(self._now)
+            self._wanted = max(self._wanted, prefix)
+            if self.read < self._wanted and (self._reader is None or not self._reader.is_alive()):
+                self._reader = threading.Thread(target=self._read, daemon=True, name="surepath-history")
+                self._reader.start()
+
+    def points(self, after: int = 0) -> list[Point]:
+        """Return the points that are known so far, thinned; or all of those after a number of trials."""
+        with self._lock:
+            last = self._past[-1][0] if self._past else 0
+            found = self._past + [point for point in self._now if point[0] > last]
+            if self._now and found[-1][0] == self._now[-1][0]:
+                found[-1] = self._now[-1]
+        return [point for point in found if point[0] > after] if after else thin(found)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the past to be read; returns whether it is."""
+        reader = self._reader
+        if reader is not None:
+            reader.join(seconds)
+        return self.complete
+
+    def _read(self) -> None:
+        try:
+            if self._follower is None:
+                self._follower = Past(self.study)
+            while not self.complete:
+                for point in self._follower.points(self._wanted):
+                    with self._lock:
+                        self._past.append(point)
+                        self.read = point[0]
+                        if len(self._past) > 4 * MOST_POINTS:
+                            self._past = thin(self._past, 2 * MOST_POINTS)
+                with self._lock:
+                    self.read = self._wanted
+        except Exception as error:
+            log.error("the history of %r cannot be read: %s", self.study.name, error)
+
+
+class BackgroundForecast:
+    """The latest forecast of one study."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self._made: dict[str, Any] | None = None
+        self._of = -1  # settled trials when it was made
+        self._begun = -PAUSE
+        self._lock = threading.Lock()
+        self._worker: threading.Thread | None = None
+
+    def get(self) -> dict[str, Any]:
+        """Return the latest forecast, or a guess from how gaps fall until there is one."""
+        if self.study.done:
+            words = "Nothing is left to do: what was asked for is proven."
+            return {"trials_left": 0, "words": words, "pending": False}
+        self._renew()
+        with self._lock:
+            busy = self._worker is not None and self._worker.is_alive()
+            return {**(self._made or rough(self.study)), "pending": busy}
+
+    def _renew(self) -> None:
+        make = getattr(self.study, "forecast", None)
+        with self._lock:
+            busy = self._worker is not None and self._worker.is_alive()
+            if make is None or busy or self._of == len(self.study) or time.monotonic() < self._begun + PAUSE:
+                return
+            self._begun = time.monotonic()
+            self._worker = threading.Thread(target=self._make, args=(make,), daemon=True, name="surepath-forecast")
+            self._worker.start()
+
+    def _make(self, make: Any) -> None:
+        try:
+            trials, found = len(self.study), make()
+            with self._lock:
+                self._made, self._of = {**plain(found.to_dict()), "words": _sentence(str(found))}, trials
+        except Exception as error:
+            log.warning("no forecast: %s", error)
+
+
+def rough(study: Study) -> dict[str, Any]:
+    """Guess from how gaps fall with the root of the number of trials."""
+    left = rough_trials_left(study.evidence_trials, study.certified_gap, study.epsilon)
+    if left is None:
+        return {"trials_left": None, "words": ""}
+    words = f"Roughly {left:,} more trials, if the gap goes on falling with the root of their number."
+    return {"trials_left": left, "words": words}
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+class Watcher:
+    """Watches one study for all its listeners."""
+
+    def __init__(self, at: Opened) -> None:
+        self.at = at
+        self.listeners: set[asyncio.Queue[str | None]] = set()
+        self.task: asyncio.Task[None] | None = None
+        self._seen: dict[str, Any] | None = None
+        self._sent = 0  # settled trials up to which points were sent for good
+
+    def poll(self) -> dict[str, Any] | None:
+        """Return what differs from the last call, or None; the first time all of the status."""
+        with self.at.synced() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
+            before = self._seen
+            if before is not None and before["change"] == fold.change:
+                return self._more_past(fold.change)
+            learner: Any = fold.view
+            status = page_status(self.at.study, fold, rows)
+            arrays = {name: getattr(learner, name) for name in ("visits", "failures", "active", "excluded")}
+            self._seen = {"change": fold.change, "status": status, **arrays}
+            if before is None:
+                self._sent = self.at.history.read
+                return {"change": fold.change, "status": status}
+            changed = np.zeros(self.at.study.mdp.n_arcs, dtype=bool)
+            for name, array in arrays.items():
+                changed |= before[name] != array
+            return {
+                "since": before["change"],
+                "change": fold.change,
+                "status": {name: value for name, value in status.items() if before["status"][name] != value},
+                "arcs": arc_values(learner, np.flatnonzero(changed)),
+                "gap": self._new_points(),
+            }
+
+    def _more_past(self, change: int) -> dict[str, Any] | None:
+        """Return points that were read since the last call, where nothing else has changed."""
+        if self.at.history.read <= self._sent:
+            return None
+        return {"change": change, "gap": self._new_points()}
+
+    def _new_points(self) -> list[list[Any]]:
+        """Return the points after those that were sent for good; the last of them are sent anew as the log is read."""
+        known, self._sent = self._sent, self.at.history.read
+        return [[n, *rounded([gap, epsilon])] for n, gap, epsilon in thin(self.at.history.points(known))]
+
+    async def run(self) -> None:
+        """Poll, send and pause until nobody listens; an error ends the listeners' streams."""
+        try:
+            while self.listeners:
+                begun = time.monotonic()
+                found = await run_in_threadpool(self.poll)
+                if found is not None:
+                    self.send(event("change", found))
+                await asyncio.sleep(max(READ_EVERY, 3 * (time.monotonic() - begun)))
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            log.error("watching %r: %s", self.at.study.name, error)
+        finally:
+            self.send(None)
+            self.task, self._seen = None, None
+
+    @property
+    def change(self) -> int | None:
+        """Return the change that the next event counts from; None when the next one has all."""
+        return None if self._seen is None else int(self._seen["change"])
+
+    def send(self, text: str | None) -> None:
+        """Send an event to all listeners; None ends their streams."""
+        for queue in list(self.listeners):
+            if text is not None and queue.qsize() >= MOST_EVENTS_BEHIND:
+                self.listeners.discard(queue)
+                text_or_end: str | None = None
+            else:
+                text_or_end = text
+            queue.put_nowait(text_or_end)
+
+
+class Watchers:
+    """The watchers of a server, by study."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Watcher] = {}
+        self.closing = False
+
+    def watched(self, name: str) -> bool:
+        """Return whether anybody listens to a study."""
+        found = self._by_name.get(name)
+        return found is not None and bool(found.listeners)
+
+    def close(self) -> None:
+        """End all streams."""
+        self.closing = True
+        for watcher in self._by_name.values():
+            watcher.send(None)
+
+    async def stream(self, at: Opened) -> AsyncIterator[str]:
+        """Yield the events of a study until the listener leaves or the server ends."""
+        name = at.study.name
+        watcher = self._by_name.get(name)
+        if watcher is None or watcher.at is not at:  # one that was deleted and created anew is another study
+            watcher = self._by_name[name] = Watcher(at)
+        queue: asyncio.Queue[str | None] = asyncio.Queue()
+        watcher.listeners.add(queue)
+        try:
+            yield event("hello", {"study": name, "change": watcher.change})
+            if watcher.task is None:
+                watcher.task = asyncio.create_task(watcher.run())
+            while not self.closing:
+                try:
+                    text = await asyncio.wait_for(queue.get(), ALIVE)
+                except TimeoutError:
+                    yield ": alive\n\n"
+                    continue
+                if text is None:
+                    return
+                yield text
+        finally:
+            watcher.listeners.discard(queue)
+            if not watcher.listeners and self._by_name.get(name) is watcher and watcher.task is None:
+                del self._by_name[name]
+
+
+def event(name: str, content: dict[str, Any]) -> str:
+    """Write one server-sent event."""
+    return f"event: {name}\ndata: {json.dumps(content, separators=(',', ':'), allow_nan=False)}\n\n"

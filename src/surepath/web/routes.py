@@ -1,0 +1,464 @@
+"""The routes of the API: what each takes, who may call it, and the method of Study that it calls.
+
+Each one that writes may be repeated after a lost answer and then changes nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import Path as InPath
+from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+
+from surepath._numbers import plain
+from surepath._version import __version__
+from surepath.study.storage.contract import TransientError
+from surepath.study.telling import Result
+from surepath.study.trial import SETTLED
+from surepath.web.access import READ, WRITE, Access
+from surepath.web.live import NotFound, Opened, OpenStudies, Watchers
+from surepath.web.views import (
+    arc_values,
+    chosen_arcs,
+    explain_challengers,
+    graph,
+    page_status,
+    rounded,
+    trial,
+    trials_asked,
+    trials_page,
+)
+
+MOST_ASKED_PER_REQUEST = 1_000
+MOST_NAMES = 1_000
+LARGE_GRAPH = 2_000  # arcs beyond which the challengers are computed for the drawing
+WAIT = 5.0  # seconds that a forecast waits for one that is being made
+
+bearer = HTTPBearer(auto_error=False, description="The read token or the write token of the server.")
+
+
+class Problem(BaseModel):
+    """What went wrong: its kind, for programs, and a sentence, for people."""
+
+    error: str
+    message: str
+
+
+# What any route may answer beside its result; part of the description at /api/openapi.json.
+ANSWERS: dict[int | str, dict[str, object]] = {
+    401: {"model": Problem, "description": "No token, or a wrong one"},
+    403: {"model": Problem, "description": "The token may only read"},
+    404: {"model": Problem, "description": "No such study or trial"},
+    409: {
+        "model": Problem,
+        "description": "The study refuses: done, settled otherwise, or read-only",
+    },
+    413: {"model": Problem, "description": "The body is too large"},
+    422: {"model": Problem, "description": "The input is wrong"},
+    503: {"model": Problem, "description": "The storage is busy or unavailable"},
+}
+
+
+async def role(request: Request, _: Annotated[object, Depends(bearer)]) -> str:
+    """Return the caller's role, or refuse; a refused login is counted and logged."""
+    access: Access = request.app.state.access
+    header = request.headers.get("authorization")
+    found = access.role(header)
+    if found is None:
+        if header is not None:
+            access.refuse(request.client.host if request.client else "unknown")
+            raise HTTPException(401, "this token was not accepted", {"WWW-Authenticate": "Bearer"})
+        raise HTTPException(401, "this needs a token: Authorization: Bearer ...", {"WWW-Authenticate": "Bearer"})
+    return found
+
+
+async def may_write(who: Annotated[str, Depends(role)]) -> str:
+    """Refuse callers who may only read."""
+    if who != WRITE:
+        raise HTTPException(403, "this token may only read; writing needs the write token")
+    return who
+
+
+async def opened(
+    request: Request,
+    who: Annotated[str, Depends(role)],
+    study: Annotated[str | None, Query(description="Name of the study; not needed where there is only one.")] = None,
+) -> Opened:
+    """Open the study that a request names, or the only one there is."""
+    assert who in (READ, WRITE)
+    studies: OpenStudies = request.app.state.studies
+    found = studies.kept(study)
+    return found if found is not None else await run_in_threadpool(studies.get, study)
+
+
+Reader = Annotated[str, Depends(role)]
+Writer = Annotated[str, Depends(may_write)]
+Meant = Annotated[Opened, Depends(opened)]
+Number = Annotated[int, InPath(ge=1, le=2**53, description="Number of the trial.", examples=[1])]
+
+
+class ThreadedRoute(APIRoute):
+    """A route whose function takes one turn in a thread, unless it is a coroutine."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else threaded(endpoint), **options)
+
+
+def threaded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a coroutine that runs a function in a thread, with the function's signature."""
+
+    @functools.wraps(function)
+    async def run(*arguments: Any, **named: Any) -> Any:
+        return await run_in_threadpool(function, *arguments, **named)
+
+    run.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+    return run
+
+
+reading = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS, route_class=ThreadedRoute)
+writing = APIRouter(prefix="/api", tags=["writing"], responses=ANSWERS, route_class=ThreadedRoute)
+
+Score = Annotated[float, Field(strict=True)]
+Scores = list[Score] | dict[str, Score]
+PlanOrArcs = dict[str, str | int] | list[int]
+
+
+class Body(BaseModel):
+    """A request's body: unknown fields are refused. How long names, keys and notes may be is the study's affair."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Ask(Body):
+    """Ask for trials; the same request key again gives the same trials."""
+
+    n: int = Field(default=1, ge=1, le=MOST_ASKED_PER_REQUEST)
+    worker: str = "web"
+    request: str | None = None
+    budget: float | None = Field(default=None, gt=0, description="What the study may spend in all.")
+
+
+class Tell(Body):
+    """Report scores: one per step, in order or by step."""
+
+    rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
+
+
+class Fail(Body):
+    """Report a failure, with the scores seen before it."""
+
+    rewards: Scores = Field(default_factory=list)
+    note: str = ""
+
+
+class Cancel(Body):
+    """Cancel a trial that was not run, and say why."""
+
+    note: str = ""
+
+
+class ReportedResult(Body):
+    """One result among many; `path` is what was played, to be compared, and `where` its place for messages."""
+
+    number: int = Field(ge=1, le=2**53)
+    rewards: Scores = Field(default_factory=list)
+    failed: bool = False
+    note: str = ""
+    where: str = ""
+    path: list[int] | None = None
+
+
+class TellMany(Body):
+    """Report many trials: all of them or, when one is refused, none."""
+
+    results: list[ReportedResult] = Field(examples=[[{"number": 1, "rewards": [0.5, 0.8, 0.1]}]])
+
+
+class Past(Body):
+    """A result from before the study."""
+
+    plan: PlanOrArcs
+    rewards: Scores
+
+
+class Import(Body):
+    """Import past results; the same request key again changes nothing."""
+
+    results: list[Past] = Field(examples=[[{"plan": [0, 2, 8], "rewards": [0.5, 0.8, 0.1]}]])
+    note: str = "imported"
+    request: str | None = None
+    again: bool = Field(default=False, description="Count results that an earlier import held once more.")
+
+
+class Enqueue(Body):
+    """Queue a plan of your own: {step: option}, or arcs."""
+
+    plan: PlanOrArcs = Field(examples=[{"retriever": "bm25", "model": "small"}, [0, 2, 8]])
+    request: str | None = None
+
+
+class Exclude(Body):
+    """Mark options as infeasible: {step: option}, or arcs."""
+
+    option: PlanOrArcs = Field(examples=[{"retriever": "bm25"}, [2]])
+    request: str | None = None
+
+
+class Tighten(Body):
+    """Continue with a smaller epsilon."""
+
+    epsilon: Score = Field(examples=[0.1])
+    request: str | None = None
+
+
+State = Annotated[str | None, Query(pattern="^(running|" + "|".join(sorted(SETTLED)) + ")$")]
+
+
+@reading.get("/session")
+def session(who: Reader) -> dict[str, Any]:
+    """Return what this token may do: read or write."""
+    return {"role": who, "version": __version__}
+
+
+@reading.get("/studies")
+def studies(request: Request, who: Reader) -> dict[str, Any]:
+    """List the names of the studies."""
+    opened: OpenStudies = request.app.state.studies
+    names = opened.names()
+    return {"studies": names[:MOST_NAMES], "total": len(names)}
+
+
+@reading.get("/status")
+def status(at: Meant) -> Any:
+    """Return what is proven now, and who works on it."""
+    with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
+        return page_status(at.study, fold, log)
+
+
+@reading.get("/problem")
+def problem(at: Meant) -> Any:
+    """Return what was frozen when the study was created: the problem, the learner's settings, the options."""
+    record = at.study.record
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+
+
+@reading.get("/graph")
+def show_graph(
+    at: Meant,
+    first: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    last: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+) -> Any:
+    """Return the layered graph of stages first..last with what is known of each option.
+
+    Of a large graph, the current plan, its challengers and what was visited most.
+    """
+    end = at.study.mdp.horizon - 1
+    with at.synced() as fold:
+        learner: Any = fold.view
+        low, high = min(first, end), end if last is None else min(last, end)
+        low = min(low, high)
+        path = learner.recommend().tolist()
+        large = int(at.study.mdp.n_arcs) > LARGE_GRAPH
+        plans = [path, *(one["path"] for one in explain_challengers(learner, 3))] if large else [path]
+        arcs = chosen_arcs(learner, plans, low, high)
+        return {
+            **graph(at.study.mdp, arcs),
+            "arcs": arc_values(learner, arcs),
+            "first": low,
+            "last": high,
+            "change": fold.change,
+            "best_path": path,
+            "delta": learner.delta,
+        }
+
+
+@reading.get("/gap")
+def gap(at: Meant) -> Any:
+    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon] each."""
+    with at.synced():
+        pass
+    at.history.wait(0.5)
+    points = at.history.points()
+    return {
+        "points": [[n, *rounded([gap, epsilon])] for n, gap, epsilon in points],
+        "complete": at.history.complete,
+    }
+
+
+@reading.get("/trials")
+def trials(
+    at: Meant,
+    before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+    state: State = None,
+    text: Annotated[str, Query()] = "",
+    request: Annotated[str | None, Query(description="Only the trials that a request asked for.")] = None,
+) -> Any:
+    """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
+    with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
+        if request is not None:
+            return trials_asked(at.study, log, request)
+        return trials_page(at.study, fold, log, before, limit, state, text)
+
+
+@reading.get("/trials/{number}")
+def one_trial(at: Meant, number: Number) -> Any:
+    """Return one trial."""
+    with at.study.storage.reading(at.study.name) as log:
+        row = log.trial(number)
+    if row is None:
+        raise NotFound(f"there is no trial {number}")
+    return plain(trial(at.study.mdp, row))
+
+
+@reading.get("/explain")
+def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
+    """List the strongest challengers of the current plan, and where they differ from it."""
+    with at.synced() as fold:
+        return {"rivals": explain_challengers(fold.view, challengers), "words": at.study.explain()}
+
+
+@reading.get("/forecast")
+def forecast(at: Meant) -> Any:
+    """Return how many trials are left, as far as can be estimated."""
+    return at.forecast.get()
+
+
+@reading.get("/forecast/worlds")
+def worlds(
+    request: Request,
+    at: Meant,
+    more: Annotated[int, Query(ge=1, le=10**6)] = 50,
+    draws: Annotated[int, Query(ge=1, le=1_000)] = 32,
+    seed: Annotated[int, Query(ge=0, le=2**53)] = 0,
+) -> Any:
+    """Simulate how the study may go on, for about two seconds; one caller at a time, others get an error meanwhile."""
+    busy: Lock = request.app.state.simulating
+    if not busy.acquire(timeout=WAIT):
+        raise TransientError("another forecast is being made")
+    try:
+        return plain(asdict(at.study.forecast(more, draws, seed)))
+    finally:
+        busy.release()
+
+
+@reading.get("/changes", response_class=StreamingResponse)
+async def changes(request: Request, at: Meant) -> StreamingResponse:
+    """Stream what changes in a study as server-sent events: `hello`, then `change` with what differs."""
+    watchers: Watchers = request.app.state.watchers
+    return StreamingResponse(watchers.stream(at), media_type="text/event-stream")
+
+
+@reading.get(
+    "/export",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/x-ndjson": {}, "text/csv": {}}, "description": "The log"}},
+)
+def export(at: Meant, format: Annotated[str, Query(pattern="^(jsonl|csv)$")] = "jsonl") -> FileResponse:
+    """Return the whole log as a file: JSON lines, from which the same study can be made, or a table."""
+    folder = TemporaryDirectory(prefix="surepath-export-")
+    file = Path(folder.name) / f"study.{format}"
+    trials = at.study.export(file)
+    kind = "text/csv" if format == "csv" else "application/x-ndjson"
+    headers = {"Surepath-Trials": str(trials)}
+    return FileResponse(file, 200, headers, kind, BackgroundTask(folder.cleanup), filename=file.name)
+
+
+@reading.get("/certificate")
+def certificate(at: Meant) -> JSONResponse:
+    """Return the certificate, as a file to keep and to verify."""
+    headers = {"Content-Disposition": 'attachment; filename="certificate.json"'}
+    return JSONResponse(at.study.certificate().to_dict(), headers=headers)
+
+
+@writing.post("/ask")
+def ask(at: Meant, who: Writer, body: Ask) -> Any:
+    """Assign the next trials."""
+    trials = at.study.ask(body.n, worker=body.worker, request=body.request, budget=body.budget)
+    return {
+        "trials": [
+            {
+                "number": trial.number,
+                "plan": plain(trial.plan),
+                "path": trial.path.tolist(),
+                "known": at.study.mdp.is_known[trial.path].tolist(),
+                "lease_until": trial.lease_until,
+                "source": trial.source,
+                "worker": trial.worker,
+            }
+            for trial in trials
+        ]
+    }
+
+
+@writing.post("/trials/{number}/tell")
+def tell(at: Meant, who: Writer, number: Number, body: Tell) -> dict[str, Any]:
+    """Report the scores of a trial."""
+    return {"outcome": at.study.tell(number, body.rewards)}
+
+
+@writing.post("/trials/{number}/fail")
+def fail(at: Meant, who: Writer, number: Number, body: Fail) -> dict[str, Any]:
+    """Report that a trial failed."""
+    return {"outcome": at.study.fail(number, body.rewards, body.note)}
+
+
+@writing.post("/trials/{number}/renew")
+def renew(at: Meant, who: Writer, number: Number) -> dict[str, Any]:
+    """Extend a lease from now."""
+    return {"lease_until": at.study.renew(number)}
+
+
+@writing.post("/trials/{number}/cancel")
+def cancel(at: Meant, who: Writer, number: Number, body: Cancel | None = None) -> dict[str, Any]:
+    """Cancel a trial that was not run."""
+    at.study.cancel(number, "" if body is None else body.note)
+    return {"outcome": "cancelled"}
+
+
+@writing.post("/enqueue")
+def enqueue(at: Meant, who: Writer, body: Enqueue) -> dict[str, Any]:
+    """Queue a plan to be assigned next."""
+    at.study.enqueue(body.plan, request=body.request)
+    return {"outcome": "queued"}
+
+
+@writing.post("/tell-many")
+def tell_many(at: Meant, who: Writer, body: TellMany) -> dict[str, Any]:
+    """Report the results of many trials in one transaction: all of them or, when one is refused, none."""
+    results = [Result(**{**dict(one), "path": one.path and tuple(one.path)}) for one in body.results]
+    return {"outcomes": at.study.tell_many(results)}
+
+
+@writing.post("/import")
+def import_trials(at: Meant, who: Writer, body: Import) -> dict[str, Any]:
+    """Import past results; valid if they were not picked by how they came out."""
+    results = [(one.plan, one.rewards) for one in body.results]
+    return {"results": at.study.import_trials(results, body.note, request=body.request, again=body.again)}
+
+
+@writing.post("/exclude")
+def exclude(at: Meant, who: Writer, body: Exclude) -> dict[str, Any]:
+    """Mark options as infeasible: a fact of the world, not a verdict on scores."""
+    at.study.exclude(body.option, request=body.request)
+    return {"outcome": "excluded"}
+
+
+@writing.post("/tighten")
+def tighten(at: Meant, who: Writer, body: Tighten) -> dict[str, Any]:
+    """Continue with a smaller epsilon, all data kept."""
+    at.study.tighten(body.epsilon, request=body.request)
+    return {"outcome": "tightened"}

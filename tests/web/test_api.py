@@ -1,0 +1,549 @@
+"""The API: what is read and written, by whom, what is refused and in which words, and any request at all."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import numpy as np
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, Phase, settings
+
+from surepath import Study
+from surepath._numbers import rounded_up
+from surepath.errors import SettingError
+from surepath.study.forecast import Forecast, forecast
+from surepath.study.storage.memory import MemoryStorage
+from surepath.web.access import LARGEST_BODY, Access, open_access
+from surepath.web.app import create_app
+from surepath.web.views import warnings
+from tests.study.test_bad_places import as_nobody
+from tests.web.site import READ, WRITE, Caller, database, new_study, score
+
+
+def test_a_study_runs_to_its_proof_over_http(storage: MemoryStorage, writer: Caller) -> None:
+    study = new_study(storage)
+    while not writer.get("status")["done"]:
+        (trial,) = writer.post("ask")["trials"]
+        assert writer.post(f"trials/{trial['number']}/tell", {"rewards": score(trial["plan"])}) == {"outcome": "told"}
+    status = writer.get("status")
+    assert list(status["best_plan"].values()) == ["512", "hybrid", "large"]
+    assert study.done
+    assert status["certified_gap"] == study.certified_gap <= 0.2
+    assert status["trials"] == status["settled"] == len(study)
+    words = (
+        f"Proven after {len(study)} trials: this plan is within {rounded_up(study.certified_gap)} of the best of all"
+    )
+    assert status["sentence"].startswith(words)
+    assert "study 'rag' is done" in writer.post("ask", expect=409)["message"]
+
+
+def test_asking_again_with_the_same_key_changes_nothing(storage: MemoryStorage, writer: Caller) -> None:
+    study = new_study(storage)
+    first = writer.post("ask", {"n": 3, "request": "a", "worker": "me"})
+    assert writer.post("ask", {"n": 3, "request": "a", "worker": "me"}) == first
+    assert len(study) == 3
+    assert writer.post("ask", {"request": "b"})["trials"][0]["number"] == 4
+
+
+def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: MemoryStorage, writer: Caller) -> None:
+    new_study(storage)
+    writer.post("ask", {"n": 2})
+    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "told"
+    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "repeated"
+    told = writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.4]}, expect=409)
+    assert told["error"] == "ConflictError"
+    by_step = {"rewards": {"chunk": 1.0, "retriever": 0.5, "answer": 0.0}}
+    assert writer.post("trials/2/tell", by_step)["outcome"] == "told"
+    assert writer.get("trials/2")["rewards"] == [1.0, 0.5, 0.0]
+
+
+def test_failures_cancellations_and_leases(storage: MemoryStorage, writer: Caller) -> None:
+    new_study(storage)
+    writer.post("ask", {"n": 4, "worker": "bench 3"})
+    status = writer.get("status")
+    workers = status["workers"]
+    assert [(one["name"], one["trials"]) for one in workers] == [("bench 3", 4)]
+    assert 590 < workers[0]["lease_until"] - status["now"] <= 600
+    assert writer.post("trials/1/fail", {"rewards": [0.5], "note": "spilled"})["outcome"] == "told"
+    assert writer.post("trials/2/fail")["outcome"] == "told"
+    before = writer.get("trials/3")["lease"]
+    assert writer.post("trials/3/renew")["lease_until"] >= before
+    writer.post("trials/4/cancel")
+    states = [writer.get(f"trials/{number}")["state"] for number in (1, 2, 3, 4)]
+    assert states == ["partial", "failed", "running", "cancelled"]
+    assert writer.get("trials/1")["note"] == "spilled"
+    assert "only a running trial" in writer.post("trials/4/renew", expect=409)["message"]
+
+
+def test_queued_plans_are_assigned_next_and_once(storage: MemoryStorage, writer: Caller) -> None:
+    new_study(storage)
+    plan = {"chunk": "256", "retriever": "dense", "answer": "small"}
+    for _ in range(2):
+        writer.post("enqueue", {"plan": plan, "request": "one"})
+    assert writer.get("status")["states"]["waiting"] == 1
+    trials = writer.post("ask", {"n": 2})["trials"]
+    assert [trial["source"] for trial in trials] == ["queued", "asked"]
+    assert trials[0]["plan"] == plan
+
+
+def test_exclude_and_tighten(storage: MemoryStorage, writer: Caller) -> None:
+    study = new_study(storage, trials=60)
+    writer.post("tighten", {"epsilon": 0.15, "request": "t"})
+    writer.post("tighten", {"epsilon": 0.15, "request": "t"})
+    assert study.epsilon == 0.15
+    writer.post("exclude", {"option": {"retriever": "hybrid"}})
+    assert "hybrid" not in study.best_plan.values()
+    assert "an epsilon below" in writer.post("tighten", {"epsilon": 0.5}, expect=422)["message"]
+    assert any("excluded as infeasible" in said for said in writer.get("status")["warnings"])
+
+
+def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> None:
+    """The answer to a decision is lost, the server restarts, the request comes again: one action is in the log."""
+    study = new_study(database(tmp_path), trials=20, sigma=1.0)
+    decisions = [
+        ("exclude", {"option": {"retriever": "bm25"}, "request": "e"}),
+        ("tighten", {"epsilon": 0.15, "request": "t"}),
+        ("import", {"results": [{"plan": [0, 3, 10], "rewards": [0.1, 0.2, 0.3]}], "request": "i"}),
+        ("enqueue", {"plan": [0, 3, 10], "request": "q"}),
+    ]
+    answers = []
+    for _ in range(2):
+        with TestClient(create_app(database(tmp_path), Access(READ, WRITE))) as client:
+            answers.append([Caller(client, WRITE).post(verb, body) for verb, body in decisions])
+    assert answers[0] == answers[1]
+    with study.storage.reading("rag") as log:
+        assert [(action.kind, action.content) for action in log.actions_after(0)] == [
+            ("exclude", "[2, 5]"),
+            ("tighten", "0.15"),
+        ]
+        assert (log.last_number(), len(log.queue(9))) == (21, 1)
+
+
+def test_many_results_are_taken_or_none(storage: MemoryStorage, writer: Caller) -> None:
+    study = new_study(storage)
+    trials = writer.post("ask", {"n": 3})["trials"]
+    good = [
+        {"number": 1, "rewards": [0.1, 0.2, 0.3], "path": trials[0]["path"]},
+        {"number": 2, "rewards": [0.5], "failed": True, "note": "spilled"},
+    ]
+    wrong = {"number": 3, "rewards": [0.1], "path": trials[0]["path"], "where": "sheet.csv, line 4"}
+    told = writer.post("tell-many", {"results": [*good, wrong]}, expect=409)
+    assert told["message"].startswith("sheet.csv, line 4: trial 3 is the plan")
+    assert study.status().states["running"] == 3
+    assert writer.post("tell-many", {"results": good}) == {"outcomes": ["told", "told"]}
+    assert writer.post("tell-many", {"results": good}) == {"outcomes": ["repeated", "repeated"]}
+    assert writer.post("tell-many", {"results": []}) == {"outcomes": []}
+    assert writer.post("tell-many", {"results": [{"number": 9, "rewards": [0.1]}]}, expect=404)["error"] == "StudyError"
+    assert writer.get("trials/2")["note"] == "spilled"
+
+
+def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage)
+    status = reader.get("status")
+    assert status["sentence"] == "Nothing is proven yet: no trial has been reported."
+    assert status["certified_gap"] is None
+    assert reader.get("gap") == {"points": [], "complete": True}
+    assert reader.get("trials") == {"trials": [], "total": 0, "next": None, "searched": None}
+
+
+def test_the_log_can_be_kept_as_a_file(storage: MemoryStorage, reader: Caller, client: TestClient) -> None:
+    study = new_study(storage, trials=12, epsilon=0.01)
+    lines = client.get("/api/export", headers=reader.headers)
+    assert lines.headers["content-type"] == "application/x-ndjson"
+    assert lines.headers["surepath-trials"] == "12"
+    assert len(lines.text.splitlines()) == 13
+    table = client.get("/api/export", params={"format": "csv"}, headers=reader.headers)
+    assert table.headers["content-type"].startswith("text/csv")
+    assert table.text.splitlines()[0].startswith("number,state,source")
+    assert len(table.text.splitlines()) == 1 + len(study)
+
+
+def test_trials_come_by_page_and_by_filter(storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage, trials=12, epsilon=0.01)
+    running = study.ask(worker="slow one")
+    page = reader.get("trials", limit=5)
+    assert [trial["number"] for trial in page["trials"]] == [13, 12, 11, 10, 9]
+    assert page["next"] == 9
+    rest = reader.get("trials", limit=5, before=page["next"])
+    assert [trial["number"] for trial in rest["trials"]] == [8, 7, 6, 5, 4]
+    last = reader.get("trials", limit=5, before=rest["next"])
+    assert [trial["number"] for trial in last["trials"]] == [3, 2, 1]
+    assert last["next"] is None
+    only = reader.get("trials", state="running")
+    assert [trial["number"] for trial in only["trials"]] == [running.number]
+    assert [trial["number"] for trial in reader.get("trials", text="SLOW")["trials"]] == [running.number]
+    with_dense = reader.get("trials", text="dense", state="complete")["trials"]
+    assert 0 < len(with_dense) < 12
+    assert all("dense" in trial["plan"].values() for trial in with_dense)
+    assert len(reader.get("trials", state="complete", limit=4)["trials"]) == 4
+    assert reader.get("trials", state="failed")["trials"] == []
+
+
+def test_the_graph_has_every_option_and_what_is_known_of_it(storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage, trials=60)
+    found = reader.get("graph")
+    learner = study.learner
+    assert found["steps"] == ["chunk", "retriever", "answer"]
+    assert found["arcs"]["arc"] == list(range(study.mdp.n_arcs))
+    assert found["arcs"]["visits"] == learner.visits.tolist()
+    assert found["arcs"]["mean"] == pytest.approx(learner.means.tolist(), rel=1e-5)
+    assert [state == 0 for state in found["arcs"]["state"]] == learner.active.tolist()
+    assert found["label"] == [study.mdp.action_label(arc) for arc in range(study.mdp.n_arcs)]
+    assert found["nodes"]["label"][-1] == "end"
+    part = reader.get("graph", first=1, last=1)
+    assert part["source"] == [1, 1, 1, 2, 2, 2]
+    assert reader.get("graph", first=10**9)["first"] == 2
+
+
+def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage, trials=200)
+    end = time.monotonic() + 60
+    while not (found := reader.get("gap"))["complete"]:  # the past is read in the background
+        assert time.monotonic() < end
+    numbers = [point[0] for point in found["points"]]
+    assert numbers == list(range(1, len(study) + 1))
+    assert found["points"][-1][1] == pytest.approx(study.certified_gap, rel=1e-5)
+    assert found["points"][0] == [1, None, 0.2]
+
+
+def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
+    storage: MemoryStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, rng = new_study(storage, sigma=0.01), np.random.default_rng(0)
+    plans = [[0, 2, 8], [0, 3, 10], [0, 4, 12], [1, 5, 9], [1, 6, 11], [1, 7, 13]]
+    study.import_trials([(plan, rng.standard_normal(3)) for plan in 30 * plans])
+    status = reader.get("status")
+    assert len(status["findings"]) > 3
+    assert status["warnings"][3:] == [f"and {len(status['findings']) - 3} more findings"]
+    assert re.findall(r"\b(episode|stage|arc|reward|path)s?\b", str(status["findings"] + status["warnings"])) == []
+    monkeypatch.setattr("surepath.web.views.MOST_FINDINGS_SHOWN", len(status["findings"]) - 1)
+    study.sync()
+    assert warnings(study.mdp, study._fold)[-1] == "and 1 more finding"
+    assert "if what was declared of the scores holds; they contradict it" in status["sentence"]
+    study = new_study(storage, "sound", trials=20)
+    assert "contradict" not in reader.get("status", study="sound")["sentence"]
+
+
+def test_challengers_are_named_with_what_tells_them_apart(storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage, trials=60, sigma=1.0)
+    rivals = reader.get("explain", challengers=2)["rivals"]
+    assert len(rivals) == 2
+    assert rivals[0]["bound"] >= rivals[1]["bound"]
+    for rival in rivals:
+        assert "in place of" in rival["words"]
+        assert "may still be better by up to" in rival["words"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "said"),
+    [
+        ("trials/1/tell", {"rewards": [0.1]}, None),
+        ("trials/1/tell", {"rewards": ["a", 1, 2]}, "input"),
+        ("trials/1/tell", {"rewards": [0.1, 0.2, 0.3], "more": 1}, "input"),
+        ("trials/1/tell", {"rewards": [1e400, 0.2, 0.3]}, "RewardError"),
+        ("trials/1/tell", {"rewards": [0.1] * 4}, "RewardError"),
+        ("ask", {"n": 0}, "input"),
+        ("ask", {"n": 1_001}, "input"),
+        ("ask", {"request": "a\nb"}, "SettingError"),
+        ("tell-many", {"results": [{"number": 1, "rewards": ["a"]}]}, "input"),
+        ("import", {"results": [{"plan": [5, 5, 5], "rewards": [0.1]}]}, "PathError"),
+        ("import", {"results": [{"plan": [0, 2, 8], "rewards": []}]}, "SettingError"),
+        ("enqueue", {"plan": {"chunk": "1024"}}, "PathError"),
+        ("enqueue", {"plan": [5, 5, 5]}, "PathError"),
+        ("exclude", {"option": {"chunk": "nothing"}}, None),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(
+    storage: MemoryStorage, writer: Caller, client: TestClient, verb: str, body: Any, said: str | None
+) -> None:
+    new_study(storage)
+    writer.post("ask")
+    headers = {**writer.headers, "Content-Type": "application/json"}
+    answer = client.post(f"/api/{verb}", content=json.dumps(body), headers=headers)
+    if verb == "trials/1/tell" and said is None:
+        assert answer.json() == {"outcome": "told"}  # a prefix is data
+        return
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["error"] == (said or "SettingError")
+
+
+@pytest.mark.parametrize(
+    ("method", "route", "body", "kind", "said"),
+    [
+        ("POST", "ask", "{}", "application/x-www-form-urlencoded", "JSON, sent with the header Content-Type: applicat"),
+        ("POST", "ask", "{n: 1}", "application/json", "the body is not JSON: "),
+        ("POST", "ask", "[1]", "application/json", "the body must be a JSON object, such as {}"),
+        ("POST", "ask", '{"count": 2}', "application/json", "there is no field count here; /api/openapi.json lists"),
+        ("POST", "ask", '{"n": 0}', "application/json", "n: Input should be greater than or equal to 1"),
+        ("POST", "trials/1/tell", "{}", "application/json", "rewards is missing"),
+        (
+            "POST",
+            "trials/1/tell",
+            '{"rewards": ["a"]}',
+            "application/json",
+            "rewards.0: Input should be a valid number",
+        ),
+        ("GET", "trials?state=compleet", "", "", "state must be one of running, cancelled, complete, "),
+        ("GET", "statu", "", "", "there is no /api/statu here; /api/openapi.json lists the routes"),
+        ("GET", "ask", "", "", "/api/ask does not take GET; it takes POST"),
+    ],
+)
+def test_a_request_that_is_none_is_told_what_to_send(
+    storage: MemoryStorage, writer: Caller, client: TestClient, method: str, route: str, body: str, kind: str, said: str
+) -> None:
+    new_study(storage)
+    answer = client.request(
+        method, f"/api/{route}", content=body, headers={**writer.headers, **({"Content-Type": kind} if kind else {})}
+    )
+    assert said in answer.json()["message"]
+
+
+def test_a_trial_is_cancelled_with_or_without_a_note(
+    storage: MemoryStorage, writer: Caller, client: TestClient
+) -> None:
+    new_study(storage)
+    writer.post("ask", {"n": 2})
+    assert client.post("/api/trials/1/cancel", headers=writer.headers).json() == {"outcome": "cancelled"}
+    writer.post("trials/2/cancel", {"note": "no time"})
+    assert [writer.get(f"trials/{number}")["note"] for number in (1, 2)] == ["", "no time"]
+
+
+def test_unknown_studies_and_trials(storage: MemoryStorage, writer: Caller) -> None:
+    assert writer.get("studies") == {"studies": [], "total": 0}
+    assert writer.get("status", expect=404)["message"] == "there is no study here yet"
+    new_study(storage, "one/two <b>")
+    new_study(storage, "..")
+    said = writer.get("status", expect=404)["message"]
+    assert said == "name the study, as in ?study=NAME: there are 2 here ('..', 'one/two <b>')"
+    assert writer.get("studies")["studies"] == ["..", "one/two <b>"]
+    assert writer.get("status", study="..")["name"] == ".."
+    assert writer.get("status", study="one/two <b>")["name"] == "one/two <b>"
+    assert "there is no study 'three'" in writer.get("status", study="three", expect=404)["message"]
+    for verb in ("tell", "fail", "renew", "cancel"):
+        body = {"rewards": [1.0]} if verb == "tell" else {}
+        assert writer.post(f"trials/7/{verb}", body, study="..", expect=404)["message"].startswith(
+            "there is no trial 7"
+        )
+    assert writer.get("trials/5", study="..", expect=404)["error"] == "StudyError"
+    assert writer.get("trials/0", study="..", expect=422)["error"] == "input"
+
+
+def test_errors_say_nothing_of_the_machine(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    new_study(database(tmp_path))
+    app = create_app(database(tmp_path), Access(READ, WRITE))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        caller = Caller(client, WRITE)
+        caller.get("status")
+        for file in tmp_path.iterdir():
+            file.write_bytes(b"no database")
+        app.state.studies.close()
+        told = caller.get("status", expect=503)
+        assert told == {
+            "error": "StorageError",
+            "message": "the storage cannot be read or written; the server's log says why",
+        }
+        assert str(tmp_path) in caplog.text
+        app.state.studies.get = None
+        told = caller.get("status", expect=500)
+        assert told["message"] == "something went wrong; the server's log says what"
+
+
+def test_who_has_no_token_sees_nothing(client: TestClient, storage: MemoryStorage) -> None:
+    new_study(storage)
+    described = client.get("/api/openapi.json").json()
+    for path, verbs in described["paths"].items():
+        for verb in verbs:
+            answer = client.request(verb, path.replace("{number}", "1"), json={})
+            assert answer.status_code == 401, path
+            assert "rag" not in answer.text
+
+
+def test_a_read_token_cannot_write(client: TestClient, storage: MemoryStorage, reader: Caller) -> None:
+    study = new_study(storage)
+    described = client.get("/api/openapi.json").json()
+    bodies = {"tell": {"rewards": []}, "enqueue": {"plan": []}, "exclude": {"option": []}, "tighten": {"epsilon": 0.1}}
+    bodies |= {"tell-many": {"results": []}, "import": {"results": []}}
+    posts = [path for path, verbs in described["paths"].items() if "post" in verbs]
+    assert len(posts) == 10
+    for path in posts:
+        verb = path.removeprefix("/api/").replace("{number}", "1")
+        assert reader.post(verb, bodies.get(verb.rpartition("/")[2]), expect=403)["error"] == "write-token"
+    assert len(study) == 0
+
+
+def test_refused_logins_are_logged_with_their_rate(caplog: pytest.LogCaptureFixture) -> None:
+    access = Access(READ, WRITE)
+    assert access.role(f"Bearer {READ}") == "read"
+    assert access.role(f"bearer {WRITE}") == "write"
+    for header in (None, "", READ, f"Basic {READ}", "Bearer ", "Bearer x" + READ):
+        assert access.role(header) is None
+    with caplog.at_level(logging.WARNING, "surepath.web"):
+        for second in range(20):
+            access.refuse("10.0.0.7", now=float(second))
+        assert access.refuse("10.0.0.7", now=500.0) == 1
+    assert [record.message for record in caplog.records] == [
+        "refused a wrong token from 10.0.0.7; 1 in the last minute",
+        "refused a wrong token from 10.0.0.7; 6 in the last minute",
+        "refused a wrong token from 10.0.0.7; 11 in the last minute",
+        "refused a wrong token from 10.0.0.7; 16 in the last minute",
+        "refused a wrong token from 10.0.0.7; 1 in the last minute",
+    ]
+    assert READ not in caplog.text
+
+
+def test_a_public_address_needs_a_token_that_is_hard_to_guess() -> None:
+    with pytest.raises(SettingError, match=r"0.0.0.0 can be reached from other machines: give --read-token"):
+        open_access("0.0.0.0", None, None)
+    with pytest.raises(SettingError, match="a token needs 16 characters"):
+        open_access("::", None, "short")
+    with pytest.raises(SettingError, match="must differ"):
+        open_access("127.0.0.1", "same", "same")
+    with pytest.raises(SettingError, match="printable ASCII"):
+        open_access("127.0.0.1", "a\nb", None)
+    only_read = open_access("10.0.0.1", "a" * 16, None)
+    assert only_read.role("Bearer " + "a" * 16) == "read"
+    for host in ("127.0.0.1", "::1", "localhost"):
+        first, second = open_access(host, None, None), open_access(host, None, None)
+        assert first.write_token
+        assert len(first.write_token) >= 16
+        assert len({first.write_token, first.read_token, second.write_token, second.read_token}) == 4
+
+
+def test_large_bodies_are_refused(client: TestClient, writer: Caller, storage: MemoryStorage) -> None:
+    new_study(storage)
+    big = b'{"note": "' + b"x" * LARGEST_BODY + b'"}'
+    headers = {**writer.headers, "Content-Type": "application/json"}
+    told = client.post("/api/trials/1/fail", content=big, headers=headers)
+    chunks = (big[i : i + 50_000] for i in range(0, len(big), 50_000))
+    streamed = client.post("/api/trials/1/fail", content=chunks, headers=headers)
+    for answer in (told, streamed):
+        assert answer.status_code == 413
+        assert answer.json()["message"] == "the body of this request may have at most 1,000,000 bytes"
+
+
+def test_every_answer_forbids_loading_from_elsewhere(client: TestClient) -> None:
+    for path in ("/", "/api/status", "/static/page.css", "/nothing"):
+        headers = client.get(path).headers
+        assert headers["content-security-policy"].startswith("default-src 'self'")
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+    assert client.get("/docs").status_code == 404
+
+
+WRITES: list[tuple[str, Any]] = [
+    ("ask", {"request": "a"}),
+    ("trials/21/fail", {}),
+    ("trials/21/renew", {}),
+    ("enqueue", {"plan": [0, 2, 8]}),
+    ("exclude", {"option": {"retriever": "bm25"}}),
+    ("tighten", {"epsilon": 0.1}),
+    ("import", {"results": [{"plan": [0, 2, 8], "rewards": [0.1, 0.2, 0.3]}]}),
+    ("tell-many", {"results": [{"number": 21, "rewards": [0.1, 0.2, 0.3]}]}),
+]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that every user may enter, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+        os.chmod(name, 0o755)
+
+
+def visit(place: str) -> dict[str, Any]:
+    """Read all there is to read, and try every way to write."""
+    found: dict[str, Any] = {}
+    with TestClient(create_app(place, Access(READ, WRITE)), raise_server_exceptions=False) as client:
+        caller = Caller(client, WRITE)
+        found["trials"] = caller.get("status")["trials"]
+        for verb in ("graph", "gap", "explain", "forecast", "certificate", "trials", "trials/1", "problem", "studies"):
+            caller.get(verb)
+        found["export"] = len(client.get("/api/export", headers=caller.headers).text.splitlines())
+        found["writes"] = [caller.post(verb, body, expect=409) for verb, body in WRITES]
+    return found
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_read_only_file_is_shown_and_not_written(folder: Path, sealed: bool) -> None:
+    """Sealed: neither the file nor its folder can be written; else a writer has it open beside us."""
+    study = new_study(database(folder), trials=20, sigma=1.0)
+    study.ask()
+    if sealed:
+        study.close()
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    folder.chmod(0o555)
+    before = (folder / "study.db").read_bytes()
+    found = as_nobody(lambda: visit(database(folder)))
+    assert found["trials"] == 21
+    assert found["export"] == 22
+    message = "this storage can be read and not written: the file or its folder is read-only"
+    assert found["writes"] == [{"error": "StorageError", "message": message}] * len(WRITES)
+    assert (folder / "study.db").read_bytes() == before
+    study.close()
+
+
+def test_a_request_takes_one_turn_in_a_thread(
+    writer: Caller, storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_study(storage, "rag")
+    writer.post("ask", study="rag")  # the study is open
+    turns, real = [0], anyio.to_thread.run_sync
+
+    async def counted(*arguments: Any, **options: Any) -> Any:
+        turns[0] += 1
+        return await real(*arguments, **options)
+
+    monkeypatch.setattr(anyio.to_thread, "run_sync", counted)
+    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]}, study="rag") == {"outcome": "told"}
+    assert turns == [1]
+    assert writer.get("status", study="rag")["trials"] == 1
+    assert turns == [2]
+
+
+EXAMPLES = 30  # of each of the routes
+
+any_storage = MemoryStorage()
+new_study(any_storage, trials=8, sigma=1.0).ask(3)
+schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(any_storage, Access(READ, WRITE)))
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a forecast in no time: what is asked for matters here, not what comes out."""
+
+    def quick(study: Study, more: int, draws: int, seed: int) -> Forecast:
+        return forecast(study, more, draws, seed, seconds=0.01)
+
+    monkeypatch.setattr(Study, "forecast", quick)
+
+
+@schema.exclude(path="/api/changes").parametrize()  # a stream does not end; test_page.py reads it
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@pytest.mark.usefixtures("brief")
+def test_no_request_makes_the_server_fail(case: Any) -> None:
+    response = case.call(headers={"Authorization": f"Bearer {WRITE}"})
+    case.validate_response(response, checks=[schemathesis.checks.not_a_server_error])
+    documented = case.operation.definition.raw["responses"]
+    assert str(response.status_code) in documented or response.status_code in (400, 405), response.text
+    kinds = documented.get(str(response.status_code), {}).get("content", {"application/json": {}})
+    assert response.headers["content-type"][0].partition(";")[0] in kinds
+    if response.status_code >= 400:
+        assert set(response.json()) == {"error", "message"}

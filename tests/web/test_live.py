@@ -1,0 +1,210 @@
+"""What a server keeps: open studies, the gap over trials, forecasts, streams of changes, its socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from surepath import MDP, Study
+from surepath.study.status.gap_history import MOST_POINTS, thin
+from surepath.study.storage.memory import MemoryStorage
+from surepath.web import routes
+from surepath.web.access import Access, listen
+from surepath.web.app import create_app
+from surepath.web.live import BackgroundForecast, History, OpenStudies, Watcher
+from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
+
+
+def test_a_study_deleted_and_created_anew_is_another(storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage, trials=5)
+    assert reader.get("status")["trials"] == 5
+    storage.delete("rag")
+    assert "there is no study 'rag'" in reader.get("status", study="rag", expect=404)["message"]
+    new_study(storage, epsilon=0.5)
+    assert reader.get("status", study="rag")["trials"] == 0
+    assert reader.get("status")["epsilon"] == 0.5
+
+
+def test_the_stream_tells_only_what_differs(storage: MemoryStorage) -> None:
+    study = new_study(storage)
+    watcher = Watcher(OpenStudies(storage).get("rag"))
+    first = watcher.poll()
+    assert first is not None
+    assert first["status"]["trials"] == 0
+    assert watcher.poll() is None
+    trial = study.ask(worker="me")
+    asked = watcher.poll()
+    assert asked is not None
+    assert asked["since"] == first["change"] < asked["change"]
+    assert asked["status"]["trials"] == 1
+    assert "best_plan" not in asked["status"]
+    assert "delta" not in asked["status"]
+    assert asked["arcs"]["arc"] == []
+    study.tell(trial, [0.1, 0.2, 0.3])
+    told = watcher.poll()
+    assert told is not None
+    assert told["since"] == asked["change"]
+    assert told["arcs"]["arc"] == trial.path.tolist()
+    assert told["arcs"]["mean"] == [0.1, 0.2, 0.3]
+    assert told["gap"][-1] == [1, None, 0.2]
+    json.dumps(told, allow_nan=False)
+
+
+def test_a_study_made_by_another_process_shows_up(tmp_path: Path) -> None:
+    new_study(database(tmp_path), "first")
+    with TestClient(create_app(database(tmp_path), Access(READ, WRITE))) as client:
+        caller = Caller(client, READ)
+        assert caller.get("studies")["studies"] == ["first"]
+        other = Study.create(new_study("memory").mdp, database(tmp_path), "second", epsilon=0.2, delta=0.1)
+        other.ask()
+        assert caller.get("studies")["studies"] == ["first", "second"]
+        assert caller.get("status", study="second")["trials"] == 1
+
+
+def told(trials: int) -> tuple[Study, list[float]]:
+    """A study with failures, an exclusion and a smaller epsilon on its way, and what was proven after every trial."""
+    mdp = MDP.from_steps(STEPS, sigma=1.0)
+    study = Study.create(mdp, "memory", epsilon=0.5, delta=0.1)
+    rng, gaps = np.random.default_rng(0), []
+    for number in range(trials):
+        trial = study.ask()
+        if number % 9 == 5:
+            study.fail(trial, [0.3])
+        elif number % 9 == 7:
+            study.cancel(trial)
+        else:
+            study.tell(trial, np.array(score(trial.plan)) + rng.standard_normal(3))
+        gaps.append(study.certified_gap)
+        if number == 30:
+            study.exclude({"chunk": "256"})
+        if number == 40:
+            study.tighten(0.25)
+    return study, gaps
+
+
+def read(study: Study) -> History:
+    history: Any = History(study)
+    study.sync()
+    history.note(study._fold.prefix, study.certified_gap, study.epsilon)
+    assert history.wait(60)
+    return history
+
+
+def test_the_past_is_what_was_proven_at_the_time() -> None:
+    study, gaps = told(60)
+    points = read(study).points()
+    assert [point[0] for point in points] == list(range(1, 61))
+    assert [point[2] for point in points] == [0.5] * 41 + [0.25] * 19
+    seen = np.array([point[1] for point in points])
+    assert np.isfinite(seen).any()
+    np.testing.assert_allclose(seen, gaps, rtol=1e-9)
+
+
+def test_it_reads_on_as_trials_come_in() -> None:
+    study, _ = told(45)
+    history = read(study)
+    for _ in range(5):
+        trial = study.ask()
+        study.tell(trial, score(trial.plan))
+    study.sync()
+    history.note(study._fold.prefix, study.certified_gap, study.epsilon)
+    assert history.wait(60)
+    assert [point[0] for point in history.points(45)] == [46, 47, 48, 49, 50]
+    assert history.points()[-1][1] == study.certified_gap
+
+
+def test_thinning_keeps_the_ends_and_the_shape() -> None:
+    points = [(i, 1.0 / i, 0.1) for i in range(1, 50_001)]
+    kept = thin(points)
+    assert len(kept) <= MOST_POINTS
+    assert kept[0] == points[0]
+    assert kept[-1] == points[-1]
+    assert set(kept) <= set(points)
+    numbers = np.array([point[0] for point in kept])
+    assert np.diff(numbers).max() <= 50_000 / (MOST_POINTS // 2) * 1.1
+    assert np.diff(np.log(numbers[numbers > 100])).max() < 0.07
+
+
+def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: MemoryStorage, reader: Caller) -> None:
+    new_study(storage, trials=60)
+    assert reader.get("forecast/worlds", more=7)["done"]
+    app: Any = client.app
+    with app.state.simulating, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routes, "WAIT", 0.01)
+        answer = client.get("/api/forecast/worlds", headers=reader.headers)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+
+
+def test_the_forecast_says_how_many_trials_are_left(
+    storage: MemoryStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BackgroundForecast, "_renew", lambda self: None)  # a better one could come at any moment
+    study = new_study(storage, trials=60, sigma=1.0)
+    found = reader.get("forecast")
+    assert (
+        found["words"] == f"Roughly {found['trials_left']:,} more trials, if the gap goes on falling with the root of "
+        "their number."
+    )
+    assert found["trials_left"] > 0
+    new_study(storage, "new")
+    fresh = reader.get("forecast", study="new")
+    assert (fresh["trials_left"], fresh["words"]) == (None, "")
+    new_study(storage, "done", trials=60)
+    assert reader.get("forecast", study="done")["trials_left"] == 0
+    assert not study.done
+
+
+def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = threading.Event()
+
+    class Slow:
+        def to_dict(self) -> dict[str, float]:
+            return {"trials_left": 7.0, "worst": float("inf")}
+
+        def __str__(self) -> str:
+            return "about 7 trials"
+
+    def forecast(self: Study) -> Slow:
+        made.wait(60)
+        return Slow()
+
+    monkeypatch.setattr(Study, "forecast", forecast, raising=False)
+    background = BackgroundForecast(new_study("memory", trials=60, sigma=1.0))
+    first = background.get()
+    assert first["words"].startswith("Roughly")
+    assert first["pending"]
+    made.set()
+    assert background._worker is not None
+    background._worker.join()
+    assert background.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials.", "pending": False}
+
+
+def test_answers_wait_for_no_receipt() -> None:
+    """Asyncio turns Nagle's algorithm off on connections that it knows for TCP."""
+
+    async def delayed() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            found.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        server = await asyncio.start_server(connected, sock=listen("127.0.0.1", 0))
+        async with server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            without_delay = await found
+            writer.close()
+        return without_delay
+
+    with ThreadPoolExecutor() as thread:  # a loop may run in this one, of a browser that another test has left open
+        assert thread.submit(asyncio.run, delayed()).result() != 0
