@@ -32,8 +32,7 @@ def main() -> None:
         step("documents", [*python, "sphinx", "-W", "--keep-going", "-E", "-q", "-b", "html", "docs", pages])
     step("compile the kernels, once", [*python, "tests.warm"])
     step("suite", [*pytest, "tests"])
-    migrations = "--ignore=src/surepath/study/storage/migrations"  # Alembic alone can import its env.py
-    step("examples in docstrings", [*pytest, "--doctest-modules", "src/surepath", migrations])
+    step("examples in docstrings", [*pytest, "--doctest-modules", "src/surepath"])
     step("suite without the compiler", [*pytest, "-m", "pure", "tests"], NUMBA_DISABLE_JIT="1")
     step("install without extras", [*python, "tests.bare_install"])
     step("lowest versions", [*python, "tests.lowest_versions"])

@@ -131,9 +131,9 @@ def check_nothing_lost(url: str, notes: dict[str, list[Any]]) -> None:
     replay.close()
 
 
-def forget_snapshots(url: str) -> None:
+def forget_snapshots(place: str | SqlStorage) -> None:
     """Delete the cache."""
-    storage = SqlStorage(url)
+    storage = SqlStorage(place) if isinstance(place, str) else place
     with storage.writing("work") as log:
         assert isinstance(log, SqlWriting)
         log.run(sql.DROP_SNAPSHOTS, the_format=1)

@@ -8,13 +8,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath.errors import SettingError
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from surepath.web.access import Access, open_access
 from surepath.web.guard import LARGEST_BODY
 from tests.web.site import READ, WRITE, Caller, new_study
 
 
-def test_who_has_no_token_sees_nothing(client: TestClient, storage: MemoryStorage) -> None:
+def test_who_has_no_token_sees_nothing(client: TestClient, storage: SqlStorage) -> None:
     new_study(storage)
     described = client.get("/api/openapi.json").json()
     for path, verbs in described["paths"].items():
@@ -24,7 +24,7 @@ def test_who_has_no_token_sees_nothing(client: TestClient, storage: MemoryStorag
             assert "rag" not in answer.text
 
 
-def test_a_read_token_cannot_write(client: TestClient, storage: MemoryStorage, reader: Caller) -> None:
+def test_a_read_token_cannot_write(client: TestClient, storage: SqlStorage, reader: Caller) -> None:
     study = new_study(storage)
     described = client.get("/api/openapi.json").json()
     bodies = {"tell": {"rewards": []}, "enqueue": {"plan": []}, "exclude": {"option": []}, "tighten": {"epsilon": 0.1}}
@@ -75,7 +75,7 @@ def test_a_public_address_needs_a_token_that_is_hard_to_guess() -> None:
         assert len({first.write_token, first.read_token, second.write_token, second.read_token}) == 4
 
 
-def test_large_bodies_are_refused(client: TestClient, writer: Caller, storage: MemoryStorage) -> None:
+def test_large_bodies_are_refused(client: TestClient, writer: Caller, storage: SqlStorage) -> None:
     new_study(storage)
     big = b'{"note": "' + b"x" * LARGEST_BODY + b'"}'
     headers = {**writer.headers, "Content-Type": "application/json"}

@@ -9,13 +9,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import Study
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from surepath.web import reading
 from surepath.web.background_forecast import BackgroundForecast
 from tests.web.site import Caller, new_study
 
 
-def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: MemoryStorage, reader: Caller) -> None:
+def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: SqlStorage, reader: Caller) -> None:
     new_study(storage, trials=60)
     assert reader.get("forecast/worlds", more=7)["done"]
     app: Any = client.app
@@ -27,7 +27,7 @@ def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: Memory
 
 
 def test_the_forecast_says_how_many_trials_are_left(
-    storage: MemoryStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
+    storage: SqlStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BackgroundForecast, "_renew", lambda self: None)  # a better one could come at any moment
     study = new_study(storage, trials=60, sigma=1.0)

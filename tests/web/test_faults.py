@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.web.site import READ, WRITE, Caller, database, new_study
@@ -35,7 +35,7 @@ from tests.web.site import READ, WRITE, Caller, database, new_study
     ],
 )
 def test_what_is_wrong_is_said_in_words(
-    storage: MemoryStorage, writer: Caller, client: TestClient, verb: str, body: Any, said: str | None
+    storage: SqlStorage, writer: Caller, client: TestClient, verb: str, body: Any, said: str | None
 ) -> None:
     new_study(storage)
     writer.post("ask")
@@ -70,7 +70,7 @@ def test_what_is_wrong_is_said_in_words(
     ],
 )
 def test_a_request_that_is_none_is_told_what_to_send(
-    storage: MemoryStorage, writer: Caller, client: TestClient, method: str, route: str, body: str, kind: str, said: str
+    storage: SqlStorage, writer: Caller, client: TestClient, method: str, route: str, body: str, kind: str, said: str
 ) -> None:
     new_study(storage)
     answer = client.request(
@@ -79,9 +79,7 @@ def test_a_request_that_is_none_is_told_what_to_send(
     assert said in answer.json()["message"]
 
 
-def test_a_trial_is_cancelled_with_or_without_a_note(
-    storage: MemoryStorage, writer: Caller, client: TestClient
-) -> None:
+def test_a_trial_is_cancelled_with_or_without_a_note(storage: SqlStorage, writer: Caller, client: TestClient) -> None:
     new_study(storage)
     writer.post("ask", {"n": 2})
     assert client.post("/api/trials/1/cancel", headers=writer.headers).json() == {"outcome": "cancelled"}
@@ -89,7 +87,7 @@ def test_a_trial_is_cancelled_with_or_without_a_note(
     assert [writer.get(f"trials/{number}")["note"] for number in (1, 2)] == ["", "no time"]
 
 
-def test_unknown_studies_and_trials(storage: MemoryStorage, writer: Caller) -> None:
+def test_unknown_studies_and_trials(storage: SqlStorage, writer: Caller) -> None:
     assert writer.get("studies") == {"studies": [], "total": 0}
     assert writer.get("status", expect=404)["message"] == "there is no study here yet"
     new_study(storage, "one/two <b>")

@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from surepath import Study
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from surepath.web.changes import Watcher
@@ -16,7 +16,7 @@ from surepath.web.open_studies import OpenStudies
 from tests.web.site import READ, WRITE, Caller, database, new_study
 
 
-def test_a_study_deleted_and_created_anew_is_another(storage: MemoryStorage, reader: Caller) -> None:
+def test_a_study_deleted_and_created_anew_is_another(storage: SqlStorage, reader: Caller) -> None:
     new_study(storage, trials=5)
     assert reader.get("status")["trials"] == 5
     storage.delete("rag")
@@ -26,7 +26,7 @@ def test_a_study_deleted_and_created_anew_is_another(storage: MemoryStorage, rea
     assert reader.get("status")["epsilon"] == 0.5
 
 
-def test_the_stream_tells_only_what_differs(storage: MemoryStorage) -> None:
+def test_the_stream_tells_only_what_differs(storage: SqlStorage) -> None:
     study = new_study(storage)
     watcher = Watcher(OpenStudies(storage).get("rag"))
     first = watcher.poll()

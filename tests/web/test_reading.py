@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from surepath.web.views import warnings
 from tests.web.site import Caller, new_study
 
 
-def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: MemoryStorage, reader: Caller) -> None:
+def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: SqlStorage, reader: Caller) -> None:
     new_study(storage)
     status = reader.get("status")
     assert status["sentence"] == "Nothing is proven yet: no trial has been reported."
@@ -23,7 +23,7 @@ def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: MemorySt
     assert reader.get("trials") == {"trials": [], "total": 0, "next": None, "searched": None}
 
 
-def test_the_log_can_be_kept_as_a_file(storage: MemoryStorage, reader: Caller, client: TestClient) -> None:
+def test_the_log_can_be_kept_as_a_file(storage: SqlStorage, reader: Caller, client: TestClient) -> None:
     study = new_study(storage, trials=12, epsilon=0.01)
     lines = client.get("/api/export", headers=reader.headers)
     assert lines.headers["content-type"] == "application/x-ndjson"
@@ -35,7 +35,7 @@ def test_the_log_can_be_kept_as_a_file(storage: MemoryStorage, reader: Caller, c
     assert len(table.text.splitlines()) == 1 + len(study)
 
 
-def test_trials_come_by_page_and_by_filter(storage: MemoryStorage, reader: Caller) -> None:
+def test_trials_come_by_page_and_by_filter(storage: SqlStorage, reader: Caller) -> None:
     study = new_study(storage, trials=12, epsilon=0.01)
     running = study.ask(worker="slow one")
     page = reader.get("trials", limit=5)
@@ -56,7 +56,7 @@ def test_trials_come_by_page_and_by_filter(storage: MemoryStorage, reader: Calle
     assert reader.get("trials", state="failed")["trials"] == []
 
 
-def test_the_graph_has_every_option_and_what_is_known_of_it(storage: MemoryStorage, reader: Caller) -> None:
+def test_the_graph_has_every_option_and_what_is_known_of_it(storage: SqlStorage, reader: Caller) -> None:
     study = new_study(storage, trials=60)
     found = reader.get("graph")
     learner = study.learner
@@ -72,7 +72,7 @@ def test_the_graph_has_every_option_and_what_is_known_of_it(storage: MemoryStora
     assert reader.get("graph", first=10**9)["first"] == 2
 
 
-def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: Caller) -> None:
+def test_the_gap_history_ends_in_what_is_proven(storage: SqlStorage, reader: Caller) -> None:
     study = new_study(storage, trials=200)
     end = time.monotonic() + 60
     while not (found := reader.get("gap"))["complete"]:  # the past is read in the background
@@ -83,7 +83,7 @@ def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: 
     assert found["points"][0] == [1, None, 0.2]
 
 
-def test_the_gap_history_has_no_gap_that_is_not_proven(storage: MemoryStorage, reader: Caller) -> None:
+def test_the_gap_history_has_no_gap_that_is_not_proven(storage: SqlStorage, reader: Caller) -> None:
     study = new_study(storage, trials=100, learner={"name": "Uniform", "widths": "empirical"})
     assert np.isfinite(study.learner.certified_gap())
     found = reader.get("gap")
@@ -92,7 +92,7 @@ def test_the_gap_history_has_no_gap_that_is_not_proven(storage: MemoryStorage, r
 
 
 def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
-    storage: MemoryStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
+    storage: SqlStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, rng = new_study(storage, sigma=0.01), np.random.default_rng(0)
     plans = [[0, 2, 8], [0, 3, 10], [0, 4, 12], [1, 5, 9], [1, 6, 11], [1, 7, 13]]
@@ -109,7 +109,7 @@ def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     assert "contradict" not in reader.get("status", study="sound")["sentence"]
 
 
-def test_challengers_are_named_with_what_tells_them_apart(storage: MemoryStorage, reader: Caller) -> None:
+def test_challengers_are_named_with_what_tells_them_apart(storage: SqlStorage, reader: Caller) -> None:
     new_study(storage, trials=60, sigma=1.0)
     rivals = reader.get("explain", challengers=2)["rivals"]
     assert len(rivals) == 2

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, Phase, settings
 
 from surepath import Study
 from surepath.study.forecast import Forecast, forecast
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.web.site import READ, WRITE, new_study
 
 EXAMPLES = 30  # of each of the routes
 
-storage = MemoryStorage()
+storage = SqlStorage("memory")
 new_study(storage, trials=8, sigma=1.0).ask(3)
 schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(storage, Access(READ, WRITE)))
 

@@ -7,12 +7,12 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from tests.web.site import Caller, new_study
 
 
 def test_a_request_takes_one_turn_in_a_thread(
-    writer: Caller, storage: MemoryStorage, monkeypatch: pytest.MonkeyPatch
+    writer: Caller, storage: SqlStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_study(storage, "rag")
     writer.post("ask", study="rag")  # the study is open

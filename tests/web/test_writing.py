@@ -7,13 +7,13 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from surepath._numbers import rounded_up
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.web.site import READ, WRITE, Caller, database, new_study, score
 
 
-def test_a_study_runs_to_its_proof_over_http(storage: MemoryStorage, writer: Caller) -> None:
+def test_a_study_runs_to_its_proof_over_http(storage: SqlStorage, writer: Caller) -> None:
     study = new_study(storage)
     while not writer.get("status")["done"]:
         (trial,) = writer.post("ask")["trials"]
@@ -30,7 +30,7 @@ def test_a_study_runs_to_its_proof_over_http(storage: MemoryStorage, writer: Cal
     assert "study 'rag' is done" in writer.post("ask", expect=409)["message"]
 
 
-def test_asking_again_with_the_same_key_changes_nothing(storage: MemoryStorage, writer: Caller) -> None:
+def test_asking_again_with_the_same_key_changes_nothing(storage: SqlStorage, writer: Caller) -> None:
     study = new_study(storage)
     first = writer.post("ask", {"n": 3, "request": "a", "worker": "me"})
     assert writer.post("ask", {"n": 3, "request": "a", "worker": "me"}) == first
@@ -38,7 +38,7 @@ def test_asking_again_with_the_same_key_changes_nothing(storage: MemoryStorage, 
     assert writer.post("ask", {"request": "b"})["trials"][0]["number"] == 4
 
 
-def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: MemoryStorage, writer: Caller) -> None:
+def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: SqlStorage, writer: Caller) -> None:
     new_study(storage)
     writer.post("ask", {"n": 2})
     assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "told"
@@ -50,7 +50,7 @@ def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage:
     assert writer.get("trials/2")["rewards"] == [1.0, 0.5, 0.0]
 
 
-def test_failures_cancellations_and_leases(storage: MemoryStorage, writer: Caller) -> None:
+def test_failures_cancellations_and_leases(storage: SqlStorage, writer: Caller) -> None:
     new_study(storage)
     writer.post("ask", {"n": 4, "worker": "bench 3"})
     workers = writer.get("status")["workers"]
@@ -67,7 +67,7 @@ def test_failures_cancellations_and_leases(storage: MemoryStorage, writer: Calle
     assert "only a running trial" in writer.post("trials/4/renew", expect=409)["message"]
 
 
-def test_queued_plans_are_assigned_next_and_once(storage: MemoryStorage, writer: Caller) -> None:
+def test_queued_plans_are_assigned_next_and_once(storage: SqlStorage, writer: Caller) -> None:
     new_study(storage)
     plan = {"chunk": "256", "retriever": "dense", "answer": "small"}
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_queued_plans_are_assigned_next_and_once(storage: MemoryStorage, writer:
     assert trials[0]["plan"] == plan
 
 
-def test_exclude_and_tighten(storage: MemoryStorage, writer: Caller) -> None:
+def test_exclude_and_tighten(storage: SqlStorage, writer: Caller) -> None:
     study = new_study(storage, trials=60)
     writer.post("tighten", {"epsilon": 0.15, "request": "t"})
     writer.post("tighten", {"epsilon": 0.15, "request": "t"})
@@ -111,7 +111,7 @@ def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> N
         assert (log.last_number(), len(log.queue(9))) == (21, 1)
 
 
-def test_many_results_are_taken_or_none(storage: MemoryStorage, writer: Caller) -> None:
+def test_many_results_are_taken_or_none(storage: SqlStorage, writer: Caller) -> None:
     study = new_study(storage)
     trials = writer.post("ask", {"n": 3})["trials"]
     good = [

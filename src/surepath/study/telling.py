@@ -25,9 +25,9 @@ LONGEST_NOTE = 2_000
 LONGEST_KEY = 500
 
 
-def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
-    """Record the rewards of a trial."""
-    row = _row(log, number)
+def tell(log: Writing, mdp: MDP, number: int, rewards: Any, path: tuple[int, ...] | None = None) -> str:
+    """Record the rewards of a trial; `path` is what was played, to be compared."""
+    row = _row(log, number, mdp, path)
     seen = _checked(mdp, row.path, rewards)
     if not seen:
         raise StudyError(
@@ -36,9 +36,17 @@ def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
     return _record(log, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "")
 
 
-def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failure: str) -> str:
-    """Record a failure, with the rewards seen before it."""
-    row = _row(log, number)
+def fail(
+    log: Writing,
+    mdp: MDP,
+    number: int,
+    rewards: Any,
+    note: str,
+    on_failure: str,
+    path: tuple[int, ...] | None = None,
+) -> str:
+    """Record a failure, with the rewards seen before it; `path` is what was played, to be compared."""
+    row = _row(log, number, mdp, path)
     seen = _checked(mdp, row.path, rewards)
     if len(seen) == mdp.horizon:
         raise StudyError(
@@ -63,14 +71,10 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
     answers = []
     for result in results:
         try:
-            row = _row(log, result.number)
-            if result.path is not None and result.path != row.path:
-                theirs, ours = (plan_in_words(mdp.plan(list(path))) for path in (result.path, row.path))
-                raise StudyError(f"trial {result.number} is the plan {ours}; not {theirs}")
             if result.failed:
-                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure))
+                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure, result.path))
             else:
-                answers.append(tell(log, mdp, result.number, result.rewards))
+                answers.append(tell(log, mdp, result.number, result.rewards, result.path))
         except (StudyError, RewardError) as error:
             if isinstance(error, StorageError) or not result.where:
                 raise
@@ -171,10 +175,13 @@ def name_text(what: str, value: object) -> str:
     return value
 
 
-def _row(log: Writing, number: int) -> TrialRow:
+def _row(log: Writing, number: int, mdp: MDP | None = None, path: tuple[int, ...] | None = None) -> TrialRow:
     row = log.trial(number)
     if row is None:
         raise StudyError(f"there is no trial {number}; the last one is {log.last_number()}")
+    if mdp is not None and path is not None and path != row.path:
+        theirs, ours = (plan_in_words(mdp.plan(list(arcs))) for arcs in (path, row.path))
+        raise StudyError(f"trial {number} is the plan {ours}; not {theirs}")
     return row
 
 

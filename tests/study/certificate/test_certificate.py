@@ -15,7 +15,7 @@ from surepath.study.certificate import Certificate
 from surepath.study.certificate.file import content_hash
 from surepath.study.certificate.words import statement
 from surepath.study.certificate.write import write_certificate
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.storage.sql import SqlStorage
 from surepath.study.verify import verify
 from tests.study.pipelines import SIGMA, new_study, pipeline, play
 
@@ -84,7 +84,7 @@ def test_results_after_the_stop_do_not_spoil_the_proof() -> None:
 
 
 def test_it_counts_what_was_left_out_late_or_imported_by_option() -> None:
-    storage = MemoryStorage()
+    storage = SqlStorage("memory")
     study = new_study(storage, epsilon=0.001)
     play(study, trials=40, mishaps=True)
     study.import_trials([(study.best_plan, [0.5, 0.5, 0.5])])

@@ -41,12 +41,19 @@ class Imports:
     """
 
     def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._read: tuple[int, int | None] = (0, None)  # the last change that was read, and its stamp
         self._next = 1  # the first trial that was not read
         self._filed: dict[Seen, list[Counter[Seen]]] = {}
         self._last: tuple[float, Counter[Seen]] | None = None
 
     def sync(self, log: Reading) -> None:
         """Read the trials that came since; must be called before a transaction writes any."""
+        if self._read[0] and log.stamp(self._read[0]) != self._read[1]:  # a backup was restored
+            self._forget()
+        self._read = (log.last_change(), log.stamp(log.last_change()))
         while rows := log.trials(self._next, PAGE):
             self._next = rows[-1].number + 1
             for row in rows:

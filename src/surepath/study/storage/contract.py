@@ -9,10 +9,13 @@ a queue of waiting plans; and snapshots.
   storage's patience the error says so.
   A writer sees its own rows too, except in `last_change` and `trials_changed_after`, which know only what is committed
   and are for transactions that have not written yet.
-- `reading(name)` opens a transaction that sees one consistent state; it never waits for writers.
+- `reading(name)` opens a transaction that sees one consistent state; it never waits for writers, except in memory.
 - Every write transaction that changes rows gets the next change number, and the rows it changed carry it. So
   `trials_changed_after(c)` gives, in the order of changes, all that a reader who has seen change c does not know.
   The cost depends on what changed, not on the length of the log.
+- Every change has a random stamp. A backup restored in place, while others have the study open, goes on with change
+  numbers that were used before: who has read change c with its stamp, and finds another one there, has read another
+  log and must forget it.
 - `now()` is the storage's clock, the same for all who use it; leases are measured with it.
 - Errors of the database come out as StorageError in words; nothing is retried that may have been committed.
 """
@@ -50,6 +53,10 @@ class Reading(ABC):
     @abstractmethod
     def last_change(self) -> int:
         """Return the number of the last change, 0 at the beginning."""
+
+    @abstractmethod
+    def stamp(self, change: int) -> int | None:
+        """Return the random stamp of a committed change, None where there was no such change, or at 0."""
 
     @abstractmethod
     def last_number(self) -> int:
@@ -137,11 +144,9 @@ class Storage(ABC):
 
     Attributes:
         url: Its address.
-        replaced: How often something else was found in its place, such as a backup; what was read before is void then.
     """
 
     url: str
-    replaced: int = 0
 
     @property
     def shown(self) -> str:
@@ -165,12 +170,13 @@ class Storage(ABC):
         """Delete a study and its log."""
 
     @abstractmethod
-    def reading(self, name: str) -> AbstractContextManager[Reading]:
-        """Open a read transaction."""
+    def reading(self, name: str, known: int = 0) -> AbstractContextManager[Reading]:
+        """Open a read transaction; the stamp of change `known` is read along."""
 
     @abstractmethod
-    def writing(self, name: str) -> AbstractContextManager[Writing]:
-        """Open a write transaction."""
+    def writing(self, name: str, known: int = 0) -> AbstractContextManager[Writing]:
+        """Open a write transaction; the stamp of change `known` is read along."""
 
-    def close(self) -> None:  # noqa: B027 (memory has nothing to close)
+    @abstractmethod
+    def close(self) -> None:
         """Release connections."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Engine, NullPool, create_engine, event
+from sqlalchemy import Engine, NullPool, StaticPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -28,8 +28,13 @@ READ_ONLY = "the file or its folder is read-only"
 PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
 
 
+MEMORY = ("memory", "memory://")
+
+
 def read_url(text: str) -> URL:
     """Read a storage URL; a plain file name is a SQLite file."""
+    if text in MEMORY:
+        return URL.create("sqlite")
     if "://" not in text:
         return URL.create("sqlite", database=text)
     try:
@@ -39,6 +44,10 @@ def read_url(text: str) -> URL:
     if url.get_backend_name() == "postgresql":
         need("psycopg", "postgres")
         return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise StorageError(
+            'a SQLite study needs a file, "sqlite:///study.db"; storage="memory" keeps it in this process'
+        )
     if url.get_backend_name() != "sqlite":
         kind = url.get_backend_name()
         raise StorageError(
@@ -54,17 +63,24 @@ def open_engine(url: URL) -> Engine:
         # pool and is repeated (retry.py), which costs nothing while the server is there.
         engine = create_engine(url, pool_size=5, max_overflow=20, connect_args={"connect_timeout": 10})
 
-        @event.listens_for(engine, "connect")
+        @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy reads any text
         def _limit(connection: Any, _record: Any) -> None:
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                connection.close()
+                raise StorageError(
+                    f"the database {url.database} has the encoding {encoding}, which cannot keep every text; studies "
+                    f"need one in UTF8: createdb --encoding=UTF8 --template=template0 NAME"
+                )
             with connection.cursor() as cursor:
                 cursor.execute(f"SET lock_timeout = {LOCK_MS}; SET idle_in_transaction_session_timeout = {IDLE_MS}")
             connection.commit()
 
         return engine
-    if url.database in (None, "", ":memory:"):
-        raise StorageError(
-            'a SQLite study needs a file, "sqlite:///study.db"; storage="memory" keeps it in this process'
-        )
+    if url.database is None:
+        engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
+        _begin_by_hand(engine)
+        return engine
     folder = Path(str(url.database)).parent
     if not folder.is_dir():
         raise StorageError(f"the folder {folder} does not exist; a study's file is created, its folder is not")
@@ -76,6 +92,13 @@ def open_engine(url: URL) -> Engine:
     def _open(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
         if pool and _sealed(file):
             arguments[0], options["uri"] = f"file:{quote(str(file.absolute()))}?immutable=1", True
+
+    _begin_by_hand(engine)
+    return engine
+
+
+def _begin_by_hand(engine: Engine) -> None:
+    """Let every transaction of a SQLite engine begin as a reader or a writer."""
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
@@ -91,8 +114,6 @@ def open_engine(url: URL) -> Engine:
         write = connection.get_execution_options().get(PENDING_WRITE, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
-    return engine
-
 
 def _sealed(file: Path) -> bool:
     """Return whether a SQLite file can be read, not written, and has no log beside it that must be read too."""
@@ -107,7 +128,7 @@ def shown(url: URL) -> str:
 
 def in_words(error: Exception, url: URL) -> StorageError:
     """Turn a database error into one of ours."""
-    place = str(url.database) if url.get_backend_name() == "sqlite" else shown(url)
+    place = str(url.database or "memory") if url.get_backend_name() == "sqlite" else shown(url)
     origin = getattr(error, "orig", None) or error
     cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
     low = cause.lower()

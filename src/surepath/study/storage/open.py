@@ -14,10 +14,6 @@ def open_storage(storage: Any) -> Storage:
         return storage
     if not isinstance(storage, str) or not storage:
         raise SettingError(f'storage must be a URL such as "sqlite:///study.db", not {storage!r}')
-    if storage in ("memory", "memory://"):
-        from surepath.study.storage.memory import MemoryStorage
-
-        return MemoryStorage()
     from surepath.study.storage.sql import SqlStorage
 
     return SqlStorage(storage)

@@ -1,16 +1,19 @@
 """Studies in an SQL database, through SQLAlchemy Core: statements one can read, locks one can name.
 
 A study has a row in `heads` that counts its changes and trials; it is the study's lock. On PostgreSQL a write
-transaction begins with SELECT ... FOR UPDATE of that row; on SQLite with BEGIN IMMEDIATE, which locks the file.
+transaction begins with SELECT ... FOR UPDATE of that row; on SQLite with BEGIN IMMEDIATE, which locks the file. In
+memory there is one connection, and transactions, of readers too, take turns on it.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select
@@ -20,11 +23,11 @@ from surepath._checks import suggest
 from surepath.errors import StorageError, StudyError
 from surepath.study.storage import statements as sql
 from surepath.study.storage.contract import Reading, Storage, Writing
-from surepath.study.storage.engine import PENDING_WRITE, in_words, open_engine, read_url, shown
+from surepath.study.storage.engine import MEMORY, PENDING_WRITE, in_words, open_engine, read_url, shown
 from surepath.study.storage.records import StudyRecord
-from surepath.study.storage.schema import check_schema, upgrade
+from surepath.study.storage.schema import build_tables, check_schema
 from surepath.study.storage.sql_log import SqlReading, SqlWriting
-from surepath.study.storage.tables import actions, heads, queue, requests, snapshots, studies, trials
+from surepath.study.storage.tables import actions, changes, heads, queue, requests, snapshots, studies, trials
 
 UPGRADE_LOCK = 7_352_901_846  # PostgreSQL's advisory lock while tables are built
 _ABANDONED: list[Any] = []  # pools of connections inherited by a fork, never closed: they are the parent's
@@ -34,15 +37,20 @@ class SqlStorage(Storage):
     """Studies in SQLite or PostgreSQL.
 
     Args:
-        url: "sqlite:///study.db", a file name, or "postgresql://user@host/database".
+        url: "sqlite:///study.db", a file name, or "postgresql://user@host/database"; "memory" for
+            studies that live as long as this object.
         clock: Replaces the storage's clock; for tests.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self._url = read_url(url)
-        self.url = url if "://" in url else f"sqlite:///{url}"
+        self.in_memory = url in MEMORY
+        self.url = "memory" if self.in_memory else url if "://" in url else f"sqlite:///{url}"
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._engine = open_engine(self._url)
+        self._turn: Any = threading.RLock() if self.in_memory else nullcontext()
+        if self.in_memory:
+            weakref.finalize(self, self._engine.dispose)
         self._path = os.path.abspath(str(self._url.database))  # of SQLite's file, wherever this process goes
         self._process = os.getpid()
         self._clock = clock
@@ -51,7 +59,7 @@ class SqlStorage(Storage):
 
     @property
     def shown(self) -> str:
-        return shown(self._url)
+        return self.url if self.in_memory else shown(self._url)
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[Connection]:
@@ -62,7 +70,7 @@ class SqlStorage(Storage):
             level = "READ COMMITTED" if write else "REPEATABLE READ"
             options = {"isolation_level": level, "postgresql_readonly": not write}
         try:
-            with self._engine.connect() as plain:
+            with self._turn, self._engine.connect() as plain:
                 connection = plain.execution_options(**options)
                 with connection.begin():
                     yield connection
@@ -71,24 +79,25 @@ class SqlStorage(Storage):
 
     def _abandon_inherited(self) -> None:
         """Leave connections alone that this process inherited by a fork: they are the parent's."""
-        if os.getpid() != self._process:
+        if os.getpid() != self._process and not self.in_memory:
             _ABANDONED.append(self._engine.pool)
             self._engine.dispose(close=False)
             self._process = os.getpid()
 
     def _prepare(self, *, create: bool) -> None:
-        """Check the tables once, and upgrade old ones; with create, build them when they are missing."""
-        if self._ready and not (self.is_sqlite and self._replaced(create)):
+        """Check the database once; with create, build the tables when they are missing."""
+        on_file = self.is_sqlite and not self.in_memory
+        if self._ready and not (on_file and self._replaced(create)):
             return
-        if self.is_sqlite and not create and not os.path.exists(self._path):
+        if on_file and not create and not os.path.exists(self._path):
             raise StorageError(f"there is no file {self._url.database}; surepath study create makes one")
         with self._connection(write=False) as connection:
-            current = check_schema(connection)
-        if current is None and not create:
+            built = check_schema(connection)
+        if not built and not create and not self.in_memory:
             raise StorageError(f"{self.shown} holds no studies")
-        if not current:
+        if not built:
             self._build()
-        if self.is_sqlite:
+        if on_file:
             self._file = _identity(self._path)
         self._ready = True
 
@@ -108,11 +117,10 @@ class SqlStorage(Storage):
         self._abandon_inherited()
         self._engine.dispose()
         self._ready = False
-        self.replaced += 1
         return True
 
     def _build(self) -> None:
-        if self.is_sqlite:  # cannot be changed inside a transaction
+        if self.is_sqlite and not self.in_memory:  # cannot be changed inside a transaction
             try:
                 with self._engine.connect() as connection:
                     connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
@@ -122,7 +130,7 @@ class SqlStorage(Storage):
             if not self.is_sqlite:
                 connection.execute(select(func.pg_advisory_xact_lock(UPGRADE_LOCK)))
             if not check_schema(connection):
-                upgrade(connection)
+                build_tables(connection)
 
     def create(self, record: StudyRecord) -> None:
         self._prepare(create=True)
@@ -158,28 +166,28 @@ class SqlStorage(Storage):
     def delete(self, name: str) -> None:
         with self.writing(name) as transaction:
             assert isinstance(transaction, SqlWriting)
-            for table in (snapshots, requests, queue, actions, trials, heads):
+            for table in (snapshots, requests, queue, actions, trials, changes, heads):
                 transaction.run(delete(table).where(table.c.study == transaction.study))
             transaction.run(delete(studies).where(studies.c.id == transaction.study))
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[Reading]:
+    def reading(self, name: str, known: int = 0) -> Iterator[Reading]:
         self._prepare(create=False)
         with self._connection(write=False) as connection:
-            study = self._study(connection, name, sql.ONE_STUDY if self.is_sqlite else sql.TIMED_STUDY)
-            yield SqlReading(connection, study, self._now(study))
+            study = self._study(connection, name, known, sql.ONE_STUDY if self.is_sqlite else sql.TIMED_STUDY)
+            yield SqlReading(connection, study, self._now(study), known)
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Writing]:
+    def writing(self, name: str, known: int = 0) -> Iterator[Writing]:
         self._prepare(create=False)
         with self._connection(write=True) as connection:
-            study = self._study(connection, name, sql.ONE_STUDY if self.is_sqlite else sql.LOCKED_STUDY)
-            log = SqlWriting(connection, study, self._now(study))
+            study = self._study(connection, name, known, sql.ONE_STUDY if self.is_sqlite else sql.LOCKED_STUDY)
+            log = SqlWriting(connection, study, self._now(study), known)
             yield log
             log.finish()
 
-    def _study(self, connection: Connection, name: str, statement: Any) -> Any:
-        row = connection.execute(statement, {"the_name": name}).first()
+    def _study(self, connection: Connection, name: str, known: int, statement: Any) -> Any:
+        row = connection.execute(statement, {"the_name": name, "the_known": known}).first()
         if row is None:
             raise unknown_study(name, [str(one) for one in connection.execute(sql.STUDY_NAMES).scalars()])
         return row
@@ -190,7 +198,8 @@ class SqlStorage(Storage):
         return time.time() if self.is_sqlite else float(study.now)
 
     def close(self) -> None:
-        self._engine.dispose()
+        if not self.in_memory:
+            self._engine.dispose()
 
 
 def _identity(file: str) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,8 +18,9 @@ from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, Tri
 class SqlReading(Reading):
     """One consistent state of a study."""
 
-    def __init__(self, connection: Connection, study: Any, now: float) -> None:
+    def __init__(self, connection: Connection, study: Any, now: float, known: int) -> None:
         self._connection = connection
+        self._stamps = {known: study.known_stamp, int(study.changes): int(study.stamp)}
         self.study, self._created, self._now = int(study.id), float(study.created), now
         self._changes, self._trials = int(study.changes), int(study.trials)
         self._actions, self._waiting = int(study.actions), int(study.waiting)
@@ -40,6 +42,11 @@ class SqlReading(Reading):
 
     def last_change(self) -> int:
         return self._changes
+
+    def stamp(self, change: int) -> int | None:
+        if change not in self._stamps:
+            self._stamps[change] = self.run(sql.STAMP, the_change=change).scalar()
+        return self._stamps[change]
 
     def last_number(self) -> int:
         return self._trials
@@ -104,8 +111,13 @@ class SqlWriting(SqlReading, Writing):
     def finish(self) -> None:
         """Write the counters, which every change of the log moves; called once, before the commit."""
         if self._change is not None:
-            counts = self._change, self._trials, self._actions, self._waiting
-            self.run(sql.COUNT, **{f"new_{name}": count for name, count in zip(sql.COUNTERS, counts)})
+            counts = self._change, self._trials, self._actions, self._waiting, secrets.randbits(63)
+            values = {f"new_{name}": count for name, count in zip(sql.COUNTERS, counts)}
+            if self._connection.dialect.name == "sqlite":
+                self.run(sql.COUNT, **values)
+                self.run(sql.ADD_STAMP, new_changes=counts[0], new_stamp=counts[-1])
+            else:
+                self.run(sql.COUNT_AND_STAMP, **values)
 
     def first_time(self, request: str) -> bool:
         if self.run(sql.REQUEST, the_request=request).first() is not None:

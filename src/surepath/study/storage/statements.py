@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, text, update
 
 from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, TrialRow
-from surepath.study.storage.tables import actions, heads, queue, requests, snapshots, studies, trials
+from surepath.study.storage.tables import actions, changes, heads, queue, requests, snapshots, studies, trials
 from surepath.study.trial import RUNNING
 
 _STUDY: BindParameter[int] = bindparam("the_study")
@@ -15,17 +15,29 @@ _IS_RUNNING = trials.c.state == text(f"'{RUNNING}'")  # written out, so that the
 _OF_FORMAT = (snapshots.c.study == _STUDY) & (snapshots.c.format == bindparam("the_format"))
 _TRIAL = select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
 
-COUNTERS = ("changes", "trials", "actions", "waiting")
+COUNTERS = ("changes", "trials", "actions", "waiting", "stamp")
 _FIRST_LEASE = (
     select(func.min(trials.c.lease))
     .where(trials.c.study == studies.c.id, _IS_RUNNING)
     .correlate(studies)
     .scalar_subquery()
 )
+_KNOWN_STAMP = (
+    select(changes.c.stamp)
+    .where(changes.c.study == studies.c.id, changes.c.change == bindparam("the_known"))
+    .correlate(studies)
+    .scalar_subquery()
+)
 # One statement begins every transaction. On PostgreSQL it may wait for the lock; the counters are then those of the
 # moment it was granted, clock and first lease may be those of the moment before.
 ONE_STUDY = (
-    select(studies.c.id, studies.c.created, *(heads.c[name] for name in COUNTERS), _FIRST_LEASE.label("first_lease"))
+    select(
+        studies.c.id,
+        studies.c.created,
+        *(heads.c[name] for name in COUNTERS),
+        _FIRST_LEASE.label("first_lease"),
+        _KNOWN_STAMP.label("known_stamp"),
+    )
     .join(heads, heads.c.study == studies.c.id)
     .where(studies.c.name == bindparam("the_name"))
 )
@@ -33,6 +45,11 @@ TIMED_STUDY = ONE_STUDY.add_columns(text("extract(epoch FROM clock_timestamp()) 
 LOCKED_STUDY = TIMED_STUDY.with_for_update(of=heads)
 STUDY_NAMES = select(studies.c.name).order_by(studies.c.name)
 COUNT = update(heads).where(heads.c.study == _STUDY).values({name: bindparam(f"new_{name}") for name in COUNTERS})
+STAMP = select(changes.c.stamp).where(changes.c.study == _STUDY, changes.c.change == bindparam("the_change"))
+ADD_STAMP = insert(changes).values(
+    study=_STUDY, change=bindparam("new_changes", type_=changes.c.change.type), stamp=bindparam("new_stamp")
+)
+COUNT_AND_STAMP = COUNT.add_cte(ADD_STAMP.cte("stamped"))  # one round trip, which SQLite need not save
 
 ONE_TRIAL = _TRIAL.where(trials.c.number == _NUMBER)
 TRIALS = _TRIAL.where(trials.c.number >= _NUMBER).order_by(trials.c.number).limit(_LIMIT)

@@ -1,4 +1,4 @@
-"""The tables of a study database; `migrations/` builds them, and a test compares the two."""
+"""The tables of a study database, and the version of them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from sqlalchemy import (
 )
 
 metadata = MetaData()
+SCHEMA = "1"  # raised with every change of the tables
+
+version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
 
 STUDY_KEY = "surepath_studies.id"
 
@@ -43,6 +46,17 @@ heads = Table(
     Column("trials", BigInteger, nullable=False),
     Column("actions", BigInteger, nullable=False),
     Column("waiting", BigInteger, nullable=False),
+    Column("stamp", BigInteger, nullable=False),
+)
+
+# The random stamp of every change. A log restored from a backup goes on with the same numbers and other stamps.
+changes = Table(
+    "surepath_changes",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
+    Column("change", BigInteger, primary_key=True, autoincrement=False),
+    Column("stamp", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 trials = Table(

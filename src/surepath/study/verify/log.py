@@ -17,7 +17,7 @@ from typing import Any
 
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
-from surepath.model.sources.textfile import read_text
+from surepath.model.sources.textfile import plain_cell, read_text
 from surepath.study.sheets.rows import all_trials, plan_steps, score_columns, scored_at_end
 from surepath.study.storage.contract import Storage
 from surepath.study.storage.open import open_storage
@@ -69,7 +69,7 @@ def read_log_file(path: str | Path, mdp: MDP) -> Log:
         raise CertificateError(str(error)) from None
     try:
         if file.suffix.lower() == ".csv":
-            lines: list[dict[str, Any]] = [dict(line) for line in csv.DictReader(io.StringIO(text))]
+            lines: list[dict[str, Any]] = list(_table(text))
         else:
             lines = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError, csv.Error) as error:
@@ -84,6 +84,13 @@ def read_log_file(path: str | Path, mdp: MDP) -> Log:
             raise CertificateError(f"{file}, line {place}: {error}") from None
     trials.sort()
     return Log(lambda last: _settled(trials[:last]))
+
+
+def _table(text: str) -> Iterator[dict[str, Any]]:
+    rows = ([plain_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline="")) if row)
+    header = next(rows, [])
+    for row in rows:
+        yield dict(zip(header, row))
 
 
 def _settled(rows: Iterable[TrialRow]) -> Iterator[TrialRow]:
