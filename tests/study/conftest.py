@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 
 
 class Clock:

@@ -12,7 +12,7 @@ import numpy as np
 
 from surepath import MDP, Study
 from surepath.study.forecast import forecast
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 
 STEPS = {"a": [0, 1, 2], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1, 2]}
 SIGMA, MORE = 0.3, 50

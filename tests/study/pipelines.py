@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from surepath import MDP, Study
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 
 STEPS = {"fetch": ["a", "b"], "parse": ["x", "y", "z"], "rank": ["low", "high"]}
 SIGMA = 0.1

@@ -17,7 +17,7 @@ from scipy.stats import binom
 from surepath import MDP
 from surepath.learners.registry import build
 from surepath.study import Study
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 
 WORKERS, RUNS = 16, 60
 DELTA, EPSILON, ADVANTAGE = 0.3, 0.59, 0.6  # the worse option is worse by more than epsilon

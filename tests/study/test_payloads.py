@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from surepath._checks import LARGEST
 from surepath.errors import RewardError, SurepathError
 from surepath.study import Study
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from tests.study.workers import STEPS, new_study
 
 WRONG: list[Any] = [

@@ -10,8 +10,8 @@ import pytest
 
 from surepath.errors import StudyError
 from surepath.study import Study
-from surepath.study.storage.contract import Reading, TransientError, Writing
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
+from surepath.study.storage import Reading, TransientError, Writing
 from tests.study.conftest import Clock
 from tests.study.workers import ENDLESS, STEPS, new_study, rewards_of
 
@@ -163,13 +163,13 @@ def test_threads_share_a_study() -> None:
 
 
 def poisoned(content: bytes, kind: str) -> bytes:
-    from surepath.study.storage import tree_bytes
+    from surepath.study.storage import decode_tree, encode_tree
 
     if kind == "bytes":
         return b"\x80\x04pickle?" + content[9:]
     if kind == "empty":
         return b""
-    tree = tree_bytes.decode(content)
+    tree = decode_tree(content)
     if kind == "version":
         tree["of"][0] = "0.0.0"
         tree["learner"]["evidence"]["sums"] += 1.0
@@ -180,7 +180,7 @@ def poisoned(content: bytes, kind: str) -> bytes:
         tree["learner"]["evidence"]["sums"] = tree["learner"]["evidence"]["sums"][:3]
     elif kind == "lacking":
         del tree["tally"]
-    return tree_bytes.encode(tree)
+    return encode_tree(tree)
 
 
 @pytest.mark.parametrize("kind", ["bytes", "empty", "version", "other study", "shape", "lacking", "prefix", "ahead"])

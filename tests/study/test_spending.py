@@ -16,7 +16,7 @@ from surepath.errors import BudgetError, SettingError
 from surepath.study.certificate import Certificate
 from surepath.study.certificate.file import content_hash
 from surepath.study.spending import Spending, affordable, money
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import TrialRow
 from surepath.study.trial import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, Trial
 from surepath.study.verify import verify
 

@@ -17,7 +17,7 @@ import surepath.study.fold
 from surepath import MDP
 from surepath.errors import ConflictError, SettingError, StoppedError, StudyError
 from surepath.study import Study
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from tests.study.conftest import Clock
 from tests.study.workers import STEPS, forget_snapshots
 

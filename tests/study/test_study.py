@@ -11,7 +11,7 @@ import pytest
 
 from surepath import MDP, Study, families
 from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 
 STEPS = {"chunk": ["256", "512"], "model": ["small", "large"]}
 SCORES = {"256": 0.1, "512": 0.6, "small": 0.2, "large": 0.9}

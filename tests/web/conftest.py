@@ -14,7 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study, families
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.web.site import READ, WRITE, Caller, Site, database, large_mdp, long_study, new_study, served

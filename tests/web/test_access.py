@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath.errors import SettingError
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.web.access import Access, open_access
 from surepath.web.guard import LARGEST_BODY
 from tests.web.site import READ, WRITE, Caller, new_study

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import Study
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.web import reading
 from surepath.web.background_forecast import BackgroundForecast
 from tests.web.site import Caller, new_study

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.web.site import READ, WRITE, Caller, database, new_study

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.web.views import warnings
 from tests.web.site import Caller, new_study
 

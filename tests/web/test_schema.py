@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from surepath import Study
 from surepath.study.forecast import Forecast, forecast
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.web.site import READ, WRITE, new_study

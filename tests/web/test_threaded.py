@@ -7,7 +7,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from tests.web.site import Caller, new_study
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from surepath._numbers import rounded_up
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.web.site import READ, WRITE, Caller, database, new_study, score

@@ -22,9 +22,7 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import WHOLE
 from surepath.model.sources.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.study.lease import seconds
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.records import StudyRecord
-from surepath.study.storage.retry import retrying
+from surepath.study.storage import Storage, StudyRecord, retrying
 from surepath.study.trial import LEAVE_OUT, ON_FAILURE, WORST
 
 LONGEST_NAME = 200

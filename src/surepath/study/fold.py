@@ -22,9 +22,17 @@ from surepath._version import __version__
 from surepath.errors import RewardError
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
-from surepath.study.storage import tree_bytes
-from surepath.study.storage.contract import PAGE, Reading, Writing
-from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
+from surepath.study.storage import (
+    ENCODING_FORMAT,
+    PAGE,
+    ActionRow,
+    Reading,
+    SnapshotRow,
+    TrialRow,
+    Writing,
+    decode_tree,
+    encode_tree,
+)
 from surepath.study.tally import Tally
 from surepath.study.trial import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
 
@@ -241,7 +249,7 @@ class Fold:
             "digest": self.digest,
             "proof": self.proof,
         }
-        row = SnapshotRow(self.prefix, self.actions, tree_bytes.ENCODING_FORMAT, tree_bytes.encode(tree))
+        row = SnapshotRow(self.prefix, self.actions, ENCODING_FORMAT, encode_tree(tree))
         self.mark_saved(self.prefix)
         return row
 
@@ -249,7 +257,7 @@ class Fold:
         """Save a snapshot now and then, so that opening the study is quick."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
-        kept = log.snapshot_prefix(tree_bytes.ENCODING_FORMAT)  # another worker may have saved one
+        kept = log.snapshot_prefix(ENCODING_FORMAT)  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
         else:
@@ -265,11 +273,11 @@ class Fold:
 
     def _load(self, log: Reading) -> None:
         """Load the snapshot, if it was made of this log; one that cannot be read is ignored: the log has everything."""
-        row = log.snapshot(tree_bytes.ENCODING_FORMAT)
+        row = log.snapshot(ENCODING_FORMAT)
         if row is None or row.prefix > log.last_number():
             return
         try:
-            tree = tree_bytes.decode(row.content)
+            tree = decode_tree(row.content)
             change, stamp = tree["read"]
             if tree["of"] != self._origin(row.prefix, row.actions) or log.stamp(int(change)) != stamp:
                 return

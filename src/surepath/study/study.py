@@ -29,10 +29,18 @@ from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.lease import expire, this_worker
 from surepath.study.sheets.past import Imports
 from surepath.study.spending import checked_budget
-from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
-from surepath.study.storage.open import open_storage
-from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
-from surepath.study.storage.retry import retrying
+from surepath.study.storage import (
+    ActionRow,
+    QueueRow,
+    Reading,
+    Storage,
+    StudyRecord,
+    TransientError,
+    TrialRow,
+    Writing,
+    open_storage,
+    retrying,
+)
 from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial, trial_number
 
 if TYPE_CHECKING:

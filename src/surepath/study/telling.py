@@ -16,8 +16,7 @@ from surepath.errors import ConflictError, RewardError, SettingError, StorageErr
 from surepath.learners.reward_input import read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.plans import plan_in_words
-from surepath.study.storage.contract import Writing
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import TrialRow, Writing
 from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
 
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"

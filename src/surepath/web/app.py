@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 
 from surepath._version import __version__
-from surepath.study.storage.contract import Storage
+from surepath.study.storage import Storage
 from surepath.web import faults, reading, writing
 from surepath.web.access import Access
 from surepath.web.changes import Watchers

@@ -11,8 +11,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from surepath.errors import FileError, StoppedError, StorageError, StudyError, SurepathError
-from surepath.study.storage.contract import TransientError
-from surepath.study.storage.engine import READ_ONLY
+from surepath.study.storage import TransientError
+from surepath.study.tables import READ_ONLY
 
 log = logging.getLogger("surepath.web")
 

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 from surepath.errors import StorageError, StudyError
 from surepath.learners.proven import proven_gap
 from surepath.study.fold import Fold
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.open import open_storage
-from surepath.study.storage.retry import retrying
+from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
 from surepath.web.background_forecast import BackgroundForecast
 from surepath.web.faults import NotFound

@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, JSONResponse
 from starlette.background import BackgroundTask
 
 from surepath._version import __version__
-from surepath.study.storage.contract import TransientError
+from surepath.study.storage import TransientError
 from surepath.study.trial import SETTLED
 from surepath.web import views
 from surepath.web.challengers import explain_challengers

@@ -16,7 +16,7 @@ from surepath.model.mdp import MDP
 from surepath.model.plans import Plan
 from surepath.study.creation import Options
 from surepath.study.lease import this_worker
-from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
+from surepath.study.storage import QueueRow, StudyRecord, TrialRow
 from surepath.web.picture import KNOWN_ARC, OPEN_ARC
 from surepath.web.transport import SERVER_PATIENCE, Transport
 

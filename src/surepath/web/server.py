@@ -9,7 +9,7 @@ from typing import Any
 
 from surepath._optional import need
 from surepath.errors import SettingError
-from surepath.study.storage.contract import Storage
+from surepath.study.storage import Storage
 from surepath.web.access import Access, open_access
 
 PORT = 8700

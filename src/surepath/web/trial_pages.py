@@ -6,8 +6,7 @@ from typing import Any
 
 from surepath.model.mdp import MDP
 from surepath.study.fold import Fold
-from surepath.study.storage.contract import Reading
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import Reading, TrialRow
 from surepath.study.study import Study
 from surepath.study.trial import RUNNING
 from surepath.web.plain import plain

@@ -18,8 +18,7 @@ from surepath.model.plans import step_in_words
 from surepath.plots.intervals import half_width
 from surepath.study.fold import Fold
 from surepath.study.status.status import NOTED, last_failure
-from surepath.study.storage.contract import Reading
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import Reading, TrialRow
 from surepath.study.study import Study
 from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING, WORST
 from surepath.web.plain import plain, rounded

@@ -15,7 +15,7 @@ from surepath.study.certificate import Certificate
 from surepath.study.certificate.file import content_hash
 from surepath.study.certificate.words import statement
 from surepath.study.certificate.write import write_certificate
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.study.verify import verify
 from tests.study.pipelines import SIGMA, new_study, pipeline, play
 

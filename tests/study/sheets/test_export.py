@@ -13,8 +13,8 @@ import pytest
 
 from surepath import Study
 from surepath.errors import FileError, SettingError, StudyError
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from tests.study.conftest import Clock
 from tests.study.worlds import bounded, new_study, scores
 

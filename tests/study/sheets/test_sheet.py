@@ -14,7 +14,7 @@ from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, StudyError, SurepathError
 from surepath.study.sheets.past import import_past
 from surepath.study.sheets.sheet import read_past, read_sheet, read_table, sheet_text
-from surepath.study.storage.contract import Storage
+from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from surepath.study.verify import verify
 from tests.study.worlds import STEPS, new_study

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from surepath.errors import StorageError, StudyError
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
+from surepath.study.storage import ActionRow, QueueRow, SnapshotRow, Storage, StudyRecord, TrialRow
 from tests.study.conftest import Clock
 
 RECORD = StudyRecord("one", "{}", "hash", "{}", "{}", 1_700_000_000.123456, "0.1")

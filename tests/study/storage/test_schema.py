@@ -10,10 +10,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from surepath.errors import StorageError
-from surepath.study.storage.engine import open_engine, read_url
-from surepath.study.storage.schema import build_tables, check_schema
-from surepath.study.storage.sql import SqlStorage
-from surepath.study.storage.tables import version
+from surepath.study.sql import SqlStorage
+from surepath.study.tables import build_tables, check_schema, open_engine, read_url, version
 from tests.study.storage.test_contract import RECORD
 
 
@@ -68,7 +66,7 @@ def test_two_who_create_at_once_both_find_the_tables(url: str) -> None:
     import threading
     from dataclasses import replace
 
-    from surepath.study.storage.retry import retrying
+    from surepath.study.storage import retrying
 
     errors: list[Exception] = []
 

@@ -15,7 +15,7 @@ from surepath._text import shown
 from surepath.cli._output import colour
 
 if TYPE_CHECKING:
-    from surepath.study.storage.records import TrialRow
+    from surepath.study.storage import TrialRow
     from surepath.study.study import Study
 
 DEFAULT_STORAGE = "sqlite:///study.db"
@@ -36,7 +36,7 @@ TAKES_SCORES = {"ignore_unknown_options": True}
 def load(storage: str, name: str | None) -> Study:
     """Open a study; everything heavy is imported here."""
     from surepath.study.creation import only_name
-    from surepath.study.storage.open import open_storage
+    from surepath.study.storage import open_storage
     from surepath.study.study import Study
 
     place = open_storage(storage)

@@ -15,7 +15,7 @@ from surepath.cli.study._open import DEFAULT_STORAGE, Storage, moment
 @study.command("list")
 def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) -> None:
     """List the studies of a storage."""
-    from surepath.study.storage.open import open_storage
+    from surepath.study.storage import open_storage
 
     place = open_storage(storage)
     found: list[dict[str, Any]] = []

@@ -23,7 +23,7 @@ from surepath.study.certificate.replay import moments, scores_of
 from surepath.study.fold import MOST_REPLAYED, Fold
 from surepath.study.plain_bound.checker import NO_GUARANTEE, Checker, checker_of
 from surepath.study.plain_bound.evidence import Scores, Sums
-from surepath.study.storage.records import ActionRow, TrialRow
+from surepath.study.storage import ActionRow, TrialRow
 
 SUMS, SCORES, MOMENTS, LOG, REPLAY, NOTHING = "sums", "scores", "moments", "log", "replay", "nothing"
 MOST_NUMBERS = 300_000  # of sums at earlier moments, or of scores

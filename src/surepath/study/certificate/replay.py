@@ -18,7 +18,7 @@ from surepath.model.paths import on_open_paths
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, counted_rewards
 from surepath.study.plain_bound.checker import Checker
 from surepath.study.plain_bound.evidence import Scores, Sums
-from surepath.study.storage.records import ActionRow, TrialRow
+from surepath.study.storage import ActionRow, TrialRow
 from surepath.study.tally import Tally
 
 

@@ -12,8 +12,7 @@ from surepath.study.certificate.claim import best_claim
 from surepath.study.certificate.file import KIND, Certificate, content_hash
 from surepath.study.certificate.words import ADVICE, CERTIFICATE_FORMAT, assumptions, statement
 from surepath.study.sheets.rows import all_trials
-from surepath.study.storage.contract import Reading
-from surepath.study.storage.records import ActionRow
+from surepath.study.storage import ActionRow, Reading
 from surepath.study.tally import LEFT_OUT, MARKED
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from surepath.errors import SettingError
 from surepath.model.sources.textfile import csv_line, write_bytes
 from surepath.study.sheets.rows import EVERY_ROW, all_trials, columns, option_names
-from surepath.study.storage.contract import Reading
-from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
+from surepath.study.storage import QueueRow, Reading, StudyRecord, TrialRow
 from surepath.study.trial import WAITING
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from surepath.errors import StorageError, StudyError, SurepathError
 from surepath.study.sheets.rows import all_trials
 from surepath.study.sheets.sheet import read_past, read_table
-from surepath.study.storage.contract import PAGE, Reading, Writing
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import PAGE, Reading, TrialRow, Writing
 from surepath.study.telling import append, past_result
 from surepath.study.trial import IMPORTED, LATE, SCORED
 

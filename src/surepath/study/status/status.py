@@ -13,7 +13,7 @@ from surepath.model.costs import in_words
 from surepath.model.plans import Plan
 from surepath.study.status.in_words import status_in_words
 from surepath.study.status.progress import rough_trials_left
-from surepath.study.storage.contract import Reading
+from surepath.study.storage import Reading
 from surepath.study.trial import CANCELLED, FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.model.sources.files import parse_json_problem
 from surepath.study.plain_bound.evidence import Scores, Sums
-from surepath.study.storage.records import ActionRow
+from surepath.study.storage import ActionRow
 
 CERTIFICATE_FIELDS = {
     *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),

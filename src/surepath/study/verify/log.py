@@ -19,9 +19,7 @@ from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.textfile import plain_cell, read_text
 from surepath.study.sheets.rows import all_trials, plan_steps, score_columns, scored_at_end
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.open import open_storage
-from surepath.study.storage.records import ActionRow, TrialRow
+from surepath.study.storage import ActionRow, Storage, TrialRow, open_storage
 
 MOST_LOG_BYTES = 4 * 1024**3
 

@@ -1,4 +1,6 @@
-"""What a storage promises. `tests/study/storage/test_contract.py` holds every storage to it.
+"""Where a study's log is kept: what every storage promises, the rows it keeps, and how passing faults are repeated.
+
+`tests/study/storage/test_contract.py` holds every storage to this contract. `sql.py` has the one for databases.
 
 A storage keeps studies by name. Each has a log of trials, numbered 1, 2, ... without gaps; a log of actions, likewise;
 a queue of waiting plans; and snapshots.
@@ -22,12 +24,98 @@ a queue of waiting plans; and snapshots.
 
 from __future__ import annotations
 
+import io
+import json
+import logging
+import random
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
-from surepath.errors import StorageError
-from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
+import numpy as np
+
+from surepath.errors import SettingError, StorageError
+from surepath.study.trial import SETTLED
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """What is frozen when a study is created.
+
+    Attributes:
+        name: Unique in its storage.
+        problem: The problem as JSON text, without means.
+        problem_hash: Content hash of the graph.
+        settings: Learner and settings, every number of its bound among them, as JSON text.
+        options: Lease, failure policy and the like, as JSON text.
+        created: Seconds since 1970.
+        version: The surepath version that created it.
+    """
+
+    name: str
+    problem: str
+    problem_hash: str
+    settings: str
+    options: str
+    created: float
+    version: str
+
+
+class TrialRow(NamedTuple):
+    """One trial of the log."""
+
+    number: int  # 1, 2, ... in the order asked for
+    state: str
+    path: tuple[int, ...]  # H arcs
+    source: str
+    of: int | None = None  # the trial this one repeats or reports late
+    rewards: tuple[float, ...] = ()  # those that were reported, in the user's direction
+    worker: str = ""
+    asked: float = 0.0  # seconds since 1970
+    lease: float = 0.0  # when the lease ends
+    told: float | None = None  # when it was settled
+    note: str = ""  # why it failed
+    request: str | None = None  # names the request that asked for it, so that a repeated one changes nothing
+    change: int = 0  # number of the write that last changed this row
+
+    @property
+    def settled(self) -> bool:
+        """Return whether the trial is settled: such a row never changes again."""
+        return self.state in SETTLED
+
+
+class ActionRow(NamedTuple):
+    """A decision of a person that is part of the log: an exclusion, a tighter epsilon."""
+
+    number: int  # 1, 2, ...
+    after: int  # the action counts after this many settled trials
+    kind: str
+    content: str  # JSON
+    at: float
+    change: int = 0
+
+
+class QueueRow(NamedTuple):
+    """A plan that waits to be assigned."""
+
+    number: int
+    path: tuple[int, ...]
+    source: str
+    of: int | None = None
+    at: float = 0.0
+
+
+class SnapshotRow(NamedTuple):
+    """The state of a fold after a number of settled trials: a cache, which may be deleted at any time."""
+
+    prefix: int
+    actions: int
+    format: int
+    content: bytes
+
 
 PAGE = 5_000  # rows that are read or written at a time
 
@@ -180,3 +268,77 @@ class Storage(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release connections."""
+
+
+def open_storage(storage: Any) -> Storage:
+    """Return the storage that a URL names; a Storage is returned as it is."""
+    if isinstance(storage, Storage):
+        return storage
+    if not isinstance(storage, str) or not storage:
+        raise SettingError(f'storage must be a URL such as "sqlite:///study.db", not {storage!r}')
+    from surepath.study.sql import SqlStorage
+
+    return SqlStorage(storage)
+
+
+T = TypeVar("T")
+STORAGE_PATIENCE = 120.0  # seconds
+LONGEST_STORAGE_PAUSE = 2.0
+SAID_FROM = 0.3  # shorter pauses are not worth a warning
+
+log = logging.getLogger("surepath.study")
+log.addHandler(logging.NullHandler())
+
+
+def retrying(do: Callable[[], T], patience: float = STORAGE_PATIENCE) -> T:
+    """Call a function until it succeeds or patience is at an end; a second call must change nothing."""
+    end, pause = time.monotonic() + patience, 0.01
+    while True:
+        try:
+            return do()
+        except TransientError as error:
+            if time.monotonic() + pause > end:
+                raise
+            log.log(logging.WARNING if pause >= SAID_FROM else logging.DEBUG, "%s; trying again", error)
+            time.sleep(pause * (0.5 + random.random()))
+            pause = min(2 * pause, LONGEST_STORAGE_PAUSE)
+
+
+ENCODING_FORMAT = 1
+_TREE = "tree"
+
+
+def encode_tree(tree: Any) -> bytes:
+    """Write a tree of dicts, lists, numbers, texts, None and arrays."""
+    arrays: dict[str, Any] = {}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            key = f"a{len(arrays)}"
+            arrays[key] = value
+            return {"$array": key}
+        if isinstance(value, dict):
+            return {str(key): plain(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(item) for item in value]
+        return value.item() if isinstance(value, np.generic) else value
+
+    text = json.dumps(plain(tree))
+    file = io.BytesIO()
+    arrays[_TREE] = np.frombuffer(text.encode(), dtype=np.uint8)
+    np.savez(file, allow_pickle=False, **arrays)
+    return file.getvalue()
+
+
+def decode_tree(content: bytes) -> Any:
+    """Read what `encode_tree` wrote."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+
+        def rich(value: Any) -> Any:
+            if isinstance(value, dict):
+                if value.keys() == {"$array"}:
+                    return file[value["$array"]]
+                return {key: rich(item) for key, item in value.items()}
+            return [rich(item) for item in value] if isinstance(value, list) else value
+
+        return rich(json.loads(file[_TREE].tobytes()))
