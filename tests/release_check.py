@@ -23,7 +23,7 @@ PINS = "requirements/dev.txt"
 # What is copied beside the tests: everything but the package's sources and what is made by working here.
 NOT_COPIED = ("src", ".*", "__pycache__", "_build", "_generated", "results", "reproduced", "dist", "*.db*")
 CHECKED = ("tests/test_examples.py", "tests/test_documents.py", "tests/test_api_reference.py")
-NEEDED = ("surepath/py.typed", "surepath/web/static/index.html", "surepath/study/storage/migrations/env.py")
+NEEDED = ("surepath/py.typed", "surepath/web/static/index.html")
 LEFT_OUT = {".venv", ".git", "__pycache__", "results", "_build"}
 
 
@@ -87,8 +87,7 @@ def check(artefact: Path, place: Path) -> None:
     pytest = [str(python), "-m", "pytest", "-p", "no:cacheprovider"]
     call([*pytest, *CHECKED], work)
     say("the examples and the documents' code ran")
-    migrations = f"--ignore={Path(home).parent / 'study/storage/migrations'}"  # Alembic alone can import its env.py
-    printed = call([*pytest, "--doctest-modules", "--pyargs", "surepath", migrations], work)
+    printed = call([*pytest, "--doctest-modules", "--pyargs", "surepath"], work)
     say(f"the examples in docstrings ran: {printed.strip().splitlines()[-1]}")
 
 

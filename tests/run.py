@@ -38,8 +38,7 @@ def main() -> None:
             step("documents", [*python, "sphinx", "-W", "--keep-going", "-E", "-q", "-b", "html", "docs", pages])
         step("compile the kernels, once", [*python, "tests.warm"])
         step("suite", [*pytest, "-m", "not rare", "tests"])
-        migrations = "--ignore=src/surepath/study/storage/migrations"  # Alembic alone can import its env.py
-        step("examples in docstrings", [*pytest, "--doctest-modules", "src/surepath", migrations])
+        step("examples in docstrings", [*pytest, "--doctest-modules", "src/surepath"])
     print("== times")
     for title, seconds in [*TIMES, ("all", sum(seconds for _, seconds in TIMES))]:
         print(f"   {seconds:5.0f} s  {title}")

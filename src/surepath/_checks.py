@@ -32,6 +32,16 @@ def suggest(name: str, valid: Iterable[str]) -> str:
     return " (valid: " + ", ".join(f'"{n}"' for n in names) + ")"
 
 
+def repeated(values: Iterable[Any]) -> Any:
+    """Return the first value that was there before, or None."""
+    seen = set[Any]()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
 def one_of(what: str, value: object, valid: Iterable[str]) -> str:
     """Return the value if it is one of the valid names, else raise an error that names the nearest."""
     names = list(valid)

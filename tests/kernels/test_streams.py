@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from surepath.kernels.streams import Children, open_source, states_of
+from surepath.learners.hooks import Hooks
 
 from surepath import BPIUCRL, EPRL, Bernoulli, Gaussian, Instance, families
 from surepath.kernels import streams
 from surepath.kernels.arrays import reality_of
-from surepath.kernels.streams import Children, open_source, states_of
-from surepath.learners.hooks import Hooks
 from surepath.learners.per_arc.learner import RuleLearner
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.memory import MemoryStorage
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 
 
 class Clock:
@@ -43,7 +42,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def opening(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[], Storage]]:
     """A function that opens the same place as often as called, as another process would."""
-    opened: list[Storage] = [MemoryStorage(clock)] if kind == "memory" else []
+    opened: list[Storage] = [SqlStorage("memory", clock)] if kind == "memory" else []
     url = f"sqlite:///{tmp_path / 'study.db'}" if kind == "sqlite" else ""
     if kind == "postgresql":
         url = request.getfixturevalue("postgres")

@@ -111,13 +111,13 @@ class Server:
             self._process.wait(timeout=60)
             self._process = None
 
-    def empty_database(self) -> str:
+    def empty_database(self, encoding: str = "UTF8") -> str:
         """Create a database and return its address."""
         import psycopg
 
         name = f"study_{uuid.uuid4().hex[:12]}"
         with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+            connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0")  # type: ignore[arg-type]
         return self.url.rpartition("/")[0] + f"/{name}"
 
     def remove(self) -> None:

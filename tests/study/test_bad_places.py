@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import shutil
 import sqlite3
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +16,10 @@ from typing import Any
 import pytest
 
 from surepath.errors import SettingError, StorageError, StudyError
-from surepath.study import Study
-from surepath.study.storage import sql
-from surepath.study.storage.sql import SqlStorage
+from surepath.study import Study, sql
+from surepath.study.sql import SqlStorage
+from surepath.study.verify import verify
+from tests.study.postgres import programs
 from tests.study.workers import ENDLESS, check_nothing_lost, in_child, new_study, rewards_of
 
 
@@ -248,6 +251,139 @@ def test_what_was_read_before_a_backup_came_back_counts_no_more(tmp_path: Path) 
             other.tell(trial, rewards_of(trial, seed=1))
         assert other.digest != before
         assert study.digest == other.digest
+
+
+class Backup:
+    """A copy of a database, made and restored in place by the database's own tools while others have it open."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.file = url, folder / "backup"
+        if url.startswith("sqlite"):
+            self._copy(url.removeprefix("sqlite:///"), self.file)
+        else:
+            self._run("pg_dump", "--clean", "--if-exists", "--file", self.file, url)
+
+    def restore(self) -> None:
+        if self.url.startswith("sqlite"):
+            self._copy(self.file, self.url.removeprefix("sqlite:///"))
+        else:
+            self._run("psql", "--quiet", "--single-transaction", "--file", self.file, self.url)
+
+    def _copy(self, source: str | Path, target: str | Path) -> None:
+        with contextlib.closing(sqlite3.connect(source)) as old, contextlib.closing(sqlite3.connect(target)) as new:
+            old.backup(new)
+
+    def _run(self, program: str, *arguments: str | Path) -> None:
+        folder = programs()
+        assert folder is not None
+        subprocess.run([folder / program, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("more", [3, 25, 40])  # fewer changes than were read, as many, more
+def test_a_backup_restored_in_place_is_noticed_by_who_has_the_study_open(url: str, tmp_path: Path, more: int) -> None:
+    study = new_study(url, ENDLESS, epsilon=0.001)
+    run(study, 5, [])
+    backup = Backup(url, tmp_path)
+    run(study, 25, [])
+    before = study.digest
+    backup.restore()
+    with Study.load(url) as other:
+        for _ in range(more):
+            trial = other.ask()
+            other.tell(trial, rewards_of(trial, seed=1))
+        assert study.digest == other.digest != before
+        assert verify(study.certificate(), storage=url).answer == "yes"
+    study.close()
+
+
+def test_a_trial_that_runs_when_a_backup_is_restored_settles_as_the_log_says(url: str, tmp_path: Path) -> None:
+    """Its row has a number and a change that were there before."""
+    study = new_study(url, ENDLESS, epsilon=0.001)
+    run(study, 3, [])
+    trial, ahead = study.ask(2)
+    study.tell(ahead, rewards_of(ahead))
+    backup = Backup(url, tmp_path)
+    study.tell(trial, rewards_of(trial))
+    study.sync()
+    assert study._fold.prefix == 5
+    backup.restore()
+    with Study.load(url) as other:
+        other.tell(trial, rewards_of(trial, seed=7))
+        assert study.digest == other.digest
+        assert study.learner.sums.tolist() == other.learner.sums.tolist()
+    study.close()
+
+
+def test_what_was_read_before_a_restored_backup_poisons_no_snapshot(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surepath.study.fold.SAVE_EVERY", 20)
+    study = new_study(url, ENDLESS, epsilon=0.001)
+    run(study, 5, [])
+    backup = Backup(url, tmp_path)
+    run(study, 25, [])
+    study.sync()
+    backup.restore()
+    with Study.load(url) as other:
+        for _ in range(30):
+            trial = other.ask()
+            other.tell(trial, rewards_of(trial, seed=1))
+    run(study, 50, [])
+    with study.storage.reading(study.name) as log:
+        assert log.snapshot_prefix(1) > 60
+    fresh = Study.load(url)
+    assert fresh.evidence_trials == 85
+    assert verify(fresh.certificate(), storage=url).answer == "yes"
+    fresh.close()
+    study.close()
+
+
+def test_a_snapshot_of_another_log_is_not_used(url: str, tmp_path: Path) -> None:
+    study = new_study(url, ENDLESS, epsilon=0.001)
+    run(study, 5, [])
+    backup = Backup(url, tmp_path)
+    run(study, 25, [])
+    study.sync()
+    snapshot = study._fold.snapshot()
+    backup.restore()
+    with Study.load(url) as other:
+        for _ in range(30):
+            trial = other.ask()
+            other.tell(trial, rewards_of(trial, seed=1))
+        with other.storage.writing(other.name) as log:
+            log.save_snapshot(snapshot)
+        assert Study.load(url).digest == other.digest
+    study.close()
+
+
+def test_imports_that_a_restored_backup_does_not_hold_may_be_repeated(url: str, tmp_path: Path) -> None:
+    study = new_study(url, ENDLESS, epsilon=0.001)
+    run(study, 1, [])
+    backup = Backup(url, tmp_path)
+    results = [({step: options[0] for step, options in ENDLESS.items()}, [0.25] * len(ENDLESS))]
+    assert study.import_trials(results) == 1
+    with pytest.raises(StudyError, match="in the log already"):
+        study.import_trials(results)
+    backup.restore()
+    assert study.import_trials(results) == 1
+    assert len(study) == 2
+    study.close()
+
+
+def test_a_result_is_not_reported_to_a_trial_of_another_plan(url: str, tmp_path: Path) -> None:
+    """Such as one that has its number since a backup was restored."""
+    study = new_study(url, ENDLESS, epsilon=0.001)
+    backup = Backup(url, tmp_path)
+    trial = study.ask()
+    backup.restore()
+    with Study.load(url) as other:
+        other.enqueue({step: next(o for o in options if o != trial.plan[step]) for step, options in ENDLESS.items()})
+        assert other.ask().number == trial.number
+        for do in (study.tell, study.fail):
+            with pytest.raises(StudyError, match=r"trial 1 is the plan .*; not "):
+                do(trial, rewards_of(trial)[:2])
+        assert other.evidence_trials == 0
+    study.close()
 
 
 def test_connections_of_the_parent_are_not_closed_where_the_file_was_replaced(tmp_path: Path) -> None:

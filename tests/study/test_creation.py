@@ -68,3 +68,13 @@ def test_what_the_learner_is_given_counts_before_what_the_problem_asks() -> None
     assert (
         Study.create(asks, storage="memory", learner={"name": "challenger", "epsilon": 2.0}, epsilon=3.0).epsilon == 3
     )
+
+
+@pytest.mark.parametrize("scores", ["every", "end"])
+def test_names_longer_than_http_takes_are_refused_in_words(scores: str) -> None:
+    for steps in ({"a": ["x" * 201, "y"]}, {"s" * 201: ["x", "y"]}):
+        mdp = MDP.from_steps(steps, scores=scores, sigma=1.0)
+        with pytest.raises(ProblemError, match="names of steps and options have at most 200 characters in a study"):
+            Study.create(mdp, "memory", epsilon=0.5, delta=0.1)
+    names = {"s" * 200: [f"{i}".rjust(200, "x") for i in range(3)], "t" * 200: ["x", "y"]}
+    Study.create(MDP.from_steps(names, scores=scores, sigma=1.0), "memory", epsilon=0.5, delta=0.1)

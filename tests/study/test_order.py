@@ -17,7 +17,7 @@ from scipy.stats import binom
 from surepath import MDP
 from surepath.learners.registry import build
 from surepath.study import Study
-from surepath.study.storage.memory import MemoryStorage
+from surepath.study.sql import SqlStorage
 
 WORKERS, RUNS = 16, 60
 DELTA, EPSILON, ADVANTAGE = 0.3, 0.59, 0.6  # the worse option is worse by more than epsilon
@@ -63,7 +63,7 @@ def in_order_of_arrival(seed: int) -> bool:
 
 def through_a_study(seed: int) -> bool:
     """Tell a study what comes in; True when its answer is wrong."""
-    study = Study.create(GRAPH, MemoryStorage(), "order", epsilon=EPSILON, delta=DELTA)
+    study = Study.create(GRAPH, SqlStorage("memory"), "order", epsilon=EPSILON, delta=DELTA)
 
     def ask() -> tuple[Any, int]:
         trial = study.ask()

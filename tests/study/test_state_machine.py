@@ -17,8 +17,7 @@ import surepath.study.fold
 from surepath import MDP
 from surepath.errors import ConflictError, SettingError, StoppedError, StudyError
 from surepath.study import Study
-from surepath.study.storage.memory import MemoryStorage
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from tests.study.conftest import Clock
 from tests.study.workers import STEPS, forget_snapshots
 
@@ -39,7 +38,7 @@ class Machine(RuleBasedStateMachine):
         self.clock = Clock()
         self.folder = tempfile.TemporaryDirectory()
         self.url = f"sqlite:///{Path(self.folder.name) / 'study.db'}"
-        self.storage: Any = SqlStorage(self.url, self.clock) if self.on_disk else MemoryStorage(self.clock)
+        self.storage: Any = SqlStorage(self.url, self.clock) if self.on_disk else SqlStorage("memory", self.clock)
         self.mdp = MDP.from_steps(STEPS)
         given: dict[str, Any] = {"epsilon": 1.2, "delta": 0.3, "sigma": 0.3, "lease": LEASE}
         self.studies = [Study.create(self.mdp, self.storage, "work", **given), self.open()]
@@ -208,10 +207,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def lose_snapshots(self) -> None:
-        if self.on_disk:
-            forget_snapshots(self.url)
-        else:
-            self.storage._books["work"].snapshots = {}
+        forget_snapshots(self.url if self.on_disk else self.storage)
 
     @rule(who=st.integers(0, 1))
     def read(self, who: int) -> None:

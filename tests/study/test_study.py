@@ -11,8 +11,7 @@ import pytest
 
 from surepath import MDP, Study, families
 from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
-from surepath.study.storage.memory import MemoryStorage
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 
 STEPS = {"chunk": ["256", "512"], "model": ["small", "large"]}
 SCORES = {"256": 0.1, "512": 0.6, "small": 0.2, "large": 0.9}
@@ -32,7 +31,7 @@ class Clock:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Clock]:
     clock = Clock()
     if request.param == "memory":
-        return MemoryStorage(clock), clock
+        return SqlStorage("memory", clock), clock
     return SqlStorage(f"sqlite:///{tmp_path / 'study.db'}", clock), clock
 
 
@@ -260,7 +259,7 @@ def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -
     quick = Study.load(place[0], study.name)
     quick.sync()
     assert quick._fold.saved > 10
-    monkeypatch.setattr("surepath.study.fold.Fold._load", lambda self, row, last: None)
+    monkeypatch.setattr("surepath.study.fold.Fold._load", lambda self, log: None)
     slow = Study.load(place[0], study.name)
     slow.sync()
     assert slow._fold.saved == 0

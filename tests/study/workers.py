@@ -18,9 +18,8 @@ import numpy as np
 from surepath import MDP
 from surepath.errors import StoppedError
 from surepath.study import Study
-from surepath.study.storage import statements as sql
-from surepath.study.storage.sql import SqlStorage
-from surepath.study.storage.sql_log import SqlWriting
+from surepath.study import tables as sql
+from surepath.study.sql import SqlStorage, SqlWriting
 
 FORK = multiprocessing.get_context("fork")
 SCORES = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.1, "equal to c": 0.5}
@@ -131,9 +130,9 @@ def check_nothing_lost(url: str, notes: dict[str, list[Any]]) -> None:
     replay.close()
 
 
-def forget_snapshots(url: str) -> None:
+def forget_snapshots(place: str | SqlStorage) -> None:
     """Delete the cache."""
-    storage = SqlStorage(url)
+    storage = SqlStorage(place) if isinstance(place, str) else place
     with storage.writing("work") as log:
         assert isinstance(log, SqlWriting)
         log.run(sql.DROP_SNAPSHOTS, the_format=1)

@@ -29,11 +29,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from surepath.cli.serve import lines
 
 import surepath
 from surepath import MDP, Study
 from surepath._text import hidden
-from surepath.cli.serve import lines
 from surepath.errors import (
     BudgetError,
     ConflictError,
@@ -44,7 +44,7 @@ from surepath.errors import (
     StudyError,
     SurepathError,
 )
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
 from surepath.study.telling import Result
 from surepath.web import client
 from surepath.web.access import KEEP_ALIVE, LARGEST_BODY, Access

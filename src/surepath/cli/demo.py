@@ -351,7 +351,7 @@ def with_steps(mdp: MDP) -> MDP:
 
 def new_study(instance: Instance, file: Path | None, epsilon: float, delta: float) -> Study:
     """Create the study in a file, under a name that is still free there; in memory where no file is wanted."""
-    from surepath.study.storage.open import open_storage
+    from surepath.study.storage import open_storage
     from surepath.study.study import Study
 
     place = open_storage("memory" if file is None else f"sqlite:///{file}")

@@ -32,7 +32,7 @@ from surepath.cli.main import (
 from surepath.cli.problem import Delta, Direction, Epsilon, Sigma, learner_settings, open_noisy, open_problem
 
 if TYPE_CHECKING:
-    from surepath.study.storage.records import TrialRow
+    from surepath.study.storage import TrialRow
     from surepath.study.study import Study
     from surepath.verify.verify import Verdict
 
@@ -61,7 +61,7 @@ TAKES_SCORES = {"ignore_unknown_options": True}
 def load(storage: str, name: str | None) -> Study:
     """Open a study; everything heavy is imported here."""
     from surepath.study.creation import only_name
-    from surepath.study.storage.open import open_storage
+    from surepath.study.storage import open_storage
     from surepath.study.study import Study
 
     place = open_storage(storage)
@@ -227,7 +227,7 @@ def create(
 @study.command("list")
 def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) -> None:
     """List the studies of a storage."""
-    from surepath.study.storage.open import open_storage
+    from surepath.study.storage import open_storage
 
     place = open_storage(storage)
     found: list[dict[str, Any]] = []

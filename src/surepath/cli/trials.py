@@ -378,22 +378,17 @@ def pilot(
 
 def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bool) -> None:
     """Perform the trials one after another and write the sheet with their scores; cut short, with those so far."""
-    import csv
-    import io
-
     from rich.progress import track
 
     from surepath.errors import RewardError
-    from surepath.model.sources.textfile import write_text
+    from surepath.model.sources.textfile import csv_line, write_text
     from surepath.study.running.command import Command
     from surepath.study.running.performed import rewards_of
     from surepath.study.sheets.rows import option_names, plan_columns, score_columns
     from surepath.study.sheets.sheet import sheet_text
 
     performer = Command(mdp, command, "pilot")
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["number", *plan_columns(mdp), *score_columns(mdp)])
+    lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]
     finished = 0
     try:
         for trial in track(trials, "pilot", transient=True, disable=quiet):
@@ -404,18 +399,19 @@ def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bo
                 raise RewardError(f"trial {trial.number}: {error}") from None
             scores: list[Any] = [*rewards, *([] if done.note is None else ["failed"])]
             scores += [""] * (mdp.horizon - len(scores))
-            writer.writerow([trial.number, *option_names(mdp, tuple(trial.path.tolist())), *scores[: mdp.horizon]])
+            options = option_names(mdp, tuple(trial.path.tolist()))
+            lines.append(csv_line([trial.number, *options, *scores[: mdp.horizon]]))
             finished += 1
     except BaseException:
         if finished:
             rest = sheet_text(mdp, trials[finished:]).partition("\n")[2]
-            write_text(sheet, out.getvalue() + rest)
+            write_text(sheet, "".join(lines) + rest)
             words = (
                 f"{shown(sheet)} has the scores of the first {many(finished, 'trial')}; the others are to be filled in"
             )
             typer.echo(words, err=True)
         raise
-    write_text(sheet, out.getvalue())
+    write_text(sheet, "".join(lines))
 
 
 def _tell_written(sheet: Path, problem: str, count: int, as_json: bool) -> None:

@@ -1,14 +1,16 @@
-"""Rows on disk: one Parquet file per finished range of runs, named by its cell and range, and a manifest.
+"""Rows on disk: one Parquet file per finished range of runs, named by its cell, range and content, and a manifest.
 
 A file is written whole under another name and then renamed, so that it is complete or absent. Which runs are missing
-is read from the names of files that end as Parquet does; a run is planned only if no such file covers it, so that no
-row is ever stored twice. A file cut short, by a disk that failed or a copy that broke off, counts as missing.
+is read from the names of the files whose content has the hash in the name; a run is planned only if no such file covers
+it, so that no row is ever stored twice. A file cut short or damaged, by a disk that failed or a copy that broke off,
+counts as missing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import io
 import json
 import os
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "experiment.json"
 ROWS = "rows"
-_NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-(\d{9})\.parquet")
+_NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-(\d{9})-([0-9a-f]{16})\.parquet")
 
 
 class Store:
@@ -45,6 +47,7 @@ class Store:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.rows = self.folder / ROWS
+        self._checked: dict[tuple[str, int, int], bool] = {}  # whole or not, by name, size and time of change
 
     # Opening ---------------------------------------------------------------------------------------------------
 
@@ -123,17 +126,26 @@ class Store:
     # What is there ---------------------------------------------------------------------------------------------
 
     def stored(self) -> dict[str, list[tuple[int, int]]]:
-        """List the ranges of runs stored for each key, in order; files cut short are not counted."""
+        """List the ranges of runs stored for each key, in order; damaged files are not counted."""
         found: dict[str, list[tuple[int, int]]] = {}
         for file in self.rows.glob("*.parquet"):
             match = _NAME.fullmatch(file.name)
-            if match and is_whole(file):
+            if match and self._is_whole(file):
                 found.setdefault(match[1], []).append((int(match[2]), int(match[3])))
         return {key: sorted(ranges) for key, ranges in found.items()}
 
     def damaged(self) -> list[Path]:
-        """List the files of rows that were cut short."""
-        return sorted(file for file in self.rows.glob("*.parquet") if key_of(file) and not is_whole(file))
+        """List the files of rows that were cut short or changed."""
+        return sorted(file for file in self.rows.glob("*.parquet") if key_of(file) and not self._is_whole(file))
+
+    def _is_whole(self, file: Path) -> bool:
+        with contextlib.suppress(OSError):
+            found = file.stat()
+            key = (file.name, found.st_size, found.st_mtime_ns)
+            if key not in self._checked:
+                self._checked[key] = is_whole(file)
+            return self._checked[key]
+        return False
 
     def missing(self, cells: list[Cell], runs: int, chunk: int) -> list[Task]:
         """List tasks for all runs that no file covers, first chunks of all cells first."""
@@ -146,9 +158,10 @@ class Store:
         """Store the rows of a finished task."""
         cell = task.cell
         slug = re.sub(r"[^A-Za-z0-9.]+", "_", cell.id).strip("_")[:80]
-        name = f"{slug}-{cell.key}-{task.first:09d}-{task.first + task.count:09d}.parquet"
         stream = io.BytesIO()
         frame_of(task, columns).write_parquet(stream)
+        stop, content = task.first + task.count, _hash(io.BytesIO(stream.getvalue()))
+        name = f"{slug}-{cell.key}-{task.first:09d}-{stop:09d}-{content}.parquet"
         write_bytes(self.rows / name, stream.getvalue())
 
     def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
@@ -218,16 +231,17 @@ def _constant(name: str, value: Any, size: int) -> polars.Series:
 
 
 def is_whole(file: Path) -> bool:
-    """Return whether a file begins and ends as Parquet does and is long enough for the footer that its end states."""
+    """Return whether a file of rows has the content that its name says."""
+    match = _NAME.fullmatch(file.name)
     try:
         with file.open("rb") as stream:
-            head = stream.read(4)
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, size - 8))
-            tail = stream.read(8)
+            return match is not None and _hash(stream) == match[4]
     except OSError:
         return False
-    return head == tail[4:] == b"PAR1" and 12 + int.from_bytes(tail[:4], "little") <= size
+
+
+def _hash(stream: Any) -> str:
+    return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
 
 
 def checked_manifest(found: Any, file: Path) -> dict[str, Any]:

@@ -58,10 +58,11 @@ def step_costs(
     for step, own in costs.items():
         if step not in named:
             raise error(f"costs names no step {step!r}{suggest(str(step), list(named))}")
+        options = set(named[step])
         table = own if isinstance(own, Mapping) else dict.fromkeys(named[step], own)
         found[step] = {}
         for option, cost in table.items():
-            if str(option) not in named[step]:
+            if str(option) not in options:
                 raise error(f"step {step!r} has no option {str(option)!r}{suggest(str(option), named[step])}")
             number = real(f"the cost of {step}={option}", cost, error=error)
             if not 0 <= number <= LARGEST:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import suggest
+from surepath._checks import repeated, suggest
 from surepath._numbers import is_real, is_whole
 from surepath._text import word
 from surepath._types import IntArray
@@ -121,7 +121,7 @@ def check_step_labels(labels: Any, horizon: int, error: type[SurepathError]) -> 
             raise error(f"the name of a step must be text and not empty, not {label!r}")
     if len(labels) != horizon:
         raise error(f"there are {horizon} steps but {len(labels)} names of steps; give one per step")
-    twice = next((label for i, label in enumerate(labels) if label in labels[:i]), None)
+    twice = repeated(labels)
     if twice is not None:
         raise error(f"two steps are both called {twice!r}; names of steps differ")
     return tuple(str(label) for label in labels)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from surepath.study.fold import Fold
 from surepath.study.spending import affordable
-from surepath.study.storage.contract import Writing
-from surepath.study.storage.records import QueueRow
+from surepath.study.storage import QueueRow, Writing
 from surepath.study.trial import ASKED
 
 

@@ -33,9 +33,7 @@ from surepath.model.paths import on_open_paths
 from surepath.model.sources.textfile import write_text
 from surepath.study.fold import Fold
 from surepath.study.sheets.rows import all_trials
-from surepath.study.storage.contract import Reading, Storage
-from surepath.study.storage.open import open_storage
-from surepath.study.storage.records import ActionRow, TrialRow
+from surepath.study.storage import ActionRow, Reading, Storage, TrialRow, open_storage
 from surepath.study.tally import LEFT_OUT, MARKED
 from surepath.verify.bound import PlainBound, Scores, Sums
 from surepath.verify.file import (

@@ -22,9 +22,17 @@ from surepath._version import __version__
 from surepath.errors import RewardError
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
-from surepath.study.storage import tree_bytes
-from surepath.study.storage.contract import PAGE, Reading, Writing
-from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
+from surepath.study.storage import (
+    ENCODING_FORMAT,
+    PAGE,
+    ActionRow,
+    Reading,
+    SnapshotRow,
+    TrialRow,
+    Writing,
+    decode_tree,
+    encode_tree,
+)
 from surepath.study.tally import Tally
 from surepath.study.trial import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
 
@@ -45,6 +53,7 @@ class Fold:
         prefix: Number of the last trial folded in.
         actions: Number of the last action folded in.
         change: Last change of the log that was read.
+        stamp: The stamp of that change.
         window: Trials after the prefix, by number.
         digest: Hash over settings, prefix and actions, in order.
         proof: From the moment of the stop on: the evidence that proved the answer; else None.
@@ -59,7 +68,8 @@ class Fold:
         self.prefix = self.actions = self.change = self.saved = 0
         self.seconds = 0.0  # spent on folding since the last snapshot
         self._torn = False  # whether a step was interrupted, so that the learner may be half updated
-        self.void = False  # whether the log may be another one than was read
+        self.stamp: int | None = None
+        self._unread = False  # whether reading was interrupted, so that the window may lack trials
         self._view: tuple[tuple[int, int], Any] | None = None
         self._tried: tuple[tuple[int, int], int, bool] = ((-1, -1), 0, False)  # what `enough` found, and at how many
         self.window: dict[int, TrialRow] = {}
@@ -74,23 +84,24 @@ class Fold:
     def sync(self, log: Reading) -> None:
         """Read what is new in the log and fold in what is settled; interrupted, it goes on from where it was."""
         last = log.last_change()
-        if self._torn or self.void or last < self.change:  # interrupted amid a step, or the log is an older copy
+        replaced = last < self.change or (self.change and log.stamp(self.change) != self.stamp)
+        if self._torn or replaced:  # interrupted amid a step, or a backup was restored
             self._reset()
         if self.prefix == 0 and not self.window and last > self.change:
-            self._load(log.snapshot(tree_bytes.ENCODING_FORMAT), log.last_number())
-        if last == self.change:
+            self._load(log)
+        if last == self.change and not self._unread:
             return
         begun = time.perf_counter()
         self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
-        if self.change == 0 or log.last_number() - self.prefix > PAGE + len(self.window):
-            self.change = 0  # should a page fail to come, all are read again
+        if self.change == 0 or self._unread or log.last_number() - self.prefix > PAGE + len(self.window):
+            self._unread, self.change, self.stamp = True, last, log.stamp(last)
             self.window.clear()
             while rows := log.trials(self.prefix + len(self.window) + 1, PAGE):
                 self._take(rows)
         else:
             self._take(log.trials_changed_after(self.change, _ALL))
         self._advance()  # there may be decisions and no trial
-        self.change = last
+        self._unread, self.change, self.stamp = False, last, log.stamp(last)
         self.seconds += time.perf_counter() - begun
 
     def _take(self, rows: Iterable[TrialRow]) -> None:
@@ -232,12 +243,13 @@ class Fold:
         """Return the state as bytes, and count it as saved."""
         tree = {
             "of": self._origin(self.prefix, self.actions),
+            "read": [self.change, self.stamp],
             "learner": self.learner.snapshot(),
             "tally": self.tally.as_tree(),
             "digest": self.digest,
             "proof": self.proof,
         }
-        row = SnapshotRow(self.prefix, self.actions, tree_bytes.ENCODING_FORMAT, tree_bytes.encode(tree))
+        row = SnapshotRow(self.prefix, self.actions, ENCODING_FORMAT, encode_tree(tree))
         self.mark_saved(self.prefix)
         return row
 
@@ -245,7 +257,7 @@ class Fold:
         """Save a snapshot now and then, so that opening the study is quick."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
-        kept = log.snapshot_prefix(tree_bytes.ENCODING_FORMAT)  # another worker may have saved one
+        kept = log.snapshot_prefix(ENCODING_FORMAT)  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
         else:
@@ -259,13 +271,15 @@ class Fold:
         """Return what a snapshot belongs to: another study's, or another version's, is of no use."""
         return [__version__, hashlib.sha256(self._seed.encode()).hexdigest(), prefix, actions]
 
-    def _load(self, row: SnapshotRow | None, last: int) -> None:
-        """Load a snapshot; one that cannot be read is ignored, since the log has everything."""
-        if row is None or row.prefix > last:
+    def _load(self, log: Reading) -> None:
+        """Load the snapshot, if it was made of this log; one that cannot be read is ignored: the log has everything."""
+        row = log.snapshot(ENCODING_FORMAT)
+        if row is None or row.prefix > log.last_number():
             return
         try:
-            tree = tree_bytes.decode(row.content)
-            if tree["of"] != self._origin(row.prefix, row.actions):
+            tree = decode_tree(row.content)
+            change, stamp = tree["read"]
+            if tree["of"] != self._origin(row.prefix, row.actions) or log.stamp(int(change)) != stamp:
                 return
             self.learner.restore(tree["learner"])
             self.tally.load(tree["tally"])

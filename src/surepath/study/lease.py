@@ -13,8 +13,7 @@ from typing import Any
 
 from surepath._checks import real
 from surepath.errors import SettingError
-from surepath.study.storage.contract import Writing
-from surepath.study.storage.records import QueueRow, TrialRow
+from surepath.study.storage import QueueRow, TrialRow, Writing
 from surepath.study.trial import EXPIRED, RETRIED
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}

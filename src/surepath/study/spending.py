@@ -18,7 +18,7 @@ from surepath._checks import real
 from surepath._types import FloatArray
 from surepath.errors import BudgetError, SettingError
 from surepath.model.mdp import MDP
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import TrialRow
 from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, IMPORTED, LATE
 
 

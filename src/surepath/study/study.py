@@ -29,10 +29,18 @@ from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
 from surepath.study.lease import expire, this_worker
 from surepath.study.sheets.past import Imports
 from surepath.study.spending import checked_budget
-from surepath.study.storage.contract import Reading, Storage, TransientError, Writing
-from surepath.study.storage.open import open_storage
-from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
-from surepath.study.storage.retry import retrying
+from surepath.study.storage import (
+    ActionRow,
+    QueueRow,
+    Reading,
+    Storage,
+    StudyRecord,
+    TransientError,
+    TrialRow,
+    Writing,
+    open_storage,
+    retrying,
+)
 from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial, trial_number
 
 if TYPE_CHECKING:
@@ -68,7 +76,7 @@ class Study:
         seed = f"{record.problem_hash}\n{record.settings}\n{record.options}"
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
-        self._imports, self._replaced = Imports(), storage.replaced
+        self._imports = Imports()
         self._fold = Fold(self.mdp, json.loads(record.settings), self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------
@@ -135,7 +143,7 @@ class Study:
         """Run a write transaction, again when a passing fault stopped it: `do` must be harmless a second time."""
 
         def once() -> T:
-            with self.storage.writing(self.name) as log:
+            with self.storage.writing(self.name, self._fold.change) as log:
                 self._check_same(log)
                 answer = do(log)
             self._own += 1
@@ -145,7 +153,7 @@ class Study:
 
     def _read(self, do: Callable[[Reading], T]) -> T:
         def once() -> T:
-            with self.storage.reading(self.name) as log:
+            with self.storage.reading(self.name, self._fold.change) as log:
                 self._check_same(log)
                 return do(log)
 
@@ -154,8 +162,6 @@ class Study:
     def _check_same(self, log: Reading) -> None:
         if log.created() != self.record.created:
             raise StudyError(f"the study {self.name!r} was deleted and created anew; load it again")
-        if self.storage.replaced != self._replaced:  # by a backup: what was folded in may differ from what it holds
-            self._replaced, self._fold.void, self._imports = self.storage.replaced, True, Imports()
 
     def sync(self) -> None:
         """Fold in what other workers have reported; every property does so by itself."""
@@ -271,13 +277,14 @@ class Study:
         """
         number = trial_number(trial)
         with self._lock:
-            return self._write(lambda log: telling.tell(log, self.mdp, number, rewards))
+            return self._write(lambda log: telling.tell(log, self.mdp, number, rewards, _played(trial)))
 
     def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
         """Report that a trial failed, with the rewards seen before it did."""
         number = trial_number(trial)
         with self._lock:
-            return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, self.options.on_failure))
+            policy, path = self.options.on_failure, _played(trial)
+            return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, policy, path))
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
@@ -534,6 +541,10 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.storage.shown!r})"
+
+
+def _played(trial: Trial | int) -> tuple[int, ...] | None:
+    return tuple(trial.path.tolist()) if isinstance(trial, Trial) else None
 
 
 def _key(request: str | None) -> str:

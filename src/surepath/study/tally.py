@@ -8,7 +8,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.study.spending import Spending
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import TrialRow
 from surepath.study.trial import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, SCORED, SETTLED, SOURCES
 
 LEFT_OUT = (FAILED, EXPIRED, CANCELLED)

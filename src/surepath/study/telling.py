@@ -18,8 +18,7 @@ from surepath.errors import ConflictError, RewardError, SettingError, StorageErr
 from surepath.learners.base import read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.plans import plan_in_words
-from surepath.study.storage.contract import Writing
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import TrialRow, Writing
 from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
 
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
@@ -44,9 +43,9 @@ def first_time(log: Writing, request: str, content: Any) -> bool:
     return False
 
 
-def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
-    """Record the rewards of a trial."""
-    row = _row(log, number)
+def tell(log: Writing, mdp: MDP, number: int, rewards: Any, path: tuple[int, ...] | None = None) -> str:
+    """Record the rewards of a trial; `path` is what was played, to be compared."""
+    row = _row(log, number, mdp, path)
     seen = _checked(mdp, row.path, rewards)
     if not seen:
         raise StudyError(
@@ -55,9 +54,17 @@ def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
     return _record(log, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "")
 
 
-def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failure: str) -> str:
-    """Record a failure, with the rewards seen before it."""
-    row = _row(log, number)
+def fail(
+    log: Writing,
+    mdp: MDP,
+    number: int,
+    rewards: Any,
+    note: str,
+    on_failure: str,
+    path: tuple[int, ...] | None = None,
+) -> str:
+    """Record a failure, with the rewards seen before it; `path` is what was played, to be compared."""
+    row = _row(log, number, mdp, path)
     seen = _checked(mdp, row.path, rewards)
     if len(seen) == mdp.horizon:
         raise StudyError(
@@ -82,14 +89,10 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
     answers = []
     for result in results:
         try:
-            row = _row(log, result.number)
-            if result.path is not None and result.path != row.path:
-                theirs, ours = (plan_in_words(mdp.plan(list(path))) for path in (result.path, row.path))
-                raise StudyError(f"trial {result.number} is the plan {ours}; not {theirs}")
             if result.failed:
-                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure))
+                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure, result.path))
             else:
-                answers.append(tell(log, mdp, result.number, result.rewards))
+                answers.append(tell(log, mdp, result.number, result.rewards, result.path))
         except (StudyError, RewardError) as error:
             if isinstance(error, StorageError) or not result.where:
                 raise
@@ -190,10 +193,13 @@ def name_text(what: str, value: object) -> str:
     return value
 
 
-def _row(log: Writing, number: int) -> TrialRow:
+def _row(log: Writing, number: int, mdp: MDP | None = None, path: tuple[int, ...] | None = None) -> TrialRow:
     row = log.trial(number)
     if row is None:
         raise UnknownTrialError(f"there is no trial {number}; the last one is {log.last_number()}")
+    if mdp is not None and path is not None and path != row.path:
+        theirs, ours = (plan_in_words(mdp.plan(list(arcs))) for arcs in (path, row.path))
+        raise StudyError(f"trial {number} is the plan {ours}; not {theirs}")
     return row
 
 

@@ -26,7 +26,7 @@ from surepath._types import FloatArray, IntArray
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.plans import WHOLE
-from surepath.model.sources.textfile import read_text
+from surepath.model.sources.textfile import plain_cell, read_text
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import LEFT_OUT, MARKED, SOURCES, STATES, TIGHTEN, WORST
 
@@ -111,7 +111,7 @@ def read_log(path: str | Path, mdp: MDP) -> Log:
         raise CertificateError(str(error)) from None
     try:
         if table:
-            lines: list[Any] = [dict(line) for line in csv.DictReader(io.StringIO(text))]
+            lines: list[Any] = list(_table(text))
         else:
             lines = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError, csv.Error) as error:
@@ -312,3 +312,10 @@ def largest_known(mdp: MDP) -> float:
 def too_coarse(mdp: MDP, largest: float, epsilon: float) -> bool:
     """Return whether gains of this size make totals uncertain by more than epsilon in double precision."""
     return epsilon > 0 and not 2.0**-49 * mdp.horizon * largest <= epsilon
+
+
+def _table(text: str) -> Iterator[dict[str, Any]]:
+    rows = ([plain_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline="")) if row)
+    header = next(rows, [])
+    for row in rows:
+        yield dict(zip(header, row))

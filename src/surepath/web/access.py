@@ -20,7 +20,7 @@ from typing import Any
 
 from surepath._optional import need
 from surepath.errors import SettingError
-from surepath.study.storage.contract import Storage
+from surepath.study.storage import Storage
 
 log = logging.getLogger("surepath.web")
 

@@ -34,7 +34,7 @@ from surepath.model.sources.files import parse_json_problem
 from surepath.study.creation import Options
 from surepath.study.lease import this_worker
 from surepath.study.status.status import Status
-from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
+from surepath.study.storage import QueueRow, StudyRecord, TrialRow
 from surepath.study.telling import past_result
 from surepath.study.trial import Trial, trial_number
 from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, is_loopback

@@ -26,9 +26,7 @@ from surepath.learners.proven import proven_gap
 from surepath.study.fold import Fold
 from surepath.study.status.gap_history import MOST_POINTS, Past, Point, thin
 from surepath.study.status.progress import rough_trials_left
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.open import open_storage
-from surepath.study.storage.retry import retrying
+from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
 from surepath.web.views import arc_values, page_status, rounded
 

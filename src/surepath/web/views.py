@@ -17,8 +17,7 @@ from surepath.model.plans import step_in_words
 from surepath.plots.studies import differences, half_width
 from surepath.study.fold import Fold
 from surepath.study.status.status import status_of
-from surepath.study.storage.contract import Reading
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import Reading, TrialRow
 from surepath.study.study import Study
 from surepath.study.trial import FAILED, PARTIAL, RUNNING, WORST
 

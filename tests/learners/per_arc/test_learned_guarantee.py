@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from surepath.learners.range_noise.intervals import interval_table, most_sums
 
 from surepath import EPRL, Bernoulli, Instance, simulate
 from surepath.learners.per_arc import learner as rule_learner
-from surepath.learners.range_noise.intervals import interval_table, most_sums
 from surepath.learners.whole_plan import state as plan_state
 from tests.learners.challenger.test_noise_guarantee import CASES, options
 from tests.learners.rates import is_above

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from surepath.kernels.streams import Children
+from surepath.learners.range_noise import intervals
 
 from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Bounded, Gaussian, Instance, simulate
 from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
-from surepath.kernels.streams import Children
 from surepath.learners.base import Learner
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.uniform import Uniform
-from surepath.learners.range_noise import intervals
 from surepath.simulation.stepwise import drive
 from tests.learners.per_arc.test_twins import times, walk_together
 from tests.learners.worlds import options, random_mdp, ranged_table, theory_choices, with_ranges

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from surepath.learners.range_noise import intervals as at
+
 from tests.naive.processes import log_process, squares
 
 pytestmark = pytest.mark.pure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 import stat
@@ -10,9 +12,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from surepath.errors import FileError, ProblemError
-from surepath.model.sources.textfile import make_folder, read_text, write_bytes, write_text
+from surepath.model.sources.textfile import (
+    csv_line,
+    make_folder,
+    plain_cell,
+    read_text,
+    safe_cell,
+    write_bytes,
+    write_text,
+)
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
@@ -72,3 +84,45 @@ def test_names_that_no_file_can_have(tmp_path: Path) -> None:
         read_text(Path("a\0b"))
     with pytest.raises(ProblemError, match="File name too long"):
         read_text(tmp_path / ("x" * 300))
+
+
+TEXTS = st.text(
+    st.sampled_from("'=+-@\t\r\n;\\\\x1b\x1b\x9b07ae.,\uff1d \"z") | st.characters(codec="utf-8"), max_size=9
+)
+
+
+@given(TEXTS)
+def test_every_text_comes_back_from_its_cell(text: str) -> None:
+    cell = safe_cell(text)
+    assert plain_cell(cell) == text
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", cell)
+    for part in re.split("[;\n]", cell):
+        assert part[:1] not in tuple("=+-@\uff1d\uff0b\uff0d\uff20") or float(cell) is not None
+
+
+@given(st.lists(TEXTS | st.floats(allow_nan=False) | st.integers(), min_size=2))
+def test_a_line_is_read_back_and_numbers_stay_numbers(cells: list[str | float]) -> None:
+    (read,) = csv.reader(io.StringIO(csv_line(cells), newline=""))
+    assert [plain_cell(cell) for cell in read] == [str(cell) for cell in cells]
+    for cell, value in zip(read, cells):
+        assert isinstance(value, str) or float(cell) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+2", "'=1+2"),
+        ("@sum(a)", "'@sum(a)"),
+        ("-5", "-5"),
+        ("+1e3", "+1e3"),
+        ("-x", "'-x"),
+        ("'-x", "''-x"),
+        ("\t=1", "\\x09=1"),
+        ("a;=1", "a;'=1"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("C:\\x1b", "C:\\x5cx1b"),
+        ("it's", "it's"),
+    ],
+)
+def test_what_a_spreadsheet_would_run_is_written_as_text(text: str, cell: str) -> None:
+    assert safe_cell(text) == cell

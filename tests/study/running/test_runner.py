@@ -18,8 +18,8 @@ from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study.running import runner
 from surepath.study.running.performed import Outcome, Performed
 from surepath.study.running.runner import Runner
-from surepath.study.storage.contract import Storage
-from surepath.study.storage.sql import SqlStorage
+from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from tests.study.conftest import Clock
 from tests.study.worlds import BEST, NEVER, bounded, new_study, rows, scores, states
 

@@ -15,7 +15,7 @@ from surepath.errors import ConflictError, RewardError, StudyError, SurepathErro
 from surepath.study.certificate import verify
 from surepath.study.sheets.past import import_past
 from surepath.study.sheets.sheet import read_past, read_sheet, read_table, sheet_text
-from surepath.study.storage.contract import Storage
+from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from tests.study.worlds import STEPS, new_study
 
@@ -374,3 +374,33 @@ def test_any_text_is_read_or_refused_in_words(table: list[list[str]], head: str)
         except SurepathError as error:
             words = str(error)
         assert not words or words.startswith("plate.csv")
+
+
+FORMULAS = {"=step": ["=1+2", "-x", "-5"], "@two": ["+a;=b", "\t=c", "\x1b[2J"]}
+
+
+def test_names_that_a_spreadsheet_would_run_go_through_every_file(tmp_path: Path) -> None:
+    """A sheet, an export, and past results; an edge table has them as options."""
+    study = Study.create(FORMULAS, "memory", epsilon=0.5, delta=0.1, sigma=1.0)
+    trials = study.ask(6)
+    text = sheet_text(study.mdp, trials)
+    assert "'=1+2" in text
+    assert ",=" not in text
+    assert "\t" not in text
+    assert "\x1b" not in text
+    filled = "".join(line.removesuffix(",,") + end for line, end in zip(text.splitlines(), ["\n"] + [",-0.5,1\n"] * 6))
+    study.tell_many(read_sheet(study.mdp, filled, "plate.csv").results)
+    assert [row.path for row in study._read(lambda log: log.trials(1, 9))] == [tuple(t.path.tolist()) for t in trials]
+    failing = study.ask()
+    study.fail(failing, [], note="=HYPERLINK(1)")
+    study.export(tmp_path / "log.csv")
+    written = (tmp_path / "log.csv").read_text()
+    assert "'=HYPERLINK(1)" in written
+    assert ",-0.5," in written
+    other = Study.create(FORMULAS, "memory", epsilon=0.5, delta=0.1, sigma=1.0)
+    assert import_past(other, tmp_path / "log.csv").imported == 6
+    assert verify(study.certificate(), log=tmp_path / "log.csv").answer == "yes"
+    mdp = MDP.from_edges([{"state": "s", "action": option, "next_state": "e"} for option in FORMULAS["=step"]])
+    mdp.save(tmp_path / "edges.csv")
+    assert "'=1+2" in (tmp_path / "edges.csv").read_text()
+    assert MDP.load(tmp_path / "edges.csv").action_labels == mdp.action_labels

@@ -1,38 +1,27 @@
-"""The tables: migrations build what `tables.py` says, old ones are upgraded, newer ones refused in words."""
+"""The tables: built whole or not at all, other versions and other encodings refused in words."""
 
 from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
 from surepath.errors import StorageError
-from surepath.study.storage.engine import open_engine, read_url
-from surepath.study.storage.schema import MIGRATIONS, REVISIONS, VERSION_TABLE, check_schema, upgrade
-from surepath.study.storage.sql import SqlStorage
-from surepath.study.storage.tables import metadata
+from surepath.study.sql import SqlStorage
+from surepath.study.tables import build_tables, check_schema, open_engine, read_url, version
 from tests.study.storage.test_contract import RECORD
 
 
-def test_migrations_and_tables_agree(url: str) -> None:
-    SqlStorage(url).create(RECORD)
-    engine = open_engine(read_url(url))
-    with engine.connect() as connection:
-        options = {"version_table": VERSION_TABLE, "compare_type": True, "compare_server_default": True}
-        context = MigrationContext.configure(connection, opts=options)
-        assert compare_metadata(context, metadata) == []
-        assert check_schema(connection) is True
-    engine.dispose()
-
-
-def test_the_list_of_revisions_is_that_of_the_scripts() -> None:
-    scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
-    assert [script.revision for script in scripts] == list(reversed(REVISIONS))
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_keep_every_text_is_refused(server: Any, encoding: str) -> None:
+    """LATIN1 refuses a Greek letter in the middle of a study; SQL_ASCII gives bytes back in place of texts."""
+    url = server.empty_database(encoding)
+    for do in (SqlStorage(url).names, lambda: SqlStorage(url).create(RECORD), lambda: SqlStorage(url).load("one")):
+        with pytest.raises(StorageError, match=rf"the database study_\w+ has the encoding {encoding}.*UTF8"):
+            do()
 
 
 def test_an_empty_database_is_built_and_a_study_table_of_somebody_else_left_alone(url: str) -> None:
@@ -50,25 +39,25 @@ def test_an_empty_database_is_built_and_a_study_table_of_somebody_else_left_alon
     other.dispose()
 
 
-def test_a_newer_schema_is_refused_in_words(url: str) -> None:
+def test_a_schema_of_another_version_is_refused_in_words(url: str) -> None:
     storage = SqlStorage(url)
     storage.create(RECORD)
     engine = create_engine(read_url(url))
     with engine.begin() as connection:
-        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0999'"))
+        connection.execute(text(f"UPDATE {version.name} SET version_num = '0999'"))
     for do in (SqlStorage(url).names, lambda: SqlStorage(url).create(RECORD), lambda: SqlStorage(url).load("one")):
-        with pytest.raises(StorageError, match=r"schema 0999, made by a newer surepath.*Upgrade surepath"):
+        with pytest.raises(StorageError, match="schema 0999, and this surepath reads 1; open it"):
             do()
     engine.dispose()
 
 
-def test_an_interrupted_upgrade_leaves_nothing(url: str) -> None:
+def test_tables_built_in_part_leave_nothing(url: str) -> None:
     engine = open_engine(read_url(url))
     with pytest.raises(ZeroDivisionError), engine.begin() as connection:  # noqa: PT012
-        upgrade(connection)
+        build_tables(connection)
         1 / 0
     with engine.connect() as connection:
-        assert check_schema(connection) is None
+        assert check_schema(connection) is False
     SqlStorage(url).create(RECORD)
     engine.dispose()
 
@@ -77,7 +66,7 @@ def test_two_who_create_at_once_both_find_the_tables(url: str) -> None:
     import threading
     from dataclasses import replace
 
-    from surepath.study.storage.retry import retrying
+    from surepath.study.storage import retrying
 
     errors: list[Exception] = []
 

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from surepath._checks import suggest
+from surepath._checks import repeated, suggest
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.sources.edge_rows import COLUMNS
-from surepath.model.sources.textfile import MAX_BYTES, read_text
+from surepath.model.sources.textfile import MAX_BYTES, csv_line, plain_cell, read_text
 
 COSTS = ("cost", "time", "price", "latency")
 DIRECTIONS = ("maximize", "minimize")
@@ -54,7 +54,7 @@ def parse_csv(text: str, name: str) -> CsvTable:
         if "\0" in line:
             raise ProblemError(f"{name}, line {number} holds a NUL byte; an edge table is plain text")
         try:
-            cells = [cell.strip() for cell in next(csv.reader([line], strict=True))]
+            cells = [plain_cell(cell.strip()) for cell in next(csv.reader([line], strict=True))]
         except csv.Error as cause:
             raise ProblemError(f"{name}, line {number} is not valid CSV: {cause}") from cause
         if header is None:
@@ -119,7 +119,7 @@ def _header(cells: list[str], name: str, number: int) -> list[str]:
         if cell not in COLUMNS:
             hint = "; separate columns with commas" if ";" in cell or "\t" in cell else suggest(cell, COLUMNS)
             raise ProblemError(f"{name}, line {number} has an unknown column {cell!r}{hint}")
-    twice = next((cell for i, cell in enumerate(cells) if cell in cells[:i]), None)
+    twice = repeated(cells)
     if twice is not None:
         raise ProblemError(f"{name}, line {number} names the column {twice!r} twice")
     for needed in ("state", "action", "next_state"):
@@ -136,8 +136,7 @@ def csv_text(rows: list[dict[str, object]], mdp: MDP) -> str:
         out.write(f"# direction: {mdp.direction}\n")
     if mdp.cost is not None:
         out.write(f"# cost_weight: {mdp.cost_weight!r}\n")
-    writer = csv.DictWriter(out, used, restval="", lineterminator="\n")
-    writer.writeheader()
+    out.write(csv_line(used))
     for row in rows:
         for what in ("state", "action", "next_state"):
             label = row.get(what)
@@ -145,5 +144,5 @@ def csv_text(rows: list[dict[str, object]], mdp: MDP) -> str:
                 label != label.strip() or label.startswith("#") or any(c in label for c in "\r\n\0")
             ):
                 raise ProblemError(f"the {what} name {label!r} cannot be written to a CSV table; save as .json instead")
-        writer.writerow(row)
+        out.write(csv_line(row.get(column, "") for column in used))
     return out.getvalue()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surepath._checks import check_delta, check_epsilon
+from surepath._checks import check_delta, check_epsilon, repeated
 from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
@@ -183,8 +183,7 @@ def _parse_json(text: str, name: str) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) < len(items):
-            keys = [key for key, _ in items]
-            twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+            twice = repeated(key for key, _ in items)
             raise ProblemError(f"{name}: the field {twice!r} appears twice in one object")
         return found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import check_sigma, one_of, per_arc, suggest
+from surepath._checks import check_sigma, one_of, per_arc, repeated, suggest
 from surepath._numbers import is_real
 from surepath._types import FloatArray
 from surepath.errors import ProblemError, SettingError
@@ -35,7 +35,7 @@ def named_options(steps: Any) -> dict[str, tuple[str, ...]]:
             if is_real(option) and not isfinite(option):
                 raise ProblemError(f"an option of step {name!r} must be finite, not {option!r}")
         texts = tuple(number_name(option) for option in options)
-        twice = next((text for i, text in enumerate(texts) if text in texts[:i]), None)
+        twice = repeated(texts)
         if twice is not None:
             raise ProblemError(f"step {name!r} has the option {twice!r} twice")
         named[name] = texts
@@ -85,21 +85,22 @@ def needed_steps(names: list[str], depends: Any) -> list[set[int]]:
         kind = one_of("depends", depends, ("previous", "none"))
         return [{i - 1} if i and kind == "previous" else set() for i in range(len(names))]
     needs: list[set[int]] = [set() for _ in names]
+    place = {name: i for i, name in enumerate(names)}
     for name, earlier in depends.items():
-        if name not in names:
+        if name not in place:
             raise SettingError(f"depends names no step {name!r}{suggest(str(name), names)}")
-        at = names.index(name)
+        at = place[name]
         if not isinstance(earlier, (str, list, tuple, set, frozenset)):
             raise SettingError(f"depends of step {name!r} must be a list of earlier steps, not {earlier!r}")
         for other in [earlier] if isinstance(earlier, str) else earlier:
-            if other not in names:
+            if other not in place:
                 raise SettingError(f"step {name!r} depends on no step {other!r}{suggest(str(other), names)}")
-            if names.index(other) >= at:
+            if place[other] >= at:
                 raise SettingError(
                     f"step {name!r} cannot depend on {other!r}, which does not come before it; "
                     f"the order is {' > '.join(names)}"
                 )
-            needs[at].add(names.index(other))
+            needs[at].add(place[other])
     return needs
 
 

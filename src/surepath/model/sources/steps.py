@@ -131,11 +131,12 @@ def from_steps(
 
 def _remembering(named: dict[str, tuple[str, ...]], needs: list[set[int]]) -> list[Step]:
     """Find what the state before each step has to remember: what its own score or a later one needs."""
-    rows = []
-    for i, (name, options) in enumerate(named.items()):
-        ahead = set().union(*needs[i:])
-        rows.append(Step(name, options, tuple(j for j in range(i) if j in ahead)))
-    return rows
+    rows: list[Step] = []
+    ahead: set[int] = set()
+    for i, (name, options) in reversed(list(enumerate(named.items()))):
+        ahead = (ahead | needs[i]) - {i}
+        rows.append(Step(name, options, tuple(sorted(ahead))))
+    return rows[::-1]
 
 
 def _refuse_blow_up(rows: list[Step], sizes: list[int]) -> None:

@@ -1,19 +1,61 @@
-"""Files in and out: refused by size before they are read, replaced whole when they are written."""
+"""Files in and out: refused by size before they are read, replaced whole when they are written.
+
+Cells of CSV files are written so that no spreadsheet takes a text for a formula (`csv_line`), and read back as they
+were (`plain_cell`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from surepath.errors import FileError, ProblemError
 
 # A problem of a million edges fits; larger ones are better built from arrays.
 MAX_BYTES = 64 * 2**20
 PARTIAL_ENDING = ".partial"  # how the name of a file ends that is not yet whole
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]|\\(?=x[0-9a-f]{2})")  # all but the end of a line
+_CONTROL_WRITTEN = re.compile(r"\\x([0-9a-f]{2})")
+# What begins a formula, in Asian settings too; also after a semicolon, which parts cells in half of Europe.
+_FORMULA = re.compile(r"(^|[;\n])(?='*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+_FORMULA_WRITTEN = re.compile(r"(^|[;\n])'(?='*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+
+
+def csv_line(cells: Iterable[Any]) -> str:
+    """Write a line of a CSV file; numbers as they are, texts as `safe_cell` writes them."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow([safe_cell(c) if isinstance(c, str) else c for c in cells])
+    return out.getvalue()
+
+
+def safe_cell(text: str) -> str:
+    """Write a text so that a spreadsheet shows it and does not run it.
+
+    What would begin a formula gets an apostrophe in front; a number stays a number. Control characters, which could
+    part cells or move a terminal's cursor, are written as \\x1b. `plain_cell` gives the text back.
+
+    Example:
+        >>> [safe_cell(text) for text in ("=1+2", "-5", "-x", "plain")]
+        ["'=1+2", '-5', "'-x", 'plain']
+    """
+    if _NUMBER.fullmatch(text):
+        return text
+    return _FORMULA.sub(r"\1'", _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text))
+
+
+def plain_cell(cell: str) -> str:
+    """Return the text that `safe_cell` wrote; what people wrote by hand stays as it is."""
+    return _CONTROL_WRITTEN.sub(lambda found: chr(int(found[1], 16)), _FORMULA_WRITTEN.sub(r"\1", cell))
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:

@@ -6,8 +6,6 @@ the trials in their order, the actions (exclusions, a tighter epsilon) and the p
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surepath.errors import SettingError
-from surepath.model.sources.textfile import write_bytes
+from surepath.model.sources.textfile import csv_line, write_bytes
 from surepath.study.sheets.rows import EVERY_ROW, all_trials, columns, option_names
-from surepath.study.storage.contract import Reading
-from surepath.study.storage.records import QueueRow, StudyRecord, TrialRow
+from surepath.study.storage import QueueRow, Reading, StudyRecord, TrialRow
 from surepath.study.trial import WAITING
 
 if TYPE_CHECKING:
@@ -72,15 +69,15 @@ def json_lines(study: Study, log: Reading) -> Iterator[str]:
 def csv_lines(study: Study, log: Reading) -> Iterator[str]:
     """Write the trials as a CSV table; times are UTC, as 2026-01-31T12:00:00.000+00:00."""
     mdp = study.mdp
-    yield _cells(columns(mdp))
+    yield csv_line(columns(mdp))
     row: TrialRow | QueueRow
     for row in all_trials(log):
         facts = [row.number, row.state, row.source, row.of, row.worker, _time(row.asked), _time(row.told), row.note]
         blank = [""] * (mdp.horizon - len(row.rewards))
-        yield _cells([*facts, *option_names(mdp, row.path), *row.rewards, *blank])
+        yield csv_line([*facts, *option_names(mdp, row.path), *row.rewards, *blank])
     for row in log.queue(EVERY_ROW):
         facts = ["", WAITING, row.source, row.of, "", _time(row.at), "", ""]
-        yield _cells([*facts, *option_names(mdp, row.path), *[""] * mdp.horizon])
+        yield csv_line([*facts, *option_names(mdp, row.path), *[""] * mdp.horizon])
 
 
 def _time(seconds: float | None) -> str:
@@ -89,9 +86,3 @@ def _time(seconds: float | None) -> str:
 
 def _line(entry: dict[str, Any]) -> str:
     return json.dumps(entry) + "\n"
-
-
-def _cells(cells: list[Any]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerow(cells)
-    return out.getvalue()

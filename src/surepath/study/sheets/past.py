@@ -14,8 +14,7 @@ from surepath.errors import StorageError, StudyError, SurepathError
 from surepath.study import telling
 from surepath.study.sheets.rows import all_trials
 from surepath.study.sheets.sheet import read_past, read_table
-from surepath.study.storage.contract import PAGE, Reading, Writing
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import PAGE, Reading, TrialRow, Writing
 from surepath.study.telling import append, past_result
 from surepath.study.trial import IMPORTED, LATE, SCORED
 
@@ -42,12 +41,19 @@ class Imports:
     """
 
     def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._read: tuple[int, int | None] = (0, None)  # the last change that was read, and its stamp
         self._next = 1  # the first trial that was not read
         self._filed: dict[Seen, list[Counter[Seen]]] = {}
         self._last: tuple[float, Counter[Seen]] | None = None
 
     def sync(self, log: Reading) -> None:
         """Read the trials that came since; must be called before a transaction writes any."""
+        if self._read[0] and log.stamp(self._read[0]) != self._read[1]:  # a backup was restored
+            self._forget()
+        self._read = (log.last_change(), log.stamp(log.last_change()))
         while rows := log.trials(self._next, PAGE):
             self._next = rows[-1].number + 1
             for row in rows:

@@ -17,9 +17,7 @@ from surepath.model.sources.files import parse_json_problem
 from surepath.study.creation import Options, check_name
 from surepath.study.fold import EXCLUDE, TIGHTEN
 from surepath.study.sheets.export import LOG_FORMAT, LOG_VERSION
-from surepath.study.storage.contract import PAGE, Storage, Writing
-from surepath.study.storage.records import ActionRow, QueueRow, StudyRecord, TrialRow
-from surepath.study.storage.retry import retrying
+from surepath.study.storage import PAGE, ActionRow, QueueRow, Storage, StudyRecord, TrialRow, Writing, retrying
 from surepath.study.trial import SCORED, SOURCES, STATES, WAITING
 
 FIELD_TYPES: dict[str, Any] = {

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from surepath.model.mdp import MDP
 from surepath.model.plans import WHOLE
-from surepath.study.storage.contract import PAGE, Reading
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import PAGE, Reading, TrialRow
 from surepath.study.trial import WAITING
 
 if TYPE_CHECKING:

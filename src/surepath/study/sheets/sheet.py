@@ -17,10 +17,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from surepath._checks import repeated
 from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.plans import WHOLE
-from surepath.model.sources.textfile import read_bytes
+from surepath.model.sources.textfile import csv_line, plain_cell, read_bytes
 from surepath.study.sheets.rows import option_names, plan_columns, plan_steps, score_columns, scored_at_end, steps
 from surepath.study.telling import Result
 from surepath.study.trial import Trial
@@ -63,14 +64,12 @@ def read_table(path: Path) -> str:
 
 def sheet_text(mdp: MDP, trials: Iterable[Trial]) -> str:
     """Write trials as a sheet with empty scores; those of known options are filled in."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["number", *plan_columns(mdp), *score_columns(mdp)])
+    lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]
     for trial in trials:
         arcs = trial.path.tolist()
         known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in arcs]
-        writer.writerow([trial.number, *option_names(mdp, tuple(arcs)), *known])
-    return out.getvalue()
+        lines.append(csv_line([trial.number, *option_names(mdp, tuple(arcs)), *known]))
+    return "".join(lines)
 
 
 def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
@@ -182,7 +181,7 @@ def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[t
     try:
         for row in reader:
             where, line = f"{name}, line {line}", reader.line_num + 1
-            cells = [cell.strip() for cell in row]
+            cells = [plain_cell(cell.strip()) for cell in row]
             if not any(cells) or cells[0].startswith("#"):
                 continue
             if header is None:
@@ -202,7 +201,7 @@ def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[t
 
 
 def _header(cells: list[str], name: str, needed: list[str]) -> list[str]:
-    twice = next((cell for i, cell in enumerate(cells) if cell and cell in cells[:i]), None)
+    twice = repeated(cell for cell in cells if cell)
     if twice is not None:
         raise StudyError(f"{name} names the column {twice!r} twice")
     for column in needed:

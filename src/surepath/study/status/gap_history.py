@@ -20,8 +20,7 @@ from surepath.learners.proven import gap_beyond_ranges
 from surepath.learners.registry import build
 from surepath.study.fold import EXCLUDE, counted_rewards
 from surepath.study.fold import MOST_REPLAYED as MOST_REPLAYED
-from surepath.study.storage.contract import PAGE
-from surepath.study.storage.records import ActionRow, TrialRow
+from surepath.study.storage import PAGE, ActionRow, TrialRow
 from surepath.study.study import Study
 from surepath.study.trial import EXPIRED, FAILED
 

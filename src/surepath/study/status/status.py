@@ -16,8 +16,7 @@ from surepath.model.plans import Plan
 from surepath.study.fold import Fold
 from surepath.study.status.in_words import status_in_words
 from surepath.study.status.progress import rough_trials_left
-from surepath.study.storage.contract import Reading
-from surepath.study.storage.records import TrialRow
+from surepath.study.storage import Reading, TrialRow
 from surepath.study.trial import CANCELLED, FAILED, IMPORTED, PARTIAL, RUNNING, SCORED, STATES, WAITING
 
 if TYPE_CHECKING:

@@ -1,0 +1,412 @@
+"""Studies in an SQL database, through SQLAlchemy Core: statements one can read, locks one can name.
+
+A study has a row in `heads` that counts its changes and trials; it is the study's lock. On PostgreSQL a write
+transaction begins with SELECT ... FOR UPDATE of that row; on SQLite with BEGIN IMMEDIATE, which locks the file. In
+memory there is one connection, and transactions, of readers too, take turns on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from surepath._checks import suggest
+from surepath.errors import StorageError, StudyError
+from surepath.study import tables as sql
+from surepath.study.storage import ActionRow, QueueRow, Reading, SnapshotRow, Storage, StudyRecord, TrialRow, Writing
+from surepath.study.tables import (
+    MEMORY,
+    PENDING_WRITE,
+    actions,
+    build_tables,
+    changes,
+    check_schema,
+    heads,
+    open_engine,
+    queue,
+    read_url,
+    requests,
+    shown,
+    snapshots,
+    storage_error,
+    studies,
+    trials,
+)
+
+UPGRADE_LOCK = 7_352_901_846  # PostgreSQL's advisory lock while tables are built
+_ABANDONED: list[Any] = []  # pools of connections inherited by a fork, never closed: they are the parent's
+
+
+class SqlStorage(Storage):
+    """Studies in SQLite or PostgreSQL.
+
+    Args:
+        url: "sqlite:///study.db", a file name, or "postgresql://user@host/database"; "memory" for
+            studies that live as long as this object.
+        clock: Replaces the storage's clock; for tests.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
+        self._url = read_url(url)
+        self.in_memory = url in MEMORY
+        self.url = "memory" if self.in_memory else url if "://" in url else f"sqlite:///{url}"
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self._engine = open_engine(self._url)
+        self._turn: Any = threading.RLock() if self.in_memory else nullcontext()
+        if self.in_memory:
+            weakref.finalize(self, self._engine.dispose)
+        self._path = os.path.abspath(str(self._url.database))  # of SQLite's file, wherever this process goes
+        self._process = os.getpid()
+        self._clock = clock
+        self._ready = False
+        self._file: tuple[int, int] | None = None  # which file the connections have open, where it is SQLite's
+
+    @property
+    def shown(self) -> str:
+        return self.url if self.in_memory else shown(self._url)
+
+    @contextmanager
+    def _connection(self, *, write: bool) -> Iterator[Connection]:
+        """Open a transaction; errors of the database come out in words."""
+        self._abandon_inherited()
+        options: dict[str, Any] = {PENDING_WRITE: write}
+        if not self.is_sqlite:
+            level = "READ COMMITTED" if write else "REPEATABLE READ"
+            options = {"isolation_level": level, "postgresql_readonly": not write}
+        try:
+            with self._turn, self._engine.connect() as plain:
+                connection = plain.execution_options(**options)
+                with connection.begin():
+                    yield connection
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise storage_error(error, self._url) from error
+
+    def _abandon_inherited(self) -> None:
+        """Leave connections alone that this process inherited by a fork: they are the parent's."""
+        if os.getpid() != self._process and not self.in_memory:
+            _ABANDONED.append(self._engine.pool)
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+
+    def _prepare(self, *, create: bool) -> None:
+        """Check the database once; with create, build the tables when they are missing."""
+        on_file = self.is_sqlite and not self.in_memory
+        if self._ready and not (on_file and self._replaced(create)):
+            return
+        if on_file and not create and not os.path.exists(self._path):
+            raise StorageError(f"there is no file {self._url.database}; surepath study create makes one")
+        with self._connection(write=False) as connection:
+            built = check_schema(connection)
+        if not built and not create and not self.in_memory:
+            raise StorageError(f"{self.shown} holds no studies")
+        if not built:
+            self._build()
+        if on_file:
+            self._file = _identity(self._path)
+        self._ready = True
+
+    def _replaced(self, create: bool) -> bool:
+        """Return whether another file has the name now, and let go of the old one; an error where none has.
+
+        A file that was deleted can still be written through open connections, and all of that would be lost.
+        """
+        now = _identity(self._path)
+        if now is None and not create:
+            raise StorageError(
+                f"{self._url.database} was deleted or moved while it was in use; what was reported before is where it "
+                f"went, and nothing more is taken"
+            )
+        if now == self._file:
+            return False
+        self._abandon_inherited()
+        self._engine.dispose()
+        self._ready = False
+        return True
+
+    def _build(self) -> None:
+        if self.is_sqlite and not self.in_memory:  # cannot be changed inside a transaction
+            try:
+                with self._engine.connect() as connection:
+                    connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                raise storage_error(error, self._url) from error
+        with self._connection(write=True) as connection:
+            if not self.is_sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+            if not check_schema(connection):
+                build_tables(connection)
+
+    def create(self, record: StudyRecord) -> None:
+        self._prepare(create=True)
+        with self._connection(write=True) as connection:
+            if found := self._record(connection, record.name):
+                if found == record:  # a repeated call: the first one came through
+                    return
+                raise _duplicate(record.name)
+            try:
+                connection.execute(insert(studies).values(record.__dict__))
+                made = connection.execute(select(studies.c.id).where(studies.c.name == record.name)).scalar_one()
+                connection.execute(insert(heads).values(study=made, **dict.fromkeys(sql.COUNTERS, 0)))
+            except IntegrityError:
+                raise _duplicate(record.name) from None
+
+    def load(self, name: str) -> StudyRecord:
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            found = self._record(connection, name)
+        if found is None:
+            raise unknown_study(name, self.names())
+        return found
+
+    def _record(self, connection: Connection, name: str) -> StudyRecord | None:
+        row = connection.execute(select(studies).where(studies.c.name == name)).mappings().first()
+        return None if row is None else StudyRecord(**{field: row[field] for field in StudyRecord.__dataclass_fields__})
+
+    def names(self) -> list[str]:
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            return [str(name) for name in connection.execute(sql.STUDY_NAMES).scalars()]
+
+    def delete(self, name: str) -> None:
+        with self.writing(name) as transaction:
+            assert isinstance(transaction, SqlWriting)
+            for table in (snapshots, requests, queue, actions, trials, changes, heads):
+                transaction.run(delete(table).where(table.c.study == transaction.study))
+            transaction.run(delete(studies).where(studies.c.id == transaction.study))
+
+    @contextmanager
+    def reading(self, name: str, known: int = 0) -> Iterator[Reading]:
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            study = self._study(connection, name, known, sql.ONE_STUDY if self.is_sqlite else sql.TIMED_STUDY)
+            yield SqlReading(connection, study, self._now(study), known)
+
+    @contextmanager
+    def writing(self, name: str, known: int = 0) -> Iterator[Writing]:
+        self._prepare(create=False)
+        with self._connection(write=True) as connection:
+            study = self._study(connection, name, known, sql.ONE_STUDY if self.is_sqlite else sql.LOCKED_STUDY)
+            log = SqlWriting(connection, study, self._now(study), known)
+            yield log
+            log.finish()
+
+    def _study(self, connection: Connection, name: str, known: int, statement: Any) -> Any:
+        row = connection.execute(statement, {"the_name": name, "the_known": known}).first()
+        if row is None:
+            raise unknown_study(name, [str(one) for one in connection.execute(sql.STUDY_NAMES).scalars()])
+        return row
+
+    def _now(self, study: Any) -> float:
+        if self._clock is not None:
+            return self._clock()
+        return time.time() if self.is_sqlite else float(study.now)
+
+    def close(self) -> None:
+        if not self.in_memory:
+            self._engine.dispose()
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    """Return which file has a name now; None where there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def unknown_study(name: str, known: list[str]) -> StudyError:
+    """Return the error that a study does not exist, with the names of those that do."""
+    return StudyError(f"there is no study {name!r} here" + (suggest(name, known) if known else "; there are none"))
+
+
+def _duplicate(name: str) -> StudyError:
+    return StudyError(
+        f"a study {name!r} already exists here; go on with it (exist_ok=True, --exist-ok), "
+        f"or create one under another name"
+    )
+
+
+class SqlReading(Reading):
+    """One consistent state of a study."""
+
+    def __init__(self, connection: Connection, study: Any, now: float, known: int) -> None:
+        self._connection = connection
+        self._stamps = {known: study.known_stamp, int(study.changes): int(study.stamp)}
+        self.study, self._created, self._now = int(study.id), float(study.created), now
+        self._changes, self._trials = int(study.changes), int(study.trials)
+        self._actions, self._waiting = int(study.actions), int(study.waiting)
+        self._first_lease = study.first_lease  # of all running trials; None when there are none
+
+    def run(self, statement: Any, **values: Any) -> Any:
+        """Execute a statement of this study in this transaction."""
+        return self._connection.execute(statement, {"the_study": self.study, **values})
+
+    def _written(self) -> bool:
+        """Return whether this transaction has changed rows."""
+        return False
+
+    def now(self) -> float:
+        return self._now
+
+    def created(self) -> float:
+        return self._created
+
+    def last_change(self) -> int:
+        return self._changes
+
+    def stamp(self, change: int) -> int | None:
+        if change not in self._stamps:
+            self._stamps[change] = self.run(sql.STAMP, the_change=change).scalar()
+        return self._stamps[change]
+
+    def last_number(self) -> int:
+        return self._trials
+
+    def trial(self, number: int) -> TrialRow | None:
+        if not 0 < number <= self._trials:
+            return None
+        found = _rows(self.run(sql.ONE_TRIAL, the_number=number))
+        return found[0] if found else None
+
+    def trials(self, first: int, limit: int) -> list[TrialRow]:
+        return _rows(self.run(sql.TRIALS, the_number=max(first, 1), the_limit=limit))
+
+    def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
+        if change >= self._changes:
+            return []
+        return _rows(self.run(sql.CHANGED, the_change=change, the_last=self._changes, the_limit=limit))
+
+    def trials_of(self, number: int) -> list[TrialRow]:
+        return _rows(self.run(sql.TRIALS_OF, the_number=number))
+
+    def trials_of_request(self, request: str) -> list[TrialRow]:
+        return _rows(self.run(sql.TRIALS_OF_REQUEST, the_request=request))
+
+    def expired(self, now: float, limit: int) -> list[TrialRow]:
+        if not self._written() and (self._first_lease is None or self._first_lease >= now):
+            return []
+        return _rows(self.run(sql.EXPIRED_TRIALS, the_time=now, the_limit=limit))
+
+    def actions_after(self, number: int) -> list[ActionRow]:
+        if number >= self._actions:
+            return []
+        return [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
+
+    def queue(self, limit: int) -> list[QueueRow]:
+        if not self._waiting:
+            return []
+        rows = map(QueueRow._make, self.run(sql.QUEUE, the_limit=limit))
+        return [row._replace(path=tuple(json.loads(row.path))) for row in rows]  # type: ignore[arg-type]
+
+    def snapshot(self, format: int) -> SnapshotRow | None:
+        row = self.run(sql.SNAPSHOT, the_format=format).first()
+        return None if row is None else SnapshotRow._make(row)._replace(content=bytes(row.content))
+
+    def snapshot_prefix(self, format: int) -> int:
+        return int(self.run(sql.SNAPSHOT_PREFIX, the_format=format).scalar() or 0)
+
+
+class SqlWriting(SqlReading, Writing):
+    """A transaction that excludes every other writer of the study."""
+
+    _change: int | None = None
+
+    def _written(self) -> bool:
+        return self._change is not None
+
+    def change(self) -> int:
+        if self._change is None:
+            self._change = self._changes + 1
+        return self._change
+
+    def finish(self) -> None:
+        """Write the counters, which every change of the log moves; called once, before the commit."""
+        if self._change is not None:
+            counts = self._change, self._trials, self._actions, self._waiting, secrets.randbits(63)
+            values = {f"new_{name}": count for name, count in zip(sql.COUNTERS, counts)}
+            if self._connection.dialect.name == "sqlite":
+                self.run(sql.COUNT, **values)
+                self.run(sql.ADD_STAMP, new_changes=counts[0], new_stamp=counts[-1])
+            else:
+                self.run(sql.COUNT_AND_STAMP, **values)
+
+    def first_time(self, request: str) -> bool:
+        if self.run(sql.REQUEST, the_request=request).first() is not None:
+            return False
+        self._insert(sql.ADD_REQUEST, [{"study": self.study, "request": request}])
+        return True
+
+    def _insert(self, statement: Any, values: list[dict[str, Any]]) -> None:
+        self._connection.execute(statement, values[0] if len(values) == 1 else values)
+
+    def add_trials(self, rows: Sequence[TrialRow]) -> None:
+        for number, row in enumerate(rows, start=self._trials + 1):
+            if row.number != number:
+                raise StorageError(f"trial {row.number} cannot follow trial {number - 1}")
+        if rows:
+            own = {"study": self.study, "change": self.change()}
+            self._insert(sql.ADD_TRIAL, [{**_written(row), **own} for row in rows])
+            self._trials = rows[-1].number
+
+    def update_trial(self, row: TrialRow) -> None:
+        done = self.run(
+            sql.UPDATE_TRIAL,
+            the_number=row.number,
+            new_state=row.state,
+            new_rewards=json.dumps(row.rewards),
+            new_lease=row.lease,
+            new_told=row.told,
+            new_note=row.note,
+            new_change=self.change(),
+        )
+        if done.rowcount != 1:
+            raise StorageError(f"trial {row.number} does not exist or is settled: it cannot be changed")
+
+    def add_action(self, row: ActionRow) -> None:
+        if row.number != self._actions + 1:
+            raise StorageError(f"action {row.number} cannot follow action {self._actions}")
+        self._actions = row.number
+        self._insert(sql.ADD_ACTION, [{**row._asdict(), "study": self.study, "change": self.change()}])
+
+    def add_to_queue(self, row: QueueRow, *, front: bool = False) -> int:
+        first, last = self.run(sql.QUEUE_ENDS).one()
+        number = 0 if first is None else (first - 1 if front else last + 1)
+        values = {**row._asdict(), "number": number, "path": json.dumps(row.path), "study": self.study}
+        self._insert(sql.ADD_TO_QUEUE, [values])
+        self._waiting += 1
+        self.change()
+        return int(number)
+
+    def take_from_queue(self, number: int) -> None:
+        self._waiting -= int(self.run(sql.TAKE_FROM_QUEUE, the_number=number).rowcount)
+        self.change()
+
+    def save_snapshot(self, row: SnapshotRow) -> None:
+        self.run(sql.DROP_SNAPSHOTS, the_format=row.format)
+        self._insert(sql.ADD_SNAPSHOT, [{**row._asdict(), "study": self.study}])
+
+
+def _rows(found: Iterable[Any]) -> list[TrialRow]:
+    path, rewards = TrialRow._fields.index("path"), TrialRow._fields.index("rewards")
+    rows = []
+    for row in found:
+        values = list(row)
+        values[path], values[rewards] = tuple(json.loads(values[path])), tuple(json.loads(values[rewards]))
+        rows.append(TrialRow._make(values))
+    return rows
+
+
+def _written(row: TrialRow) -> dict[str, Any]:
+    return {**row._asdict(), "path": json.dumps(row.path), "rewards": json.dumps(row.rewards)}

@@ -1,0 +1,437 @@
+"""The tables of a study database, the statements of a log, and opening SQLite and PostgreSQL.
+
+SQLite runs in WAL mode, so that readers never wait, and write transactions begin with BEGIN IMMEDIATE, so that two
+writers queue up instead of failing in the middle. synchronous=FULL: what was committed survives a power failure too.
+WAL mode keeps an index beside the file, which a folder that cannot be written does not take: there a file is opened as
+one that does not change, anew for every transaction, so that it can be read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Column,
+    Connection,
+    Double,
+    Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    NullPool,
+    StaticPool,
+    Table,
+    Text,
+    bindparam,
+    create_engine,
+    delete,
+    event,
+    func,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from surepath._optional import need
+from surepath._text import OPEN_PARAMETERS, hidden
+from surepath.errors import StorageError
+from surepath.study.storage import ActionRow, QueueRow, SnapshotRow, TransientError, TrialRow
+from surepath.study.trial import RUNNING
+
+metadata = MetaData()
+SCHEMA = "1"  # raised with every change of the tables
+
+version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
+
+STUDY_KEY = "surepath_studies.id"
+
+# Long texts come last: SQLite need not read through them to get at the rest.
+studies = Table(
+    "surepath_studies",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("created", Double, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("problem_hash", Text, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("problem", Text, nullable=False),
+)
+
+# A row a study, its lock: what every write changes, apart from what never changes.
+heads = Table(
+    "surepath_heads",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
+    Column("changes", BigInteger, nullable=False),
+    Column("trials", BigInteger, nullable=False),
+    Column("actions", BigInteger, nullable=False),
+    Column("waiting", BigInteger, nullable=False),
+    Column("stamp", BigInteger, nullable=False),
+)
+
+# The random stamp of every change. A log restored from a backup goes on with the same numbers and other stamps.
+changes = Table(
+    "surepath_changes",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
+    Column("change", BigInteger, primary_key=True, autoincrement=False),
+    Column("stamp", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+trials = Table(
+    "surepath_trials",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("state", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("of", BigInteger),
+    Column("rewards", Text, nullable=False),
+    Column("worker", Text, nullable=False),
+    Column("asked", Double, nullable=False),
+    Column("lease", Double, nullable=False),
+    Column("told", Double),
+    Column("note", Text, nullable=False),
+    Column("request", Text),
+    Column("change", BigInteger, nullable=False),
+)
+_RUNNING = text("state = 'running'")
+_LINKED = text('"of" IS NOT NULL')
+_REQUESTED = text("request IS NOT NULL")
+Index("surepath_trials_change", trials.c.study, trials.c.change, trials.c.number)
+Index("surepath_trials_running", trials.c.study, trials.c.lease, sqlite_where=_RUNNING, postgresql_where=_RUNNING)
+Index("surepath_trials_of", trials.c.study, trials.c.of, sqlite_where=_LINKED, postgresql_where=_LINKED)
+Index("surepath_trials_request", trials.c.study, trials.c.request, sqlite_where=_REQUESTED, postgresql_where=_REQUESTED)
+
+actions = Table(
+    "surepath_actions",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("after", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("change", BigInteger, nullable=False),
+)
+
+queue = Table(
+    "surepath_queue",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("path", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("of", BigInteger),
+    Column("at", Double, nullable=False),
+)
+
+requests = Table(
+    "surepath_requests",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
+    Column("request", Text, primary_key=True),
+)
+
+snapshots = Table(
+    "surepath_snapshots",
+    metadata,
+    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
+    Column("format", Integer, primary_key=True, autoincrement=False),
+    Column("prefix", BigInteger, primary_key=True, autoincrement=False),
+    Column("actions", BigInteger, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+
+_STUDY: BindParameter[int] = bindparam("the_study")
+_NUMBER: BindParameter[int] = bindparam("the_number")
+_LIMIT: BindParameter[int] = bindparam("the_limit")
+_IS_RUNNING = trials.c.state == text(f"'{RUNNING}'")  # written out, so that the partial index serves
+_OF_FORMAT = (snapshots.c.study == _STUDY) & (snapshots.c.format == bindparam("the_format"))
+_TRIAL = select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
+
+COUNTERS = ("changes", "trials", "actions", "waiting", "stamp")
+_FIRST_LEASE = (
+    select(func.min(trials.c.lease))
+    .where(trials.c.study == studies.c.id, _IS_RUNNING)
+    .correlate(studies)
+    .scalar_subquery()
+)
+_KNOWN_STAMP = (
+    select(changes.c.stamp)
+    .where(changes.c.study == studies.c.id, changes.c.change == bindparam("the_known"))
+    .correlate(studies)
+    .scalar_subquery()
+)
+# One statement begins every transaction. On PostgreSQL it may wait for the lock; the counters are then those of the
+# moment it was granted, clock and first lease may be those of the moment before.
+ONE_STUDY = (
+    select(
+        studies.c.id,
+        studies.c.created,
+        *(heads.c[name] for name in COUNTERS),
+        _FIRST_LEASE.label("first_lease"),
+        _KNOWN_STAMP.label("known_stamp"),
+    )
+    .join(heads, heads.c.study == studies.c.id)
+    .where(studies.c.name == bindparam("the_name"))
+)
+TIMED_STUDY = ONE_STUDY.add_columns(text("extract(epoch FROM clock_timestamp()) AS now"))
+LOCKED_STUDY = TIMED_STUDY.with_for_update(of=heads)
+STUDY_NAMES = select(studies.c.name).order_by(studies.c.name)
+COUNT = update(heads).where(heads.c.study == _STUDY).values({name: bindparam(f"new_{name}") for name in COUNTERS})
+STAMP = select(changes.c.stamp).where(changes.c.study == _STUDY, changes.c.change == bindparam("the_change"))
+ADD_STAMP = insert(changes).values(
+    study=_STUDY, change=bindparam("new_changes", type_=changes.c.change.type), stamp=bindparam("new_stamp")
+)
+COUNT_AND_STAMP = COUNT.add_cte(ADD_STAMP.cte("stamped"))  # one round trip, which SQLite need not save
+
+ONE_TRIAL = _TRIAL.where(trials.c.number == _NUMBER)
+TRIALS = _TRIAL.where(trials.c.number >= _NUMBER).order_by(trials.c.number).limit(_LIMIT)
+CHANGED = (
+    _TRIAL.where(trials.c.change > bindparam("the_change"), trials.c.change <= bindparam("the_last"))
+    .order_by(trials.c.change, trials.c.number)
+    .limit(_LIMIT)
+)
+TRIALS_OF = _TRIAL.where(trials.c.of == _NUMBER).order_by(trials.c.number)
+TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == bindparam("the_request")).order_by(trials.c.number)
+EXPIRED_TRIALS = (
+    _TRIAL.where(_IS_RUNNING, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
+)
+ADD_TRIAL = insert(trials)
+UPDATE_TRIAL = (
+    update(trials)
+    .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, _IS_RUNNING)
+    .values({name: bindparam(f"new_{name}") for name in ("state", "rewards", "lease", "told", "note", "change")})
+)
+
+ACTIONS = (
+    select(*(actions.c[name] for name in ActionRow._fields))
+    .where(actions.c.study == _STUDY, actions.c.number > _NUMBER)
+    .order_by(actions.c.number)
+)
+ADD_ACTION = insert(actions)
+
+QUEUE = (
+    select(*(queue.c[name] for name in QueueRow._fields))
+    .where(queue.c.study == _STUDY)
+    .order_by(queue.c.number)
+    .limit(_LIMIT)
+)
+QUEUE_ENDS = select(func.min(queue.c.number), func.max(queue.c.number)).where(queue.c.study == _STUDY)
+ADD_TO_QUEUE = insert(queue)
+TAKE_FROM_QUEUE = delete(queue).where(queue.c.study == _STUDY, queue.c.number == _NUMBER)
+
+REQUEST = select(requests.c.study).where(requests.c.study == _STUDY, requests.c.request == bindparam("the_request"))
+ADD_REQUEST = insert(requests)
+
+SNAPSHOT = (
+    select(*(snapshots.c[name] for name in SnapshotRow._fields))
+    .where(_OF_FORMAT)
+    .order_by(snapshots.c.prefix.desc())
+    .limit(1)
+)
+SNAPSHOT_PREFIX = select(func.max(snapshots.c.prefix)).where(_OF_FORMAT)
+DROP_SNAPSHOTS = delete(snapshots).where(_OF_FORMAT)
+ADD_SNAPSHOT = insert(snapshots)
+
+
+def check_schema(connection: Connection) -> bool:
+    """Return whether a database has the tables; refuse those of another version."""
+    if not inspect(connection).has_table(version.name):
+        return False
+    found = connection.execute(select(version.c.version_num)).scalar()
+    if found != SCHEMA:
+        raise StorageError(
+            f"this database has schema {found}, and this surepath reads {SCHEMA}; open it with the version that made "
+            f"it, or with a newer one"
+        )
+    return True
+
+
+def build_tables(connection: Connection) -> None:
+    """Build the tables, inside the caller's transaction."""
+    metadata.create_all(connection)
+    connection.execute(insert(version).values(version_num=SCHEMA))
+
+
+BUSY_MS = 10_000  # how long SQLite itself waits for a lock
+LOCK_MS = 10_000  # how long PostgreSQL does
+IDLE_MS = 120_000  # after which PostgreSQL ends the transaction of a worker that hangs, so that others can go on
+READ_ONLY = "the file or its folder is read-only"
+PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
+
+
+MEMORY = ("memory", "memory://")
+# No file name, and perhaps with a password in it.
+_ALMOST_URL = re.compile(r"(http|mysql|postgres|sqlite)[\w+]*:|[A-Za-z][\w+]+:/|[^/\\]{2,}:.*@", re.DOTALL)
+
+
+def read_url(text: str) -> URL:
+    """Read a storage URL; a plain file name is a SQLite file."""
+    if text in MEMORY:
+        return URL.create("sqlite")
+    if "://" not in text and not _ALMOST_URL.match(text):
+        return URL.create("sqlite", database=text)
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise StorageError(
+            f'storage "{hidden(text)}" is not a URL; write "sqlite:///study.db" or "postgresql://..."'
+        ) from None
+    if url.get_backend_name() == "postgresql":
+        need("psycopg", "postgres")
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise StorageError(
+            'a SQLite study needs a file, "sqlite:///study.db"; storage="memory" keeps it in this process'
+        )
+    if url.get_backend_name() != "sqlite":
+        kind = url.get_backend_name()
+        raise StorageError(
+            f'storage must be SQLite or PostgreSQL, not "{kind}": "sqlite:///study.db", "postgresql://..."'
+        )
+    return url
+
+
+def open_engine(url: URL) -> Engine:
+    """Create the engine of a database, with the settings that studies rely on."""
+    if url.get_backend_name() != "sqlite":
+        # A pool may hold connections of a server that has been restarted since: the first use finds out, empties the
+        # pool and is repeated (retry.py), which costs nothing while the server is there.
+        try:
+            engine = create_engine(url, pool_size=5, max_overflow=20, connect_args={"connect_timeout": 10})
+        except (ArgumentError, ValueError):
+            raise StorageError(f"{shown(url)} is not an address of a database: its parameters cannot be read") from None
+
+        @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy reads any text
+        def _limit(connection: Any, _record: Any) -> None:
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                connection.close()
+                raise StorageError(
+                    f"the database {url.database} has the encoding {encoding}, which cannot keep every text; studies "
+                    f"need one in UTF8: createdb --encoding=UTF8 --template=template0 NAME"
+                )
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET lock_timeout = {LOCK_MS}; SET idle_in_transaction_session_timeout = {IDLE_MS}")
+            connection.commit()
+
+        return engine
+    if url.database is None:
+        engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
+        _begin_by_hand(engine)
+        return engine
+    folder = Path(str(url.database)).parent
+    if not folder.is_dir():
+        raise StorageError(f"the folder {folder} does not exist; a study's file is created, its folder is not")
+    file = Path(str(url.database))
+    pool: dict[str, Any] = {"poolclass": NullPool} if _sealed(file) else {}
+    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False}, **pool)
+
+    @event.listens_for(engine, "do_connect")
+    def _open(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        if pool and _sealed(file):
+            arguments[0], options["uri"] = f"file:{quote(str(file.absolute()))}?immutable=1", True
+
+    _begin_by_hand(engine)
+    return engine
+
+
+def _begin_by_hand(engine: Engine) -> None:
+    """Let every transaction of a SQLite engine begin as a reader or a writer."""
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Any) -> None:
+        write = connection.get_execution_options().get(PENDING_WRITE, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _sealed(file: Path) -> bool:
+    """Return whether a SQLite file can be read, not written, and has no log beside it that must be read too."""
+    closed = file.is_file() and not os.access(file, os.W_OK) and not os.access(file.parent, os.W_OK)
+    return closed and not file.with_name(f"{file.name}-wal").exists()
+
+
+def shown(url: URL) -> str:
+    """Write an address as it may be shown: without its secrets."""
+    base, mark, query = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=False).partition("?")
+    return hidden(unquote(base) + mark + query)
+
+
+def storage_error(error: Exception, url: URL) -> StorageError:
+    """Turn a database error into one of ours, without the secrets of the address."""
+    place = str(url.database or "memory") if url.get_backend_name() == "sqlite" else shown(url)
+    origin = getattr(error, "orig", None) or error
+    cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
+    for secret in (url.password, *(str(value) for name, value in url.query.items() if name not in OPEN_PARAMETERS)):
+        if secret and secret in cause:
+            cause = "the driver's message holds a secret of the address and is not shown"
+    low = cause.lower()
+    if "not a database" in low or "malformed" in low:
+        return StorageError(f"{place} is not a SQLite database, or it is damaged ({cause})")
+    if "readonly" in low or "read-only" in low:
+        return StorageError(f"{place} cannot be written: {READ_ONLY}")
+    if "disk is full" in low or "no space left" in low or "disk i/o error" in low:
+        return StorageError(f"{place} cannot be written: the disk is full or fails ({cause}); nothing was half-written")
+    if "unable to open" in low:
+        return StorageError(f"{place} cannot be opened: no permission, or it is a folder")
+    if "locked" in low or "busy" in low:
+        return TransientError(f"{place} is locked by another writer for too long")
+    if getattr(error, "connection_invalidated", False) or _passing(origin, low):
+        return TransientError(f"no connection to {place} ({cause})")
+    return StorageError(f"{place}: {cause}")
+
+
+# PostgreSQL's classes of errors: connection lost, shutdown or start, deadlock and the like, too many connections, a
+# lock not to be had in time, a transaction that hung.
+PASSING_STATES = ("08", "57P", "40", "53300", "55P03", "25P03")
+PASSING_WORDS = (
+    "connection",
+    "server closed",
+    "terminating",
+    "shutting down",
+    "starting up",
+    "recovery mode",
+    "consuming input",
+    "could not receive",
+    "could not send",
+)
+NOT_PASSING = ("authentication", "does not exist", "no password", "pg_hba")  # no waiting helps
+
+
+def _passing(origin: Exception, text: str) -> bool:
+    state = getattr(origin, "sqlstate", None)
+    if state:
+        return str(state).startswith(PASSING_STATES)
+    kinds = {kind.__name__ for kind in type(origin).__mro__}
+    whole = str(origin).lower()
+    if not kinds & {"OperationalError", "InterfaceError"} or any(word in whole for word in NOT_PASSING):
+        return False
+    return any(word in text for word in PASSING_WORDS)
