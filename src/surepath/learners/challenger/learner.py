@@ -26,7 +26,6 @@ from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound_numbers import PRIORS, WIDTHS, checked_bound, default_bound
 from surepath.learners.challenger.explain import Explanation, explain
-from surepath.learners.challenger.noise.gaussian_size import HIDDEN
 from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, prices_differ, share_out
@@ -52,7 +51,8 @@ class Challenger(Learner):
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
             "unknown": the noise is Gaussian with one standard deviation on all arcs, which the rewards bound. Only for
-            Gaussian noise: other laws can hide their variance, and nothing is then proven.
+            Gaussian noise: other laws can hide their variance, and nothing is then proven. Arcs that declare sigma 0
+            stay exact.
         widths: "one-sided" (the default), "two-sided" (simpler, more episodes), or "per-arc" (a confidence interval
             for each arc and the difference of paths, as CLUCB stops; for comparison).
         prior: Over the wrong answers, given the right one: "excursion" (pays for single stretches in which two paths
@@ -104,9 +104,9 @@ class Challenger(Learner):
         seed: int | None = None,
     ) -> None:
         self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
-        super().__init__(mdp, epsilon, delta, 1.0 if self._unknown else sigma)
-        if self._unknown:  # the watch has nothing to compare with
-            self._watch = Watch(mdp, np.where(self.sigma > 0, HIDDEN, 0.0))
+        super().__init__(mdp, epsilon, delta, _one_sigma(mdp) if self._unknown else sigma)
+        if self._unknown:
+            self._watch = Watch(mdp, np.where(self.sigma > 0, np.inf, 0.0))
         self.widths = one_of("widths", widths, WIDTHS)
         self.prior = one_of("prior", prior, PRIORS)
         if sampling is None:
@@ -344,6 +344,20 @@ class Challenger(Learner):
             record.eliminated[i] = eliminated
             record.gap[i] = gap
         return record
+
+
+def _one_sigma(mdp: MDP) -> FloatArray | float:
+    """Return the noise of each arc in units of the one sigma that is unknown: 0 where that is declared, else 1."""
+    if not isinstance(mdp, MDP):
+        return 1.0  # refused in words by every learner
+    noisy = mdp.declared_sigma != 0
+    sizes = np.unique(mdp.sigma[noisy & (mdp.sigma > 0)]) if mdp.sigma is not None else np.zeros(0)
+    if len(sizes) > 1:
+        raise SettingError(
+            f'sigma="unknown" is one noise for all {word("arcs", "options")}, but the problem declares noise from '
+            f"{sizes[0]:g} to {sizes[-1]:g}; leave sigma out to use what is declared, or declare none"
+        )
+    return noisy.astype(np.float64)
 
 
 def _proven_answer(checked: IntArray, found: IntArray, epsilon: float, gap: float) -> tuple[IntArray, float]:

@@ -158,16 +158,14 @@ def _noise(settings: Mapping[str, Any]) -> str:
     if settings.get("widths") == "bernstein":
         noise = "bernstein"
     if sigma == "unknown":
-        return "The noise of every score is Gaussian, with one standard deviation for all options, whatever it is."
+        return (
+            "The noise of every score is Gaussian, with one standard deviation, whatever it is, for all options but "
+            "those declared exact."
+        )
     if noise != "sigma":
         return (
             "Every score lies within the declared range of its option, and nothing else is assumed of its noise; where "
             "an option declares a sigma and no range, its noise is sub-Gaussian with that sigma."
-        )
-    if sigma == "unknown":
-        return (
-            "The noise of all scores is Gaussian with one standard deviation, which the scores themselves bound; other "
-            "laws can hide theirs."
         )
     values = sigma if isinstance(sigma, list) else [sigma]
     noisy = sorted({float(value) for value in values if value})

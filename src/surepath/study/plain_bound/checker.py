@@ -14,7 +14,7 @@ from surepath.study.plain_bound.entries import invalid_numbers, unknown_kinds
 from surepath.study.plain_bound.evidence import Sums
 from surepath.study.plain_bound.intervals import WIDTHS, LearnedIntervals, PlainIntervals
 from surepath.study.plain_bound.learned import LEARNED_KINDS
-from surepath.study.plain_bound.sigma import UnknownSigma
+from surepath.study.plain_bound.sigma import UnknownSigma, differing_sigmas
 
 UNCHECKED = "no proof"  # begins the reason why something is never taken as proven
 NO_GUARANTEE = "carries no guarantee at all"
@@ -77,6 +77,9 @@ def _challenger(mdp: MDP, settings: Mapping[str, Any]) -> tuple[Checker | None, 
         return None, f"{UNCHECKED}: this version cannot check entries of kind {', '.join(unknown)}"
     if not unknown_sigma:
         return PlainBound(mdp, settings), ""
+    sizes = differing_sigmas(mdp)
+    if sizes:
+        return None, f"{UNCHECKED}: one unknown sigma for all options, but noise from {sizes[0]:g} to {sizes[-1]:g}"
     if any(entry["kind"] in (*LEARNED_KINDS, "shifted") for entry in bound["entries"]):
         return None, f"the tilts of these entries count in units of a sigma that is unknown; {ONLY_REPLAY}"
     return UnknownSigma(mdp, settings), ""
