@@ -1,7 +1,8 @@
 """Gaussian noise of one unknown size a second time, in plain NumPy (docs, "Unknown noise").
 
 RSS is the sum of (X - m)^2 over all scores but the first of each arc, m the mean of the arc's scores before; nu is
-their number. Arcs without noise, by a known score or a declared sigma of 0, add to neither. With probability 1 - eta delta at all times, eta delta what the entries of the bound leave of delta,
+their number. Arcs without noise, by a known score or a declared sigma of 0, add to neither. With probability 1 - eta
+delta at all times, eta delta what the entries of the bound leave of delta,
 
     sigma^2 <= min over t of t RSS / ( nu/2 log(1 + 2t) - log(J / (eta delta)) ),    t one of J = 8 numbers.
 
