@@ -111,7 +111,7 @@ def luck(rewards: list[Reward], by_arc: dict[int, list[float]]) -> float:
 
 
 def unequal_log_p(mdp: MDP, trials: list[tuple[list[int], list[float]]]) -> dict[tuple[int, int, bool], float]:
-    """Log of the p-values of (stage, arc or -1, whether it varies more) where one sigma is unknown, reward by reward."""
+    """Log of the p-values of (stage, arc or -1, whether it varies more), one sigma unknown, reward by reward."""
     stage_of = [h for h in range(mdp.horizon) for _ in range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))]
     by_arc: dict[int, list[float]] = {}
     for path, gains in trials:

@@ -14,13 +14,13 @@ from surepath.kernels.arrays import reality_of
 from surepath.learners import tasks
 from surepath.learners.base import Learner
 from surepath.learners.challenger.bound import make_row
-from surepath.study.plain_bound.checker import checker_of
 from surepath.learners.challenger.noise import betting
 from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
 from surepath.learners.range_noise import declared_noise
 from surepath.simulation.stepwise import drive
+from surepath.study.plain_bound.checker import checker_of
 from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star
 
@@ -238,7 +238,7 @@ def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
     assert twin.certified_gap() == learner.certified_gap()
     assert learner.findings() == []
     differing = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 2.0})
-    with pytest.raises(SettingError, match="the problem declares noise from 0.5 to 2; leave sigma out"):
+    with pytest.raises(SettingError, match=r"the problem declares noise from 0\.5 to 2; leave sigma out"):
         Challenger(differing, 0.2, 0.1, "unknown")
     exact = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 0.0})
     learner = Challenger(exact, 0.2, 0.1, "unknown")
