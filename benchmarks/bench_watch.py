@@ -1,6 +1,7 @@
 """What the watch over declared noise, additivity and steadiness finds, how soon, and what it costs.
 
-`python -m benchmarks.bench_watch [--quick]`. Pipelines of 8 steps with 4 options each, declared sigma 0.1. "wrong" is
+`python -m benchmarks.bench_watch [--quick | --attacks]`; --attacks prints shared luck, unequal noise and declared zeros
+alone. Pipelines of 8 steps with 4 options each, declared sigma 0.1. "wrong" is
 the share of Challenger's runs (epsilon 0.3, delta 0.1, to its stop) with an answer that is not within epsilon; "found"
 the share with a finding of noise, "found if wrong" that among the wrong ones. At factor 1 a finding is a false alarm.
 """
@@ -12,6 +13,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from tests.learners.challenger.test_noise_guarantee import exact_steps_wrong
+from tests.learners.watch.test_guarantee import with_shared_luck, with_unequal_noise
 
 from benchmarks.record import record
 from surepath import MDP, Challenger, Instance, families
@@ -118,6 +121,25 @@ def shifted(instance: Instance, rng: np.random.Generator, name: str, size: float
     return rewards
 
 
+def attack_table(runs: int) -> None:
+    """Print wrong answers and findings, delta 0.1, where declared zeros, luck or unequal noise once went unseen."""
+    failed, trials = exact_steps_wrong(runs)
+    print(
+        f'\nsigma="unknown", 20 of 21 steps declared exact: {failed} of {runs} wrong, {trials:.0f} trials', flush=True
+    )
+    for factor in (1.0, 2.0, 3.0):
+        found = with_unequal_noise(factor, runs)
+        print(f'sigma="unknown", noise of the first step x {factor:g}: found in {found} of {runs}', flush=True)
+    for correlation in (0.0, 0.3, 1.0):
+        failed, found, others = with_shared_luck(correlation, runs)
+        print(
+            f"one draw per trial, correlation {correlation:g}: {failed} of {runs} wrong, luck found in {found}, "
+            f"something else in {others}",
+            flush=True,
+        )
+        record(f"shared luck of correlation {correlation:g} found", 100 * found / runs, "%")
+
+
 def seconds(work: Callable[[], object]) -> float:
     """Measure the processor time of some work."""
     begun = time.process_time()
@@ -151,6 +173,9 @@ def cost_row(steps: int, options: int) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Print the tables; --quick plays a tenth of the runs."""
     quick = "--quick" in (arguments or [])
+    attack_table(12 if quick else 120)
+    if "--attacks" in (arguments or []):
+        return
     noise_table(20 if quick else 200)
     shift_table(5 if quick else 50)
     cost_table()

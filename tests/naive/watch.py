@@ -10,12 +10,15 @@ from __future__ import annotations
 from math import exp, inf, log
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from surepath.model.mdp import MDP
 
 TILTS = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95]
 SHIFTS = [1 / 16, 1.0, 16.0]
 MARGINS = [1 / 4, 1.0]
+LUCK = [1 / 16, 1 / 4, 1.0]
+CALM = [0.05, 0.2, 0.8, 3.0]
 
 Reward = tuple[int, int, int, int, float]  # trial, stage, arc, context, z
 Place = tuple[str, int, int, int]  # kind, stage, arc, earlier stage; -1 for none in particular
@@ -53,10 +56,12 @@ def log_p_values(mdp: MDP, sigma: np.ndarray, trials: list[tuple[list[int], list
     by_arc: dict[int, list[float]] = {}
     choices: dict[tuple[int, int], list[Reward]] = {}
     epochs: dict[tuple[int, int], list[Reward]] = {}
+    everything: list[Reward] = []
     for number, (path, gains) in enumerate(trials, start=1):
         for stage, (arc, gain) in enumerate(zip(path, gains)):
             z = (gain - first.setdefault(arc, gain)) / float(sigma[arc])
             by_arc.setdefault(arc, []).append(z)
+            everything.append((number, stage, arc, 0, z))
             for back in range(stage):
                 if back == 0 or back >= stage - 4:
                     context = path[back] if back == stage - 1 else int(mdp.action[path[back]])
@@ -79,19 +84,70 @@ def log_p_values(mdp: MDP, sigma: np.ndarray, trials: list[tuple[list[int], list
                 found[kind, stage, arc, back] = log(8 * union) - own_shift(own)
                 if min(found[kind, stage, -1, back], found[kind, stage, arc, back]) < log(1e-3):
                     explained[arc] = max(explained[arc], between(own))
+    if mdp.horizon > 1 and everything and not any(explained.values()):
+        found["luck", -1, -1, -1] = log(4) - luck(everything, by_arc)
     for members, place, union in [
-        (list(by_arc), ("noise", -1, -1, -1), 6),
+        (list(by_arc), ("noise", -1, -1, -1), 12),
         *(
-            ([e for e in by_arc if stage_of[e] == h], ("noise", h, -1, -1), 6 * mdp.horizon)
+            ([e for e in by_arc if stage_of[e] == h], ("noise", h, -1, -1), 12 * mdp.horizon)
             for h in range(mdp.horizon)
             if any(stage_of[e] == h for e in by_arc)
         ),
-        *(([e], ("noise", stage_of[e], e, -1), 6 * mdp.n_arcs) for e in by_arc),
+        *(([e], ("noise", stage_of[e], e, -1), 12 * mdp.n_arcs) for e in by_arc),
     ]:
         n = sum(len(by_arc[e]) for e in members)
         spread = sum(squares(by_arc[e]) - explained[e] for e in members)
         found[place] = log(union) - log_mean([n / 2 * log(1 - t) + t * spread / 2 for t in TILTS])
     return found
+
+
+def luck(rewards: list[Reward], by_arc: dict[int, list[float]]) -> float:
+    """Rewards of one trial that share an effect."""
+    z, arcs, trial = (np.array([reward[i] for reward in rewards]) for i in (4, 2, 0))
+    spread = sum(squares(own) for own in by_arc.values())
+    variance = max(1.0, spread / max(1, sum(len(own) - 1 for own in by_arc.values())))
+    together = same(trial.tolist())
+    return log_mean([least(z, arcs.tolist(), np.eye(len(z)) + s * together, variance) for s in LUCK])
+
+
+def unequal_log_p(mdp: MDP, trials: list[tuple[list[int], list[float]]]) -> dict[tuple[int, int, bool], float]:
+    """Log of the p-values of (stage, arc or -1, whether it varies more), one sigma unknown, reward by reward."""
+    stage_of = [h for h in range(mdp.horizon) for _ in range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))]
+    by_arc: dict[int, list[float]] = {}
+    for path, gains in trials:
+        for arc, gain in zip(path, gains):
+            by_arc.setdefault(arc, []).append(gain)
+    places = [((h, -1), {e for e in by_arc if stage_of[e] == h}, 4 * mdp.horizon) for h in range(mdp.horizon)]
+    places += [((stage_of[e], e), {e}, 4 * mdp.n_arcs) for e in by_arc]
+    return {
+        (*place, more): log(union) - unequal(by_arc, own if more else set(by_arc) - own)
+        for place, own, union in places
+        if own
+        for more in (True, False)
+    }
+
+
+def unequal(by_arc: dict[int, list[float]], wild: set[int]) -> float:
+    """Log of the winnings of who expects these arcs to vary more than the rest, at the sigma that makes them least."""
+    lines = []
+    for tilt in TILTS:
+        for t in CALM:
+            height = rise = 0.0
+            for arc, gains in by_arc.items():
+                for k, x in enumerate(gains, start=1):
+                    if arc in wild:
+                        height += log(1 - tilt) / 2
+                        rise += tilt * (x - sum(gains) / len(gains)) ** 2 / 2
+                    elif k > 1:
+                        height += log(1 + 2 * t * (k - 1) / k) / 2
+                        rise -= t * (k - 1) / k * (x - sum(gains[: k - 1]) / (k - 1)) ** 2
+            lines.append((height, rise))
+    if max(rise for _, rise in lines) <= 0:
+        return -inf
+    at = minimize_scalar(
+        lambda v: log_mean([height + rise * exp(v) for height, rise in lines]), bounds=(-30, 12), method="bounded"
+    )
+    return float(min(at.fun, log_mean([height for height, _ in lines])))
 
 
 def own_shift(rewards: list[Reward]) -> float:

@@ -48,6 +48,9 @@ ADVICE = {
     "noise": "declare a larger sigma in a new study, and do not choose it by looking at trials that you import there",
     "dependence": "let the state tell the earlier choice apart (depends=...) in a new study",
     "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
+    "luck": "find what the steps of one trial share (an input, a day, a machine) and vary it within the trial, or begin"
+    " a new study with one step for the whole plan, whose score is the total",
+    "unequal": "declare the noise of each option, or a range of its scores, and begin a new study",
 }
 
 
@@ -183,7 +186,10 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
 def _noise(settings: Mapping[str, Any], mdp: MDP) -> str:
     """Say what is assumed of the noise."""
     if settings["sigma"] == "unknown":
-        return "The noise of every score is Gaussian, with one standard deviation for all options, whatever it is."
+        return (
+            "The noise of every score is Gaussian, with one standard deviation, whatever it is, for all options but "
+            "those declared exact."
+        )
     sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
     half = np.full(mdp.n_arcs, np.inf)
     if mdp.reward_range is not None:

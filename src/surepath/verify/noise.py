@@ -50,6 +50,9 @@ def checker_of(
     if sigma == "unknown":
         if kinds & {*LEARNED_KINDS, "shifted"}:
             return None, "no proof: the tilts of these entries count in units of a sigma that is unknown"
+        found = differing_sigmas(mdp)
+        if found:
+            return None, f"no proof: one unknown sigma for all options, but noise from {found[0]:g} to {found[-1]:g}"
         return UnknownSigma(mdp, settings), ""
     learned = bool(kinds & set(LEARNED_KINDS))
     entries = (LearnedEntries if learned else Entries)(mdp, settings, planned)
@@ -381,7 +384,8 @@ def betting_widths(lines: tuple[FloatArray, FloatArray], mean: float, slopes: Fl
 # Gaussian noise of one unknown size a second time, in plain NumPy (docs, "Unknown noise").
 #
 # RSS is the sum of (X - m)^2 over all scores but the first of each arc, m the mean of the arc's scores before; nu is
-# their number. With probability 1 - eta delta at all times, eta delta what the entries of the bound leave of delta,
+# their number. Arcs without noise, by a known score or a declared sigma of 0, add to neither. With probability 1 - eta
+# delta at all times, eta delta what the entries of the bound leave of delta,
 #
 #     sigma^2 <= min over t of t RSS / ( nu/2 log(1 + 2t) - log(J / (eta delta)) ),    t one of J = 8 numbers.
 #
@@ -391,18 +395,36 @@ SIGMA_TILTS = np.geomspace(0.03, 3.0, 8)
 LARGEST_SIGMA = 1e100  # in place of infinity: only what needs no noise can be proven with it
 
 
+def without_noise(mdp: MDP) -> BoolArray:
+    """Find the arcs that are declared exact: sigma 0, or a range of one value and no sigma."""
+    exact = np.zeros(mdp.n_arcs, dtype=bool) if mdp.sigma is None else np.asarray(mdp.sigma == 0)
+    if mdp.reward_range is not None:
+        bare = np.ones(mdp.n_arcs, dtype=bool) if mdp.sigma is None else np.isnan(mdp.sigma)
+        exact |= bare & (mdp.reward_range[0] == mdp.reward_range[1])
+    return exact
+
+
+def differing_sigmas(mdp: MDP) -> list[float]:
+    """List the sizes of noise that are declared, if they are several."""
+    if mdp.sigma is None:
+        return []
+    sizes: list[float] = np.unique(mdp.sigma[~mdp.is_known & (mdp.sigma > 0)]).tolist()
+    return sizes if len(sizes) > 1 else []
+
+
 class UnknownSigma(PlainBound):
-    """The bound of a study whose sigma is unknown: `settings` with sigma 1 give the entries."""
+    """The bound of a study whose sigma is unknown: `settings` with sigma 1, or 0 where declared, give the entries."""
 
     def __init__(self, mdp: MDP, settings: Mapping[str, Any]) -> None:
-        super().__init__(Entries(mdp, {**settings, "sigma": 1.0}), needs_scores=True)
+        sigma = np.where(without_noise(mdp), 0.0, 1.0)
+        super().__init__(Entries(mdp, {**settings, "sigma": sigma}), needs_scores=True)
         spare = 1.0 - sum(float(entry["weight"]) for entry in settings["bound"]["entries"])
         self.part = spare * float(settings["delta"]) if spare > 0 else 0.0
 
     def sigma_at(self, seen: Sums) -> float:
         """Bound an unknown sigma from above by the scores seen."""
         assert seen.scores is not None
-        total, count = sum_of_squares(seen.scores, np.where(self.mdp.is_known, 0, seen.visits))
+        total, count = sum_of_squares(seen.scores, np.where(self.sigma > 0, seen.visits, 0))
         if not (self.part > 0 and np.isfinite(total)):
             return LARGEST_SIGMA
         margin = count / 2 * np.log1p(2 * SIGMA_TILTS) - np.log(len(SIGMA_TILTS) / self.part)

@@ -20,6 +20,7 @@ from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
 from surepath.simulation.stepwise import drive
+from surepath.study.plain_bound.checker import checker_of
 from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star
 
@@ -236,6 +237,15 @@ def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
     twin = Learner.from_snapshot(instance.mdp, learner.snapshot())
     assert twin.certified_gap() == learner.certified_gap()
     assert learner.findings() == []
+    differing = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 2.0})
+    with pytest.raises(SettingError, match=r"the problem declares noise from 0\.5 to 2; leave sigma out"):
+        Challenger(differing, 0.2, 0.1, "unknown")
+    exact = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 0.0})
+    learner = Challenger(exact, 0.2, 0.1, "unknown")
+    assert (learner.sigma == (exact.sigma > 0)).all()  # type: ignore[operator]
+    plain, why = checker_of(differing, {**learner.settings()}, np.ones(differing.n_arcs, dtype=bool))
+    assert plain is None
+    assert "one unknown sigma for all options, but noise from 0.5 to 2" in why
     from surepath import EPRL
 
     with pytest.raises(SettingError, match="only Challenger"):

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 
 from surepath import EPRL, MDP, Challenger, families
 from surepath.learners.watch import Watch, evalues
+from surepath.learners.watch.findings import LUCK
 from tests.learners.rates import is_above
 from tests.learners.watch.test_watch import CHAIN, random_path
 
@@ -156,3 +157,100 @@ def test_a_drift_is_found() -> None:
         watch.observe(random_path(CHAIN, rng), 0.1 * rng.standard_normal(4) + [0, 0, 0.3 * trial / 300, 0])
     first = watch.findings()[0]
     assert (first.kind, first.where) == ("drift", "at stage 2")
+
+
+def tracks(plans: int, steps: int = 8) -> MDP:
+    """Plans that differ in every step."""
+    available = np.zeros((steps, plans, plans), dtype=bool)
+    available[0, 0], available[1:, :, 0] = True, True
+    following = np.tile(np.arange(plans)[:, None], (steps, 1, plans))  # every state leads to itself
+    following[0, 0] = np.arange(plans)
+    return MDP.from_arrays(following, available=available)
+
+
+def with_shared_luck(correlation: float, runs: int, plans: int = 4) -> tuple[int, int, int]:
+    """Runs whose answer is wrong, that find shared luck, and that find anything else, by Challenger's stop."""
+    mdp, counts = tracks(plans), np.zeros(3, dtype=int)
+    for run in range(runs):
+        rng = np.random.default_rng([run, int(100 * correlation)])
+        means, best = np.zeros(mdp.n_arcs), int(rng.integers(plans))
+        means[best] = 1.2
+        learner = Challenger(mdp, 1.0, 0.1, 1.0)
+        while not learner.stopped:
+            path = learner.ask()
+            own = np.sqrt(1 - correlation) * rng.standard_normal(mdp.horizon)
+            learner.tell(path, means[path] + np.sqrt(correlation) * rng.standard_normal() + own)
+        kinds = {found.kind for found in learner.findings()}
+        counts += [learner.recommend()[0] != best, "luck" in kinds, bool(kinds - {"luck"})]
+    return tuple(counts.tolist())  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("correlation", [0.3, 1.0])
+def test_luck_shared_by_the_steps_of_a_trial_is_found(correlation: float) -> None:
+    _, found, _ = with_shared_luck(correlation, 20)
+    assert found > 10
+
+
+def test_without_shared_luck_none_is_found() -> None:
+    assert with_shared_luck(0.0, 20)[1:] == (0, 0)
+
+
+def least_luck_p(seed: int) -> float:
+    """The least p-value of shared luck while Challenger chooses by scores that share none, looked at all the time."""
+    rng, learner = np.random.default_rng([seed, 5]), Challenger(tracks(2, 3), 0.0, 0.1, 1.0)
+    watch, least = learner._watch, 0.0
+    for _ in range(25):
+        if learner.stopped:
+            break
+        path = learner.ask()
+        learner.tell(path, rng.standard_normal(3))
+        least = min(least, *(float(rows.log_p.min()) for rows in watch._judged() if rows.kind == LUCK))
+    return float(np.exp(least))
+
+
+@pytest.mark.guarantee
+def test_without_its_price_shared_luck_is_found_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_above(sum(least_luck_p(seed) <= ALPHA for seed in range(100)), 100, ALPHA)
+    monkeypatch.setattr(evalues, "luck_price", lambda count, steps: np.zeros(len(evalues.LUCK)))
+    assert is_above(sum(least_luck_p(seed) <= ALPHA for seed in range(25)), 25, ALPHA)
+
+
+def with_unequal_noise(factor: float, runs: int) -> int:
+    """Runs that find unequal noise by Challenger's stop: sigma "unknown", the noise of the first step times factor."""
+    mdp = MDP.from_steps({f"step {i}": list(range(4)) for i in range(8)}, depends="none")
+    found = 0
+    for run in range(runs):
+        rng = np.random.default_rng([run, int(10 * factor)])
+        means, learner = rng.random(mdp.n_arcs), Challenger(mdp, 2.0, 0.1, "unknown")
+        noise = 0.37 * np.where(mdp.arcs.stage == 0, factor, 1.0)
+        while not learner.stopped:
+            path = learner.ask()
+            learner.tell(path, means[path] + noise[path] * rng.standard_normal(mdp.horizon))
+        found += bool(learner.findings())
+    return found
+
+
+def test_unequal_noise_is_found_where_one_sigma_is_unknown() -> None:
+    assert with_unequal_noise(3.0, 10) >= 8
+    assert with_unequal_noise(1.0, 20) == 0
+
+
+def least_unequal_p(seed: int) -> float:
+    """The least p-value while Challenger chooses by scores of one sigma, looked at all the time."""
+    rng, mdp = np.random.default_rng([seed, 6]), MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
+    learner, least = Challenger(mdp, 0.0, 0.1, "unknown"), 1.0
+    for _ in range(30):
+        if learner.stopped:
+            break
+        path = learner.ask()
+        learner.tell(path, 3.0 * rng.standard_normal(2))
+        least = min(least, learner._watch.p_value())
+    return least
+
+
+@pytest.mark.guarantee
+def test_without_its_price_unequal_noise_is_found_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_above(sum(least_unequal_p(seed) <= ALPHA for seed in range(100)), 100, ALPHA)
+    kept = evalues.noise_price
+    monkeypatch.setattr(evalues, "noise_price", lambda n: 0 * kept(n))
+    assert is_above(sum(least_unequal_p(seed) <= ALPHA for seed in range(25)), 25, ALPHA)

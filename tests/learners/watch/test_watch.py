@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath.errors import SettingError
-from surepath.learners.watch import Watch, headline
+from surepath.learners.watch import Watch, evalues, headline
 from surepath.learners.watch import watch as module
 from surepath.learners.watch.findings import FINDING_KINDS, finding, odds
 from surepath.model.mdp import MDP
@@ -79,7 +79,73 @@ def test_the_naive_cases_include_every_kind_that_speaks() -> None:
         rng = np.random.default_rng(seed)
         found = log_p_values(watched(CHAIN, np.ones(12), random_trials(CHAIN, rng, 60)))
         kinds |= {place[0] for place, log_p in found.items() if log_p < np.log(1e-3)}
-    assert kinds == {"noise", "dependence", "drift"}
+    assert kinds == {"noise", "dependence", "drift", "luck"}  # all steps drift together here
+
+
+@settings(max_examples=40, deadline=None)
+@given(mdps(max_horizon=5), st.integers(0, 2**32 - 1))
+def test_shared_luck_is_judged_as_by_the_naive_twin(mdp: MDP, seed: int) -> None:
+    """Failures half-way, options of different noise, plans that share options and plans that do not."""
+    rng = np.random.default_rng(seed)
+    sigma, share = rng.choice([0.5, 1.0, 1.5], mdp.n_arcs), rng.choice([0.0, 0.5, 1.0])
+    trials = []
+    for _ in range(30):
+        path, told = random_path(mdp, rng), int(rng.integers(mdp.horizon + 1)) if rng.random() < 0.3 else mdp.horizon
+        noise = np.sqrt(share) * rng.standard_normal() + np.sqrt(1 - share) * rng.standard_normal(told)
+        trials.append((path, sigma[path[:told]] * noise))
+    fast = log_p_values(watched(mdp, sigma, trials)).get(("luck", -1, -1, -1), 0.0)
+    plain = [(path.tolist(), gains.tolist()) for path, gains in trials]
+    assert fast == pytest.approx(naive.log_p_values(mdp, sigma, plain).get(("luck", -1, -1, -1), 0.0), rel=1e-7)
+
+
+def test_luck_with_many_options_is_judged_plan_by_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never more than with a mean for each option, and the same where every plan has options of its own."""
+    rng = np.random.default_rng(0)
+    on_track = np.array([[[1, 1], [0, 0]], [[1, 0], [1, 0]], [[1, 0], [1, 0]]], dtype=bool)
+    tracks = MDP.from_arrays([[[0, 1], [0, 0]], *([[[0, 0], [1, 1]]] * 2)], available=on_track)
+    for mdp, same in ((CHAIN, False), (tracks, True)):
+        watch = Watch(mdp, np.ones(mdp.n_arcs))
+        for _ in range(100):
+            path = random_path(mdp, rng)
+            watch.observe(path, np.full(mdp.horizon, rng.standard_normal()))
+        was = log_p_values(watch)["luck", -1, -1, -1]
+        with monkeypatch.context() as few:
+            few.setattr(evalues, "MOST_MEANS", 1)
+            now = log_p_values(watch)["luck", -1, -1, -1]
+        assert was < -20
+        assert now == pytest.approx(was) if same else now > was + 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(mdps(max_horizon=4), st.integers(0, 2**32 - 1))
+def test_unequal_noise_is_judged_as_by_the_naive_twin(mdp: MDP, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    noise = rng.choice([0.2, 0.2, 2.0], mdp.n_arcs)
+    trials = [
+        (path, noise[path] * rng.standard_normal(len(path))) for path in (random_path(mdp, rng) for _ in range(25))
+    ]
+    rows = [rows for rows in watched(mdp, np.full(mdp.n_arcs, np.inf), trials)._judged() if len(rows.log_p)]
+    fast = {
+        (int(stage), int(arc), i % 2 == 0): float(log_p)
+        for i, judged in enumerate(rows)
+        for stage, arc, log_p in zip(judged.stage, judged.arc, judged.log_p)
+    }
+    plain = naive.unequal_log_p(mdp, [(path.tolist(), gains.tolist()) for path, gains in trials])
+    assert fast.keys() == plain.keys()
+    assert all(fast[place] == pytest.approx(plain[place], abs=1e-4) for place in fast)
+
+
+def test_known_and_exact_options_share_no_luck() -> None:
+    rng = np.random.default_rng(4)
+    mdp = with_known(CHAIN, np.where(np.arange(12) < 3, 0.0, np.nan))
+    sigma = np.where(np.arange(12) < 6, 0.0, 1.0)
+    watch, plain = Watch(mdp, sigma), Watch(CHAIN, sigma)
+    for _ in range(200):
+        path, gains = random_path(mdp, rng), np.append([0.0, 0.0], np.full(2, rng.standard_normal()))
+        watch.observe(path, gains)
+        plain.observe(path, gains)
+    assert log_p_values(watch)["luck", -1, -1, -1] == log_p_values(plain)["luck", -1, -1, -1] < -10
+    assert {found.kind for found in watch.findings()} == {"luck"}
 
 
 @settings(max_examples=25, deadline=None)

@@ -82,11 +82,11 @@ def refresh_learned(
 
 
 @optional_kernel
-def note_square(size: Size | None, memo: FloatArray, n: int, off: float) -> None:
-    """Add the square of a gain's distance from the mean of the n gains before it, where sigma is unknown."""
+def note_square(size: Size | None, memo: FloatArray, sigma: float, n: int, off: float) -> None:
+    """Add the square of a gain's distance from the mean of the n gains before it, where sigma is unknown and not 0."""
     if size is None:
         return
-    if n > 0:
+    if n > 0 and sigma > 0.0:
         memo[at.RSS] += off * off
         memo[at.N_SQUARES] += 1.0
 
@@ -99,7 +99,7 @@ def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     memo, learned = seen.memo, pairs.learned
     size, n = pairs.size, visits[e]
     mean = origin[e] + sums[e] / n if n > 0 else 0.0
-    note_square(size, memo, n, gain - mean)
+    note_square(size, memo, pairs.sigma[e], n, gain - mean)
     if is_learned(learned, e):
         learn(learned, squares, product, n, mean, e, gain)
     if n == 0:

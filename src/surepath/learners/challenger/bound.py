@@ -207,7 +207,7 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
 def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: int) -> float:
     """Make the passes of the row that work.grid[0] holds over all arcs that are left; returns `challenge`'s constant.
 
-    An entry point for tests, which compare a single row with enumeration; nothing else asks for one.
+    An entry point for `explain.py`, and for tests, which compare a single row with enumeration.
     """
     alive, live = seen.alive, work.live
     for e in range(len(alive)):

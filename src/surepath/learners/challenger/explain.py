@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +10,15 @@ import numpy as np
 from surepath._checks import whole
 from surepath._numbers import rounded_up
 from surepath._text import many, word
-from surepath._types import IntArray
+from surepath._types import FloatArray, IntArray
+from surepath.learners import tasks
+from surepath.learners.challenger.bound import make_row
 from surepath.learners.challenger.pair_bound import pair_bound
 from surepath.learners.challenger.plays import PATIENCE
-from surepath.learners.challenger.state import RIVAL
 from surepath.learners.proven import proven_gap
 from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path_through, stage_of, values_so_far, values_through, values_to_go
+from surepath.model.paths import best_path_through, stage_of, values_through
 from surepath.model.plans import step_in_words
 
 if TYPE_CHECKING:
@@ -79,14 +80,14 @@ def _proven(gap: float) -> str:
 def explain(learner: Challenger, count: int) -> Explanation:
     """Return the explanation of a learner's present state."""
     mdp = learner.mdp
-    gap = learner.certified_gap()
+    gap, proven = learner.certified_gap(), proven_gap(learner)
     incumbent = learner.recommend()
-    rivals = [] if not np.isfinite(gap) else _rivals(learner, incumbent, whole("challengers", count, low=0), gap)
+    rivals = [] if not np.isfinite(proven) else _rivals(learner, incumbent, whole("challengers", count, low=0), proven)
     return Explanation(
         episodes=learner.episodes,
         stopped=learner.stopped,
         epsilon=learner.epsilon,
-        certified_gap=proven_gap(learner),
+        certified_gap=proven,
         incumbent=incumbent.tolist(),
         plan=[action for _, action in mdp.path_labels(incumbent)],
         rivals=rivals,
@@ -97,28 +98,26 @@ def explain(learner: Challenger, count: int) -> Explanation:
 
 
 def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) -> list[Rival]:
-    """Find the strongest challengers: through each arc off the incumbent, the path of largest optimistic value.
+    """Find the strongest challengers: through each arc off the incumbent, the path of largest G.
 
-    Which paths are compared is a heuristic; the bound shown for each is exact for the grid.
+    The certified gap bounds them all, and no less is proven of the strongest: it is the bound shown for it. The others
+    show a bound of their own where that is smaller. A path that is proven worse than the incumbent is no challenger.
     """
-    mdp, seen, work, pairs = learner.mdp, learner._seen, learner._work, learner.pairs
-    a, extra = work.a[RIVAL, 0], work.extra[RIVAL, 0]
-    noisy = a > 0
-    k = float(np.median(a[noisy])) / np.sqrt(pairs.cost[0]) if noisy.any() else 1.0
-    margin = np.where(noisy, 0.5 * a**2 / k + k * extra, 0.0)
-    weight = np.where(seen.alive, work.mean + margin, -np.inf)
-    weight[incumbent] = work.mean[incumbent] - margin[incumbent]
-    ahead, behind = values_to_go(mdp, weight), values_so_far(mdp, weight)
-    on = np.zeros(mdp.n_arcs, dtype=bool)
-    on[incumbent] = True
-    through = values_through(mdp, weight, ahead, behind)
-    through[on | ~seen.alive] = -np.inf
-    found: dict[bytes, IntArray] = {}
+    mdp, work, found = learner.mdp, learner._work, dict[bytes, IntArray]()
+    planned, work.grid[:] = work.path.copy(), 0.0
+    learner._act(tasks.CHECK)  # fills in the grid
+    work.path[:] = planned
+    work.on[work.incumbent] = False
+    work.incumbent[:] = incumbent
+    work.on[incumbent] = True
+    _hardest_row(learner)
+    through = _through(learner)
     for arc in np.argsort(-through)[: 8 * count]:
         if through[arc] == -np.inf:
             break
-        path = best_path_through(mdp, weight, ahead, behind, int(arc))
+        path = best_path_through(mdp, work.weight, work.ahead, work.behind, int(arc))
         found.setdefault(path.tobytes(), path)
+    learner._act(tasks.INCUMBENT)
     rivals = []
     for path in found.values():
         apart = np.flatnonzero(path != incumbent)
@@ -133,7 +132,30 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
                 separating=[_in_words(mdp, int(e)) for e in arcs if not mdp.is_known[e]],
             )
         )
-    return sorted(rivals, key=lambda rival: -rival.bound)[:count]
+    rivals.sort(key=lambda rival: -rival.bound)
+    if rivals and gap > 0:
+        rivals[0] = replace(rivals[0], bound=gap)
+    return [rival for rival in rivals[:count] if rival.bound >= 0]
+
+
+def _hardest_row(learner: Challenger) -> None:
+    """Make the passes of the entry and slope where the largest G of a path is least: what hinders a smaller gap."""
+    work = learner._work
+    best, least = work.grid[0].copy(), np.inf
+    for row in work.grid[work.grid[:, 1] != 0]:
+        work.grid[0] = row
+        top = make_row(learner.graph, learner.pairs, learner._seen, work, 0) + float(_through(learner).max())
+        if top < least:
+            best, least = row, top
+    work.grid[0] = best
+    make_row(learner.graph, learner.pairs, learner._seen, work, 0)
+
+
+def _through(learner: Challenger) -> FloatArray:
+    """Return the largest weight of a path through each arc off the incumbent, by the passes last made."""
+    mdp, work = learner.mdp, learner._work
+    value = values_through(mdp, work.weight, work.ahead, work.behind)
+    return np.where(learner._seen.alive & ~work.on, value, -np.inf)
 
 
 def _in_words(mdp: MDP, arc: int) -> str:

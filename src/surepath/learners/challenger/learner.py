@@ -26,7 +26,6 @@ from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound_numbers import PRIORS, checked_bound, default_bound
 from surepath.learners.challenger.explain import Explanation, explain
-from surepath.learners.challenger.noise.gaussian_size import HIDDEN
 from surepath.learners.challenger.plays import Failures, UnderWay
 from surepath.learners.challenger.prior import pairs_of
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
@@ -57,7 +56,8 @@ class Challenger(Learner):
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
             "unknown": the noise is Gaussian with one standard deviation on all arcs, which the rewards bound. Only for
-            Gaussian noise: other laws can hide their variance, and nothing is then proven.
+            Gaussian noise: other laws can hide their variance, and nothing is then proven. Arcs that declare sigma 0
+            stay exact.
         prior: Over the wrong answers, given the right one: "excursion" (pays for single stretches in which two paths
             differ), "detour" (for all stages in which they differ), "uniform" (pays log of the number of paths), or
             "both" of these two at a cost of log 2. By default, "auto", excursion for epsilon 0 and detour above.
@@ -104,13 +104,13 @@ class Challenger(Learner):
         seed: int | None = None,
     ) -> None:
         self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
-        super().__init__(mdp, epsilon, delta, 1.0 if self._unknown else sigma)
+        super().__init__(mdp, epsilon, delta, _one_sigma(mdp) if self._unknown else sigma)
         self.exclusions: list[dict[str, Any]] = []
         self._excluded: BoolArray = np.zeros(mdp.n_arcs, dtype=np.bool_)
         self._under_way = UnderWay(mdp.horizon)
         self._failures = Failures(mdp.n_arcs)
         # Where sigma is unknown the watch has nothing to compare with.
-        self._watch = Watch(mdp, np.where(self.sigma > 0, HIDDEN, 0.0) if self._unknown else self.sigma)
+        self._watch = Watch(mdp, np.where(self.sigma > 0, np.inf, 0.0) if self._unknown else self.sigma)
         self.prior = one_of("prior", prior, PRIORS)
         if sampling is None:
             sampling = "thrifty" if prices_differ(mdp) else "guarded"
@@ -584,6 +584,20 @@ def check_snapshot(snapshot: Any, mdp: MDP) -> None:
         raise SettingError(f"the snapshot lacks {', '.join(missing)}; it is not as learner.snapshot() made it")
     if snapshot["problem"] != mdp.content_hash:
         raise SettingError("the snapshot was taken on another problem: the graphs differ")
+
+
+def _one_sigma(mdp: MDP) -> FloatArray | float:
+    """Return the noise of each arc in units of the one sigma that is unknown: 0 where that is declared, else 1."""
+    if not isinstance(mdp, MDP):
+        return 1.0  # refused in words by every learner
+    noisy = mdp.declared_sigma != 0
+    sizes = np.unique(mdp.sigma[noisy & (mdp.sigma > 0)]) if mdp.sigma is not None else np.zeros(0)
+    if len(sizes) > 1:
+        raise SettingError(
+            f'sigma="unknown" is one noise for all {word("arcs", "options")}, but the problem declares noise from '
+            f"{sizes[0]:g} to {sizes[-1]:g}; leave sigma out to use what is declared, or declare none"
+        )
+    return noisy.astype(np.float64)
 
 
 def _proven_answer(checked: IntArray, found: IntArray, epsilon: float, gap: float) -> tuple[IntArray, float]:

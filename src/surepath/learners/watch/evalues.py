@@ -1,4 +1,4 @@
-"""The three e-processes behind every finding; derived and proven in docs/watch-theory.md.
+"""The e-processes behind every finding; derived and proven in docs/watch-theory.md.
 
 An e-process is a running number whose expectation, at any time one may choose to stop, is at most 1 while what was
 declared holds. So it ever exceeds 1/alpha with probability alpha at most. Sums and averages here run over logarithms.
@@ -9,6 +9,8 @@ Letters: n rewards, z = (reward - first reward of the arc) / sigma, Q = sum of s
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.special import gammaln
 
 from surepath._types import FloatArray, IntArray
 
@@ -18,6 +20,11 @@ NOISE_TILTS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95])
 SHIFTS = np.array([1 / 16, 1.0, 16.0])
 # The same for the mean of an arc, where contexts shift all arcs of a stage alike.
 MARGINS = np.array([1 / 4, 1.0])
+# Variance, in units of sigma squared, of luck that the steps of one trial share.
+LUCK = np.array([1 / 16, 1 / 4, 1.0])
+# Where one sigma is unknown: how strongly the calmer arcs speak for a small one.
+CALM_TILTS = np.array([0.05, 0.2, 0.8, 3.0])
+MOST_MEANS = 400  # with more arcs than this, luck is judged plan by plan only
 
 
 def noise_price(n: FloatArray) -> FloatArray:
@@ -96,6 +103,109 @@ def shared_price(gram: FloatArray, prior: FloatArray) -> FloatArray:
     """Return what arcs and contexts with these counts cost in advance: 1/2 log|V|, float [K]."""
     price: FloatArray = 0.5 * np.linalg.slogdet(np.eye(len(gram)) + prior[:, :, None] * gram)[1]
     return price
+
+
+def shared_luck(
+    path: IntArray, count: FloatArray, mean: FloatArray, spread: FloatArray, variance: float
+) -> tuple[float, float]:
+    """Compute the log of the e-process against "the steps of a trial are independent", and the correlation seen.
+
+    Every trial gets an effect of variance LUCK on all of its h steps: with T the sum of its z and weight = luck /
+    (1 + luck h), the average over LUCK of the product over trials of (1 + luck h)^(-1/2) exp(weight (T - mu)^2 / 2 /
+    variance), where mu is the sum of the unknown means of its arcs: those that make this least.
+
+    Args:
+        path: Arcs of each plan tried, int [P, H], ANY (-1) at the steps that do not count.
+        count: Trials of each plan, float [P].
+        mean: Mean of their T, float [P].
+        spread: Sum of squares of T about that mean, float [P].
+        variance: Of z, at least 1, where 1 is what was declared.
+    """
+    rows, columns = np.nonzero(path >= 0)
+    arcs, column = np.unique(path[rows, columns], return_inverse=True)
+    design = csr_matrix((np.ones(len(rows)), (rows, column)), shape=(len(path), len(arcs)))
+    steps = np.bincount(rows, minlength=len(path)).astype(np.float64)
+    logs = np.empty(len(LUCK))
+    for i, luck in enumerate(LUCK):
+        weight = luck / (1 + luck * steps)
+        apart = float(weight @ spread) + _between(design, weight * count, mean)[0]
+        logs[i] = 0.5 * apart / variance - luck_price(count, steps)[i]
+    between, means = _between(design, count, mean)
+    freedom = max(1.0, float(count.sum()) - means)
+    size = (float(spread.sum()) + between) / freedom * float(count.sum()) / variance
+    pairs = float(count @ (steps * (steps - 1)))
+    seen = (size - float(count @ steps)) / pairs if pairs > 0 else 0.0
+    return float(averaged(logs)), min(max(seen, 0.0), 1.0)
+
+
+def _between(design: csr_matrix, weight: FloatArray, mean: FloatArray) -> tuple[float, float]:
+    """Return the least weighted sum of squares of plan means about sums of arc means, and how many means that takes."""
+    plans, arcs = design.shape
+    if arcs > MOST_MEANS:
+        return 0.0, float(plans)  # a mean for each plan: less than the least, so as valid
+    weighted = design.T.multiply(weight).tocsr()
+    gram = (weighted @ design).toarray()
+    inverse = np.linalg.inv(gram + 1e-10 * gram.max(initial=1e-300) * np.eye(arcs))  # gram is singular
+    left = mean - design @ (inverse @ (weighted @ mean))
+    return float(weight @ left**2), float((inverse * gram).sum())
+
+
+def luck_price(count: FloatArray, steps: FloatArray) -> FloatArray:
+    """Return what trials of plans with so many steps cost in advance: 1/2 log(1 + luck h) each, float [K]."""
+    price: FloatArray = 0.5 * count @ np.log1p(np.multiply.outer(steps, LUCK))
+    return price
+
+
+def calm_gain(n: FloatArray) -> FloatArray:
+    """Return what n rewards of one arc may be given in advance for the claim that sigma is small, float [A, K].
+
+    The sum over k = 2..n of 1/2 log(1 + 2 t (k - 1) / k), in closed form.
+    """
+    shrink = 2 * CALM_TILTS / (1 + 2 * CALM_TILTS)
+    n = n[:, None]
+    gain: FloatArray = 0.5 * (
+        (n - 1) * np.log1p(2 * CALM_TILTS) + gammaln(n + 1 - shrink) - gammaln(2 - shrink) - gammaln(n + 1)
+    )
+    return gain
+
+
+def larger_than(n: FloatArray, spread: FloatArray, gain: FloatArray, calm: FloatArray) -> FloatArray:
+    """Compute the log of the e-process against "all have one sigma": the first arcs vary more than the others, [G].
+
+    The average over NOISE_TILTS and CALM_TILTS of (1 - tilt)^(n/2) exp(tilt Q u / 2) exp(gain - t C u), at the unknown
+    u = 1 / sigma^2 that makes it least. Its log is convex in u; a tangent bounds it from below.
+
+    Args:
+        n, spread: Rewards, and the sum Q, of the arcs that are said to vary more, float [G].
+        gain, calm: `calm_gain`, float [G, K], and the sum C of Q, float [G], of all others.
+    """
+    scale = np.maximum(spread + calm, np.finfo(float).tiny)[:, None, None]
+    groups = len(n)
+    height = (gain[:, None, :] - noise_price(n)[:, :, None]).reshape(groups, -1)
+    rise = (
+        0.5 * np.multiply.outer(spread, NOISE_TILTS)[:, :, None] - np.multiply.outer(calm, CALM_TILTS)[:, None, :]
+    ) / scale
+    rise = rise.reshape(groups, -1)
+
+    def slope(u: FloatArray) -> FloatArray:
+        power = height + rise * u[:, None]
+        share = np.exp(power - power.max(axis=1, keepdims=True))
+        return np.asarray((rise * share).sum(axis=1) / share.sum(axis=1))
+
+    low, high = np.zeros(groups), np.ones(groups)
+    for _ in range(60):
+        falls = slope(high) < 0
+        if not falls.any():
+            break
+        low, high = np.where(falls, high, low), np.where(falls, 2 * high, high)
+    least = averaged(height)  # at u = 0
+    bounded = slope(high) >= 0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        falls = slope(middle) < 0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    tangent = averaged(height + rise * low[:, None]) + np.minimum(slope(low), 0) * (high - low)
+    return np.asarray(np.where(bounded & (spread + calm > 0), np.minimum(least, tangent), -np.inf))
 
 
 def averaged(exponents: FloatArray) -> FloatArray:

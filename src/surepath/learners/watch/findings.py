@@ -8,9 +8,9 @@ from typing import Literal
 
 from surepath._text import word
 
-Kind = Literal["exact", "noise", "dependence", "drift"]
-FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
-EXACT, NOISE, DEPENDENCE, DRIFT = range(len(FINDING_KINDS))
+Kind = Literal["exact", "noise", "dependence", "drift", "luck", "unequal"]
+FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift", "luck", "unequal")
+EXACT, NOISE, DEPENDENCE, DRIFT, LUCK, UNEQUAL = range(len(FINDING_KINDS))
 
 REPORT_P = 1e-3  # a finding with a smaller p-value is reported
 DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found
@@ -23,10 +23,11 @@ class Finding:
 
     Attributes:
         kind: "exact": a reward declared exact differs. "noise": larger than declared. "dependence": the reward of a
-            stage shifts with an earlier choice. "drift": it shifts with time.
+            stage shifts with an earlier choice. "drift": it shifts with time. "luck": the rewards of one trial rise and
+            fall together. "unequal": one unknown sigma was declared, and the noise differs.
         where: The place in words: one arc, one stage or all of them.
-        declared: What was declared: the noise; 0 for a shift.
-        seen: The noise, or the size of the shift, estimated from the rewards.
+        declared: What was declared: the noise; 0 for a shift or a correlation; for "unequal", the noise elsewhere.
+        seen: The noise, the size of the shift or the correlation, estimated from the rewards.
         p_value: Probability, if all that was declared holds, that anything this striking is ever said: about any place,
             of any kind, at any time. 0 for what cannot happen at all.
         message: All of it in one sentence.
@@ -49,6 +50,14 @@ def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, 
         text = f"the noise looks larger than declared ({seen:.2g} against {declared:.2g} {where}, {odds(p_value)})"
     elif kind == "dependence":
         text = f"the {reward} {where} shifts with {earlier} (typically by {seen:.2g}, {odds(p_value)})"
+    elif kind == "luck":
+        text = (
+            f"the {reward}s of one {word('episode', 'trial')} rise and fall together (correlation about {seen:.2g}, "
+            f"{odds(p_value)}), and the proof counts every {word('stage', 'step')} as luck of its own"
+        )
+    elif kind == "unequal":
+        text = f"the noise differs between {word('arcs', 'options')} ({seen:.2g} {where}, {declared:.2g} elsewhere, "
+        text += f"{odds(p_value)}), and one sigma was declared for all"
     else:
         text = f"the {reward} {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
     certain = "does" if p_value < SURE else "may"

@@ -1,8 +1,9 @@
 """Which places and kinds contradict what was declared: every e-value, weighed so that one union covers them all.
 
-Noise has half of the weight, dependence and drift a quarter each. Within noise a third goes to all arcs together, a
-third to the stages, a third to single arcs; within the others half to (pairs of) stages, half to single arcs. The
-weights sum to at most 1, so 1 / (weight x e-value) is a p-value that has the union in it.
+Noise, dependence, drift and luck have a quarter of the weight each. Within noise a third goes to all arcs together, a
+third to the stages, a third to single arcs; within dependence and drift half to (pairs of) stages, half to single arcs.
+Where one sigma is unknown, only equal noise is judged: half for stages, half for arcs. The weights sum to at most 1, so
+1 / (weight x e-value) is a p-value that has the union in it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,16 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.learners.watch.contexts import ANY, Cells, Contexts
-from surepath.learners.watch.evalues import larger_noise, own_shifts, shared_shifts, sums
-from surepath.learners.watch.findings import DEPENDENCE, DRIFT, EXACT, NOISE, REPORT_P
+from surepath.learners.watch.evalues import (
+    calm_gain,
+    larger_noise,
+    larger_than,
+    own_shifts,
+    shared_luck,
+    shared_shifts,
+    sums,
+)
+from surepath.learners.watch.findings import DEPENDENCE, DRIFT, EXACT, LUCK, NOISE, REPORT_P, UNEQUAL
 
 EXACT_TO = 2.0**-50  # rewards declared exact may differ by this much of their size
 LARGEST_STAGE = 100  # a stage with more arcs and contexts than this is judged arc by arc only
@@ -30,6 +39,15 @@ class Counts(NamedTuple):
     spread: FloatArray  # [A] Q, the sum of squares of z about their mean
 
 
+class Plans(NamedTuple):
+    """The trials of each plan, by the sum of z over those of its steps that have noise and were told."""
+
+    path: IntArray  # [P, H] arcs, ANY at the other steps
+    trials: FloatArray  # [P]
+    mean: FloatArray  # [P]
+    spread: FloatArray  # [P] sum of squares about the mean
+
+
 class Judged(NamedTuple):
     """One row for each place and kind judged."""
 
@@ -42,15 +60,21 @@ class Judged(NamedTuple):
     seen: FloatArray  # [R]
 
 
-def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells) -> Iterator[Judged]:
+def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells, plans: Plans) -> Iterator[Judged]:
     """Judge every place and kind where there is noise.
 
-    Where a shift is found, what it accounts for is taken out of the noise, so that one cause is not reported as two.
+    Where a shift is found, what it accounts for is taken out of the noise, and luck, which it can look like, is not
+    judged: so one cause is not reported as two.
     """
     explained = np.zeros(len(counts.arc))
     for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):
         if len(cells.arc):
             yield from _shifts(kind, contexts, counts, cells, explained)
+    if len(plans.trials) and not explained.any():
+        variance = max(1.0, float(counts.spread.sum()) / max(1.0, float((counts.n - 1).sum())))
+        log_e, seen = shared_luck(plans.path, plans.trials, plans.mean, plans.spread, variance)
+        none = np.full(1, ANY)
+        yield Judged(LUCK, np.log(4) - np.array([log_e]), none, none, none, np.zeros(1), np.array([seen]))
     if len(counts.arc):
         yield from _noise(contexts, counts._replace(spread=np.maximum(counts.spread - explained, 0)))
 
@@ -65,6 +89,22 @@ def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
     return Judged(EXACT, np.full(len(bad), -np.inf), contexts.stage(arc), arc, none, 0 * seen, seen)
 
 
+def unequal(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
+    """Judge whether the noise of a stage or an arc differs from that of all others, where one sigma is unknown."""
+    arc, _, n, spread = counts
+    stage, none = contexts.stage(arc), np.full(len(arc), ANY)
+    columns = np.column_stack([n, spread, n - 1, calm_gain(n)])
+    everything = columns.sum(axis=0)
+    for union, group_of, at_arc in ((4 * (len(contexts.stage_arc) - 1), stage, none), (4 * contexts.n_arcs, arc, arc)):
+        _, first, group = np.unique(group_of, return_index=True, return_inverse=True)
+        own = sums(group, columns, len(first))
+        others = everything - own
+        size, elsewhere = (np.sqrt(np.maximum(x[:, 1], 0) / np.maximum(x[:, 2], 1)) for x in (own, others))
+        for more, less in ((own, others), (others, own)):
+            log_e = larger_than(more[:, 0], np.maximum(more[:, 1], 0), less[:, 3:], np.maximum(less[:, 1], 0))
+            yield Judged(UNEQUAL, np.log(union) - log_e, stage[first], at_arc[first], none[first], elsewhere, size)
+
+
 def _noise(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
     """Judge whether noise is larger than declared; an arc played once adds nothing and costs its price."""
     arc, sigma, n, spread = counts
@@ -72,9 +112,9 @@ def _noise(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
     columns = np.stack([n, spread, n - 1, n * sigma], axis=1)
     stages = len(contexts.stage_arc) - 1
     for union, group_of, at_stage, at_arc in (
-        (6, none, none, none),
-        (6 * stages, stage, stage, none),
-        (6 * contexts.n_arcs, arc, stage, arc),
+        (12, none, none, none),
+        (12 * stages, stage, stage, none),
+        (12 * contexts.n_arcs, arc, stage, arc),
     ):
         _, first, group = np.unique(group_of, return_index=True, return_inverse=True)
         count, square, freedom, weighted = sums(group, columns, len(first)).T

@@ -1,10 +1,10 @@
-"""The size of Gaussian noise that is the same on all arcs: an upper bound on sigma from the rewards themselves.
+"""The size of Gaussian noise that is the same on all noisy arcs: an upper bound on sigma from the rewards themselves.
 
-Legend: X a reward, m the mean of the rewards of its arc before it, RSS the sum of (X - m)^2 over all rewards but the
-first of each arc, nu their number, t > 0 one of J numbers fixed in advance. For a Gaussian X of standard deviation
-sigma and any m chosen before it, E exp(-t (X - m)^2 / sigma^2) <= (1 + 2 t)^(-1/2). So exp(-t RSS / sigma^2) (1 + 2
-t)^(nu / 2) is a supermartingale started at 1, and by Ville's inequality and a union over the J numbers, with
-probability 1 - alpha at all times at once,
+Legend: X a reward of an arc that does not declare sigma 0, m the mean of the rewards of its arc before it, RSS the sum
+of (X - m)^2 over all such rewards but the first of each arc, nu their number, t > 0 one of J numbers fixed in advance.
+For a Gaussian X of standard deviation sigma and any m chosen before it, E exp(-t (X - m)^2 / sigma^2) <= (1 + 2
+t)^(-1/2). So exp(-t RSS / sigma^2) (1 + 2 t)^(nu / 2) is a supermartingale started at 1, and by Ville's inequality and
+a union over the J numbers, with probability 1 - alpha at all times at once,
 
     sigma^2 <= min over t of t RSS / ( nu / 2 log(1 + 2 t) - log(J / alpha) ),   over those t where that is positive.
 
