@@ -28,8 +28,8 @@ ADVICE = {
     "noise": "declare a larger sigma in a new study, and do not choose it by looking at trials that you import there",
     "dependence": "let the state tell the earlier choice apart (depends=...) in a new study",
     "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
-    "luck": "find what the steps of one trial share (an input, a day, a machine) and vary it within the trial, or begin "
-    "a new study with one step for the whole plan, whose score is the total",
+    "luck": "find what the steps of one trial share (an input, a day, a machine) and vary it within the trial, or begin"
+    " a new study with one step for the whole plan, whose score is the total",
     "unequal": "declare the noise of each option, or a range of its scores, and begin a new study",
 }
 
