@@ -66,7 +66,7 @@ class Explanation:
             f"{self.ruled_out:,} of {_arcs(self.arcs)} ruled out",
         ]
         for rival in self.rivals:
-            lines.append(f"  may be better by up to {rival.bound:.4g}: " + " > ".join(rival.plan))
+            lines.append(f"  may be better by up to {rounded_up(rival.bound, 4)}: " + " > ".join(rival.plan))
             lines.append("    separated by: " + ", ".join(rival.separating[:4]))
         if self.remark:
             lines.append(self.remark)
