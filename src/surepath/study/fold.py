@@ -2,7 +2,8 @@
 
 Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as pending
 plays until their turn comes. So what is proven does not depend on which results come in first, even if quick trials
-are the good ones (docs, "Studies"). The state is a function of the log alone: another worker, or a replay elsewhere,
+are the good ones (docs, "Crashes, failures, budgets"). A result that comes after its trial was given up, and
+counted as lost, stays in the log and out of the proof, which is in doubt from then on: slow trials were left out. The state is a function of the log alone: another worker, or a replay elsewhere,
 has the same active arcs, incumbent, next plan and stop.
 """
 
@@ -19,14 +20,14 @@ import numpy as np
 
 from surepath._types import IntArray
 from surepath._version import __version__
-from surepath.errors import RewardError
+from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
 from surepath.study.storage import tree_bytes
-from surepath.study.storage.contract import PAGE, Reading, Writing
+from surepath.study.storage.contract import PAGE, Reading, Writing, missing_row
 from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
 from surepath.study.tally import Tally
-from surepath.study.trial import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
+from surepath.study.trial import EXPIRED, FAILED, LATE, PARTIAL, RUNNING, SCORED, WORST
 
 FEW_AHEAD = 4  # results that may wait before it is tried whether they suffice
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
@@ -85,11 +86,16 @@ class Fold:
         if self.change == 0 or log.last_number() - self.prefix > PAGE + len(self.window):
             self.change = 0  # should a page fail to come, all are read again
             self.window.clear()
-            while rows := log.trials(self.prefix + len(self.window) + 1, PAGE):
+            first = self.prefix + 1
+            while rows := log.trials(first, PAGE):
+                first = rows[-1].number + 1
                 self._take(rows)
         else:
             self._take(log.trials_changed_after(self.change, _ALL))
         self._advance()  # there may be decisions and no trial
+        if len(self.window) < log.last_number() - self.prefix:
+            missing = next(n for n in range(self.prefix + 1, log.last_number() + 1) if n not in self.window)
+            raise missing_row("trial", missing)
         self.change = last
         self.seconds += time.perf_counter() - begun
 
@@ -127,8 +133,12 @@ class Fold:
         return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
 
     def _fold(self, row: TrialRow) -> None:
-        self.tally.refused += not self._feed(self.learner, row)
-        self.tally.count(row)
+        try:
+            self.tally.refused += not self._feed(self.learner, row)
+            self.tally.count(row)
+        except (SurepathError, LookupError, TypeError, ValueError) as error:
+            raise StudyError(f"trial {row.number} of the log is damaged: {error}") from error
+        self.learner._watch.refused, self.learner._watch.late = self.tally.refused, self.tally.outlived
         self._chain([row.number, row.state, row.path, row.rewards, row.source, row.of])
         self._note_proof()
 
@@ -179,7 +189,7 @@ class Fold:
     @property
     def spent(self) -> float | None:
         """Return what settled trials have cost, those that wait for their turn included; None where nothing costs."""
-        return self._spent(row for row in self.window.values() if row.settled)
+        return self._spent(row for row in self.window.values() if row.settled or row.state == EXPIRED)
 
     @property
     def committed(self) -> float | None:
@@ -219,7 +229,7 @@ class Fold:
     def pending(self) -> list[tuple[int, ...]]:
         """List the paths of trials that run, or whose results wait for their turn, by number."""
         rows = [self.window[number] for number in sorted(self.window)[-MOST_PENDING:]]
-        return [row.path for row in rows if row.state == RUNNING or row.state in SCORED]
+        return [row.path for row in rows if row.state == RUNNING or (row.state in SCORED and row.source != LATE)]
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
@@ -281,8 +291,10 @@ class Fold:
 def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
     """Return the rewards of a settled trial that count: those seen, and the worst one of an arc that failed if asked.
 
-    That is the worst reward of its declared range; the known one, where it is known.
+    That is the worst reward of its declared range; the known one, where it is known. A late result does not count.
     """
+    if row.source == LATE:
+        return []
     rewards = list(row.rewards)
     if row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
         rewards.append(_worst_reward(mdp, row.path[len(rewards)]))

@@ -1,10 +1,13 @@
 """Settling trials: results, failures, cancellations.
 
-A settled trial never changes; telling the same again is harmless.
+A trial with a result never changes; telling the same again is harmless. What the learner would refuse is refused here,
+before anything is written.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -13,19 +16,29 @@ import numpy as np
 from surepath._numbers import shortened
 from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
+from surepath.learners.precision import Sizes, check_decidable
 from surepath.learners.reward_input import read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.plans import plan_in_words
-from surepath.study.storage.contract import Writing
+from surepath.study.fold import TIGHTEN, counted_rewards
+from surepath.study.storage.contract import Reading, Writing
 from surepath.study.storage.records import TrialRow
 from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
+
+
+class Rules(NamedTuple):
+    """What a study counts by: the epsilon it was created with, and what a failure counts for."""
+
+    epsilon: float
+    on_failure: str
+
 
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
 LONGEST_NOTE = 2_000
 LONGEST_KEY = 500
 
 
-def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
+def tell(log: Writing, mdp: MDP, number: int, rewards: Any, rules: Rules) -> str:
     """Record the rewards of a trial."""
     row = _row(log, number)
     seen = _checked(mdp, row.path, rewards)
@@ -33,10 +46,10 @@ def tell(log: Writing, mdp: MDP, number: int, rewards: Any) -> str:
         raise StudyError(
             f"trial {number} needs at least one {word('reward', 'score')}; report a trial without any as failed"
         )
-    return _record(log, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "")
+    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules)
 
 
-def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failure: str) -> str:
+def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, rules: Rules) -> str:
     """Record a failure, with the rewards seen before it."""
     row = _row(log, number)
     seen = _checked(mdp, row.path, rewards)
@@ -44,7 +57,7 @@ def fail(log: Writing, mdp: MDP, number: int, rewards: Any, note: str, on_failur
         raise StudyError(
             f"trial {number} has all {mdp.horizon} {word('rewards', 'scores')}: that is no failure; tell it"
         )
-    return _record(log, row, PARTIAL if seen else FAILED, seen, kept_text(note))
+    return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(note), rules)
 
 
 class Result(NamedTuple):
@@ -58,7 +71,7 @@ class Result(NamedTuple):
     path: tuple[int, ...] | None = None
 
 
-def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str) -> list[str]:
+def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:
     """Record results in one transaction: all of them, or, with an error that names the place, none."""
     answers = []
     for result in results:
@@ -68,9 +81,9 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
                 theirs, ours = (plan_in_words(mdp.plan(list(path))) for path in (result.path, row.path))
                 raise StudyError(f"trial {result.number} is the plan {ours}; not {theirs}")
             if result.failed:
-                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure))
+                answers.append(fail(log, mdp, result.number, result.rewards, result.note, rules))
             else:
-                answers.append(tell(log, mdp, result.number, result.rewards))
+                answers.append(tell(log, mdp, result.number, result.rewards, rules))
         except (StudyError, RewardError) as error:
             if isinstance(error, StorageError) or not result.where:
                 raise
@@ -78,10 +91,23 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
     return answers
 
 
-def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], note: str) -> str:
+def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None:
+    """Refuse a result that the learner would refuse when its turn comes: scores too large for what is asked for.
+
+    Only the largest score matters, so what other trials have scored does not.
+    """
+    epsilon = min([rules.epsilon, *(float(json.loads(a.content)) for a in log.actions_after(0) if a.kind == TIGHTEN)])
+    rewards = counted_rewards(mdp, row, rules.on_failure)
+    gains = mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards, dtype=np.float64))
+    check_decidable(mdp, *Sizes(mdp).with_gains(gains), epsilon)
+
+
+def _record(log: Writing, mdp: MDP, row: TrialRow, state: str, seen: tuple[float, ...], note: str, rules: Rules) -> str:
     now = log.now()
-    if row.state == RUNNING:
-        log.update_trial(row._replace(state=state, rewards=seen, told=now, note=note))
+    new = row._replace(state=state, rewards=seen, told=now, note=note)
+    check_countable(log, mdp, new, rules)
+    if not row.settled or (row.state in (EXPIRED, CANCELLED) and _not_counted_yet(log, row.number)):
+        log.update_trial(new)
         return TOLD
     if row.state in (EXPIRED, CANCELLED):
         late = [other for other in log.trials_of(row.number) if other.source == LATE]
@@ -89,19 +115,15 @@ def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], no
             return _same(late[0], state, seen)
         if state == FAILED:
             return REPEATED  # nothing was seen, and it is counted already
-        late_row = row._replace(
-            number=log.last_number() + 1,
-            state=state,
-            rewards=seen,
-            source=LATE,
-            of=row.number,
-            told=now,
-            note=note,
-            request=None,
-        )
-        log.add_trials([late_row])
+        log.add_trials([new._replace(number=log.last_number() + 1, source=LATE, of=row.number, request=None)])
         return WAS_LATE
     return _same(row, state, seen)
+
+
+def _not_counted_yet(log: Writing, number: int) -> bool:
+    """Return whether an earlier trial is open, so that nobody has counted this one as lost."""
+    running = log.expired(math.inf, 1)
+    return bool(running) and running[0].number < number
 
 
 def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
@@ -117,9 +139,9 @@ def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
 
 
 def settle(log: Writing, number: int, state: str, note: str = "") -> None:
-    """Settle a running trial without any result; one that is settled stays as it is."""
+    """Settle a trial that runs or is awaited without any result; one that is settled stays as it is."""
     row = _row(log, number)
-    if row.state == RUNNING:
+    if not row.settled:
         log.update_trial(row._replace(state=state, told=log.now(), note=kept_text(note)))
 
 

@@ -21,7 +21,7 @@ from surepath.study.status.status import NOTED, last_failure
 from surepath.study.storage.contract import Reading
 from surepath.study.storage.records import TrialRow
 from surepath.study.study import Study
-from surepath.study.trial import FAILED, PARTIAL, RUNNING, SCORED, STATES, WAITING, WORST
+from surepath.study.trial import FAILED, PARTIAL, RUNNING, STATES, WAITING, WORST
 from surepath.web.plain import plain, rounded
 from surepath.web.trial_pages import trial
 
@@ -52,7 +52,7 @@ def status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
             "enough": fold.enough(),
             "waiting": waiting,
             "states": {name: fold.tally.states.get(name, 0) + ahead[name] for name in STATES} | {WAITING: waiting},
-            "evidence": sum(fold.tally.states[name] for name in SCORED),
+            "evidence": fold.tally.scored,
             "sources": fold.tally.sources,
             "done": bool(learner.stopped),
             "epsilon": learner.epsilon,
@@ -155,6 +155,11 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
     lost = {name: states[name] for name in names if states[name]}
     if lost:
         counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
+        counts += (
+            f" ({many(fold.tally.sources['late'], 'result')} came too late to count)"
+            if fold.tally.sources["late"]
+            else ""
+        )
         found.append(
             f"Of {many(fold.prefix, 'trial')}, {counts}: the proof assumes that this did not depend on their scores"
         )

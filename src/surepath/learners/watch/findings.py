@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from surepath._text import word
+from surepath._text import many, word
 
-Kind = Literal["exact", "noise", "dependence", "drift"]
-FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift")
-EXACT, NOISE, DEPENDENCE, DRIFT = range(len(FINDING_KINDS))
+Kind = Literal["exact", "noise", "dependence", "drift", "late", "refused"]
+FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift", "late", "refused")
+EXACT, NOISE, DEPENDENCE, DRIFT, *_ = range(len(FINDING_KINDS))
 
 REPORT_P = 1e-3  # a finding with a smaller p-value is reported
 DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found
@@ -23,7 +23,8 @@ class Finding:
 
     Attributes:
         kind: "exact": a reward declared exact differs. "noise": larger than declared. "dependence": the reward of a
-            stage shifts with an earlier choice. "drift": it shifts with time.
+            stage shifts with an earlier choice. "drift": it shifts with time. "late": trials that counted as lost
+            had a result after all. "refused": the rewards of some trials cannot be counted. Studies find these two.
         where: The place in words: one arc, one stage or all of them.
         declared: What was declared: the noise; 0 for a shift.
         seen: The noise, or the size of the shift, estimated from the rewards.
@@ -49,9 +50,13 @@ def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, 
         text = f"the noise looks larger than declared ({seen:.2g} against {declared:.2g} {where}, {odds(p_value)})"
     elif kind == "dependence":
         text = f"the {reward} {where} shifts with {earlier} (typically by {seen:.2g}, {odds(p_value)})"
+    elif kind == "late":
+        text = f"{many(int(seen), 'result')} came after the trial was given up: slow trials are left out"
+    elif kind == "refused":
+        text = f"{many(int(seen), 'trial')} could not be counted, with {reward}s too large or outside what was declared"
     else:
         text = f"the {reward} {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
-    certain = "does" if p_value < SURE else "may"
+    certain = "does" if p_value < SURE and kind != "late" else "may"
     return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold")
 
 

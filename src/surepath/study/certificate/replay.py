@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from surepath._types import FloatArray
+from surepath.errors import RewardError
 from surepath.learners.base import Learner
 from surepath.learners.precision import Sizes, rounding_of
+from surepath.learners.reward_input import read_rewards
 from surepath.learners.watch import Watch
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
@@ -69,10 +71,16 @@ class PlainLog:
         else:
             self.tally.refused += 1
         self.tally.count(row)
+        if self.watch is not None:
+            self.watch.refused, self.watch.late = self.tally.refused, self.tally.outlived
         self._chain([row.number, row.state, list(row.path), list(row.rewards), row.source, row.of])
 
     def _can_be_held(self, path: tuple[int, ...], rewards: list[float]) -> bool:
         """Return whether double precision can hold what epsilon asks for, with rewards of this size too."""
+        try:
+            read_rewards(self.mdp, np.array(path, dtype=np.int64), rewards)
+        except RewardError:
+            return False
         gains = self.mdp.gains_of(list(path[: len(rewards)]), np.array(rewards, dtype=np.float64))
         low, high = self.sizes.with_gains(gains)
         if self.epsilon > 0 and rounding_of(low, high) > self.epsilon:

@@ -28,6 +28,8 @@ ADVICE = {
     "noise": "declare a larger sigma in a new study, and do not choose it by looking at trials that you import there",
     "dependence": "let the state tell the earlier choice apart (depends=...) in a new study",
     "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
+    "late": "give trials a longer lease in a new study, or renew it while they run: none may be lost for being slow",
+    "refused": "begin a new study with scores that can be counted: subtract the same amount from all scores of a step",
 }
 
 
@@ -81,8 +83,8 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         "Playing an option again in the same state draws a fresh score with the same mean, whatever happened before: "
         f"no drift, no dependence between trials{within}, no effect of earlier choices but through the state.",
         _noise(content["settings"]) if content["format"] < 3 else _noise_of(content["settings"], mdp),
-        "Every score that was seen was told, as it was seen. Which result comes in first does not matter: trials count "
-        "in the order in which they were asked for.",
+        "Every score that was seen was told, as it was seen. Which result comes in first does not matter until a "
+        "trial is given up: trials count in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
     ]
     if worst:
@@ -94,6 +96,12 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         said.append(
             f"Trials that were left out ({left_out}: failed, expired or cancelled), and steps after a failure "
             f"({counts['partial']} trials), are missing for reasons that do not depend on the scores that are missing."
+        )
+    if counts["expired"]:
+        late = content["trials"]["sources"]["late"]
+        said.append(
+            f"The {counts['expired']} trials that were given up long after their lease were lost with their workers, not "
+            f"for being slow in a way that has to do with their scores ({late} results came too late to count)."
         )
     if content["trials"]["sources"]["imported"]:
         said.append(

@@ -14,7 +14,7 @@ from surepath.model.plans import Plan
 from surepath.study.status.in_words import status_in_words
 from surepath.study.status.progress import rough_trials_left
 from surepath.study.storage.contract import Reading
-from surepath.study.trial import CANCELLED, FAILED, IMPORTED, PARTIAL, RUNNING, STATES, WAITING
+from surepath.study.trial import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, STATES, WAITING
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -25,7 +25,7 @@ NOTED = (FAILED, PARTIAL, CANCELLED)  # what may carry a note that says why
 
 
 class RunningTrial(NamedTuple):
-    """A trial whose lease has not ended."""
+    """A trial that is under way, or awaited after its lease has ended: then `lease_until` says when it is given up."""
 
     number: int
     worker: str
@@ -58,6 +58,8 @@ class Status:
         worth: How a plan's worth is made of score and cost; "" where it is the score.
         ahead: Reported trials that count only once an earlier one, which still runs, is settled too.
         enough: Whether they suffice then, unless what is still running contradicts them.
+        overdue: Trials whose lease has ended and that are awaited still.
+        late: Results that came after their trial was given up or cancelled: they do not count.
     """
 
     name: str
@@ -80,6 +82,8 @@ class Status:
     worth: str = ""
     ahead: int = 0
     enough: bool = False
+    overdue: tuple[RunningTrial, ...] = ()
+    late: int = 0
 
     @property
     def answer(self) -> str:
@@ -98,7 +102,8 @@ class Status:
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         running = [trial._asdict() for trial in self.running]
-        found = {**asdict(self), "answer": self.answer, "running": running}
+        overdue = [trial._asdict() for trial in self.overdue]
+        found = {**asdict(self), "answer": self.answer, "running": running, "overdue": overdue}
         return {
             name: value for name, value in found.items() if name not in ("spent", "worth") or value not in (None, "")
         }
@@ -112,10 +117,13 @@ def read_status(study: Study) -> Status:
         waiting, now = study._read(lambda log: (len(log.queue(MOST_WAITING)), log.now()))
         after = sorted(fold.window.values())
         states = {state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES}
-        running = tuple(
-            RunningTrial(row.number, row.worker, study.mdp.plan(list(row.path)), row.asked, row.lease)
-            for row in after
-            if row.state == RUNNING
+        running, overdue = (
+            tuple(
+                RunningTrial(row.number, row.worker, study.mdp.plan(list(row.path)), row.asked, row.lease)
+                for row in after
+                if not row.settled and row.state == state
+            )
+            for state in (RUNNING, EXPIRED)
         )
         learner = fold.view  # reading must not change what the log decides
         gap, epsilon = proven_gap(learner), float(learner.epsilon)
@@ -141,8 +149,10 @@ def read_status(study: Study) -> Status:
             last_failure=study._read(last_failure) if any(states[state] for state in NOTED) else "",
             spent=fold.spent,
             worth=in_words(study.mdp),
-            ahead=len(after) - len(running),
+            ahead=sum(row.settled for row in after),
             enough=fold.enough(),
+            overdue=overdue,
+            late=fold.tally.sources[LATE] + sum(row.source == LATE for row in after),
         )
 
 

@@ -36,6 +36,11 @@ class TransientError(StorageError):
     """
 
 
+def missing_row(what: str, number: int) -> StorageError:
+    """Return the error of a reader that finds a gap in a log, which is numbered without gaps."""
+    return StorageError(f"{what} {number} is missing from the log: rows were deleted; restore a backup of the study")
+
+
 class Reading(ABC):
     """One consistent state of a study."""
 
@@ -61,7 +66,7 @@ class Reading(ABC):
 
     @abstractmethod
     def trials(self, first: int, limit: int) -> list[TrialRow]:
-        """List the trials from a number on, in their order, at most `limit`."""
+        """List the trials from a number on, in their order, at most `limit`; a missing one is a StorageError."""
 
     @abstractmethod
     def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
@@ -77,11 +82,11 @@ class Reading(ABC):
 
     @abstractmethod
     def expired(self, now: float, limit: int) -> list[TrialRow]:
-        """List running trials whose lease ended before now, by number."""
+        """List trials that run, or are awaited after that, whose `lease` ended before now, by number."""
 
     @abstractmethod
     def actions_after(self, number: int) -> list[ActionRow]:
-        """List the actions after one, in their order."""
+        """List the actions after one, in their order; a missing one is a StorageError."""
 
     @abstractmethod
     def queue(self, limit: int) -> list[QueueRow]:
@@ -113,7 +118,7 @@ class Writing(Reading):
 
     @abstractmethod
     def update_trial(self, row: TrialRow) -> None:
-        """Change state, rewards, lease, note and moment of telling of a running trial; the rest of it never changes."""
+        """Change state, rewards, lease, note and moment of telling of a trial without a result; nothing else changes."""
 
     @abstractmethod
     def add_action(self, row: ActionRow) -> None:

@@ -13,7 +13,7 @@ from surepath.errors import StorageError, StudyError
 from surepath.study.storage.contract import Reading, Storage, Writing
 from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
 from surepath.study.storage.sql import unknown_study
-from surepath.study.trial import RUNNING
+from surepath.study.trial import CANCELLED, EXPIRED, RUNNING
 
 
 @dataclass
@@ -137,7 +137,7 @@ class _Reading(Reading):
 
     def expired(self, now: float, limit: int) -> list[TrialRow]:
         rows = self._rows(sorted({*self._book.running, *self._written}))
-        return [row for row in rows if row.state == RUNNING and row.lease < now][:limit]
+        return [row for row in rows if not row.settled and row.lease < now][:limit]
 
     def actions_after(self, number: int) -> list[ActionRow]:
         return list(self._book.actions[max(number, 0) :])
@@ -178,8 +178,8 @@ class _Writing(_Reading, Writing):
 
     def update_trial(self, row: TrialRow) -> None:
         old = self.trial(row.number)
-        if old is None or old.settled:
-            raise StorageError(f"trial {row.number} does not exist or is settled: it cannot be changed")
+        if old is None or old.state not in (RUNNING, EXPIRED, CANCELLED):
+            raise StorageError(f"trial {row.number} does not exist or has a result: it cannot be changed")
         self._written[row.number] = old._replace(
             state=row.state,
             rewards=row.rewards,
@@ -220,7 +220,7 @@ class _Writing(_Reading, Writing):
             book.trials[number] = row
             book.changed.pop(number, None)
             book.changed[number] = None
-            if row.state == RUNNING:
+            if not row.settled:
                 book.running[number] = None
             else:
                 book.running.pop(number, None)

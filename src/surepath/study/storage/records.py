@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from surepath.study.trial import SETTLED
+from surepath.study.trial import EXPIRED, SETTLED
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class TrialRow(NamedTuple):
     rewards: tuple[float, ...] = ()  # those that were reported, in the user's direction
     worker: str = ""
     asked: float = 0.0  # seconds since 1970
-    lease: float = 0.0  # when the lease ends
+    lease: float = 0.0  # when the lease ends; of an expired trial, when it is given up
     told: float | None = None  # when it was settled
     note: str = ""  # why it failed
     request: str | None = None  # names the request that asked for it, so that a repeated one changes nothing
@@ -50,8 +50,8 @@ class TrialRow(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Return whether the trial is settled: such a row never changes again."""
-        return self.state in SETTLED
+        """Return whether the trial is settled, so that later ones may count; an expired one is when it was given up."""
+        return self.state in SETTLED and (self.state != EXPIRED or self.told is not None)
 
 
 class ActionRow(NamedTuple):

@@ -8,10 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from surepath._numbers import shortened
 from surepath.errors import StorageError
 from surepath.study.storage import statements as sql
-from surepath.study.storage.contract import Reading, Writing
+from surepath.study.storage.contract import Reading, Writing, missing_row
 from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, TrialRow
+from surepath.study.trial import SOURCES, STATES
 
 
 class SqlReading(Reading):
@@ -22,7 +24,7 @@ class SqlReading(Reading):
         self.study, self._created, self._now = int(study.id), float(study.created), now
         self._changes, self._trials = int(study.changes), int(study.trials)
         self._actions, self._waiting = int(study.actions), int(study.waiting)
-        self._first_lease = study.first_lease  # of all running trials; None when there are none
+        self._first_lease = study.first_lease  # of all open trials; None when there are none
 
     def run(self, statement: Any, **values: Any) -> Any:
         """Execute a statement of this study in this transaction."""
@@ -51,7 +53,10 @@ class SqlReading(Reading):
         return found[0] if found else None
 
     def trials(self, first: int, limit: int) -> list[TrialRow]:
-        return _rows(self.run(sql.TRIALS, the_number=max(first, 1), the_limit=limit))
+        first = max(first, 1)
+        rows = _rows(self.run(sql.TRIALS, the_number=first, the_limit=limit))
+        _check_gapless("trial", [row.number for row in rows], first, min(limit, self._trials - first + 1))
+        return rows
 
     def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
         if change >= self._changes:
@@ -72,7 +77,9 @@ class SqlReading(Reading):
     def actions_after(self, number: int) -> list[ActionRow]:
         if number >= self._actions:
             return []
-        return [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
+        rows = [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
+        _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
+        return rows
 
     def queue(self, limit: int) -> list[QueueRow]:
         if not self._waiting:
@@ -137,7 +144,7 @@ class SqlWriting(SqlReading, Writing):
             new_change=self.change(),
         )
         if done.rowcount != 1:
-            raise StorageError(f"trial {row.number} does not exist or is settled: it cannot be changed")
+            raise StorageError(f"trial {row.number} does not exist or has a result: it cannot be changed")
 
     def add_action(self, row: ActionRow) -> None:
         if row.number != self._actions + 1:
@@ -163,14 +170,32 @@ class SqlWriting(SqlReading, Writing):
         self._insert(sql.ADD_SNAPSHOT, [{**row._asdict(), "study": self.study}])
 
 
+def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> None:
+    """Refuse rows that are not numbered first, first + 1, ..., at least as many as there must be."""
+    if len(numbers) < count or (numbers and numbers[-1] != first + len(numbers) - 1):
+        raise missing_row(what, min(set(range(first, first + len(numbers) + 1)) - set(numbers)))
+
+
 def _rows(found: Iterable[Any]) -> list[TrialRow]:
     path, rewards = TrialRow._fields.index("path"), TrialRow._fields.index("rewards")
     rows = []
     for row in found:
         values = list(row)
-        values[path], values[rewards] = tuple(json.loads(values[path])), tuple(json.loads(values[rewards]))
-        rows.append(TrialRow._make(values))
+        try:
+            values[path], values[rewards] = _numbers(values[path], int), _numbers(values[rewards], (int, float))
+            rows.append(TrialRow._make(values))
+            if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
+                raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise StorageError(f"trial {row.number} of the log is damaged: {error}") from error
     return rows
+
+
+def _numbers(text: str, kind: Any) -> tuple[Any, ...]:
+    values = json.loads(text)
+    if not isinstance(values, list) or any(not isinstance(x, kind) or isinstance(x, bool) for x in values):
+        raise ValueError(f"{shortened(text)} is no list of numbers")
+    return tuple(values)
 
 
 def _written(row: TrialRow) -> dict[str, Any]:

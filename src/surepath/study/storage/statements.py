@@ -6,19 +6,21 @@ from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, t
 
 from surepath.study.storage.records import ActionRow, QueueRow, SnapshotRow, TrialRow
 from surepath.study.storage.tables import actions, heads, queue, requests, snapshots, studies, trials
-from surepath.study.trial import RUNNING
+from surepath.study.trial import CANCELLED, EXPIRED, RUNNING
 
 _STUDY: BindParameter[int] = bindparam("the_study")
 _NUMBER: BindParameter[int] = bindparam("the_number")
 _LIMIT: BindParameter[int] = bindparam("the_limit")
-_IS_RUNNING = trials.c.state == text(f"'{RUNNING}'")  # written out, so that the partial index serves
+_IS_OPEN = (trials.c.state == text(f"'{RUNNING}'")) | (  # written out, so that the partial index serves
+    (trials.c.state == text(f"'{EXPIRED}'")) & trials.c.told.is_(None)
+)
 _OF_FORMAT = (snapshots.c.study == _STUDY) & (snapshots.c.format == bindparam("the_format"))
 _TRIAL = select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
 
 COUNTERS = ("changes", "trials", "actions", "waiting")
 _FIRST_LEASE = (
     select(func.min(trials.c.lease))
-    .where(trials.c.study == studies.c.id, _IS_RUNNING)
+    .where(trials.c.study == studies.c.id, _IS_OPEN)
     .correlate(studies)
     .scalar_subquery()
 )
@@ -43,13 +45,11 @@ CHANGED = (
 )
 TRIALS_OF = _TRIAL.where(trials.c.of == _NUMBER).order_by(trials.c.number)
 TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == bindparam("the_request")).order_by(trials.c.number)
-EXPIRED_TRIALS = (
-    _TRIAL.where(_IS_RUNNING, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
-)
+EXPIRED_TRIALS = _TRIAL.where(_IS_OPEN, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
 ADD_TRIAL = insert(trials)
 UPDATE_TRIAL = (
     update(trials)
-    .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, _IS_RUNNING)
+    .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_((RUNNING, EXPIRED, CANCELLED)))
     .values({name: bindparam(f"new_{name}") for name in ("state", "rewards", "lease", "told", "note", "change")})
 )
 

@@ -63,11 +63,11 @@ trials = Table(
     Column("request", Text),
     Column("change", BigInteger, nullable=False),
 )
-_RUNNING = text("state = 'running'")
+_OPEN = text("state = 'running' OR state = 'expired' AND told IS NULL")
 _LINKED = text('"of" IS NOT NULL')
 _REQUESTED = text("request IS NOT NULL")
 Index("surepath_trials_change", trials.c.study, trials.c.change, trials.c.number)
-Index("surepath_trials_running", trials.c.study, trials.c.lease, sqlite_where=_RUNNING, postgresql_where=_RUNNING)
+Index("surepath_trials_running", trials.c.study, trials.c.lease, sqlite_where=_OPEN, postgresql_where=_OPEN)
 Index("surepath_trials_of", trials.c.study, trials.c.of, sqlite_where=_LINKED, postgresql_where=_LINKED)
 Index("surepath_trials_request", trials.c.study, trials.c.request, sqlite_where=_REQUESTED, postgresql_where=_REQUESTED)
 

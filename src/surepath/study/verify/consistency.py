@@ -88,14 +88,16 @@ def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) ->
             plays[arcs_of([int(arc)], facts.mdp)] += whole(count)
         if any(int(plays[a:b].sum()) != most for a, b in zip(facts.mdp.stage_arc, facts.mdp.stage_arc[1:])):
             wrong.append(f"the {name} trials by option do not add up to {most} in every step")
-    reported = states["complete"] + states["partial"] + (states["failed"] if facts.on_failure == WORST else 0)
-    refused = whole(trials["refused"])
+    late, refused = sources["late"], whole(trials["refused"])
+    reported = states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == WORST else 0)
+    if refused and not any(found["kind"] == "refused" for found in content["warnings"]):
+        wrong.append(f"{refused} trials could not be counted, and no warning says so")
     visits = facts.seen.visits
     firsts = int(visits[: facts.mdp.stage_arc[1]].sum())
     if not reported - refused <= firsts <= reported:
         wrong.append(f"the first step was scored {firsts} times, in {reported} trials")
     lasts = int(visits[facts.mdp.stage_arc[-2] :].sum())
-    if lasts < states["complete"] - refused or (facts.on_failure != WORST and lasts > states["complete"]):
+    if lasts < states["complete"] - refused - late or (facts.on_failure != WORST and lasts > states["complete"]):
         wrong.append(f"the last step was scored {lasts} times, in {states['complete']} complete trials")
 
 

@@ -114,4 +114,5 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> TrialRow:
         source=str(line["source"]),
         of=None if of in (None, "") else int(of),
         rewards=tuple(float(value) for value in rewards),
+        told=None if line.get("told") in (None, "") else 0.0,
     )
