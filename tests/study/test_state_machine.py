@@ -59,9 +59,13 @@ class Machine(RuleBasedStateMachine):
     # The model ---------------------------------------------------------------------------------------------------
 
     def expire(self) -> None:
+        over = [row for row in self.rows if row["state"] == "expired" and row["lease"] < self.clock.time]
         late = [row for row in self.rows if row["state"] == "running" and row["lease"] < self.clock.time]
         for row in late:
             row["state"] = "expired"
+            row["lease"] += 9 * LEASE
+        for row in over + [row for row in late if row["lease"] < self.clock.time]:
+            row["awaited"] = False
         again = [(row["path"], "retried", row["number"]) for row in late if self.retries(row) < 2]
         self.queue = again + self.queue
 
@@ -71,7 +75,13 @@ class Machine(RuleBasedStateMachine):
     def add(self, path: Any, source: str, of: int | None, state: str, rewards: Any = ()) -> None:
         lease = self.clock.time + LEASE
         row = {"number": len(self.rows) + 1, "path": tuple(path), "source": source, "of": of, "state": state}
-        self.rows.append({**row, "rewards": tuple(rewards), "lease": lease})
+        self.rows.append({**row, "rewards": tuple(rewards), "lease": lease, "awaited": True})
+
+    def is_open(self, row: dict[str, Any]) -> bool:
+        return row["state"] == "running" or (row["state"] == "expired" and row["awaited"])
+
+    def counted_already(self, row: dict[str, Any]) -> bool:
+        return not any(map(self.is_open, self.rows[: row["number"]]))
 
     def is_excluded(self, path: tuple[int, ...]) -> bool:
         return any((str(step), str(option)) in self.excluded for step, option in self.mdp.plan(np.array(path)).items())
@@ -120,7 +130,8 @@ class Machine(RuleBasedStateMachine):
             return
         late = [one for one in self.rows if one["source"] == "late" and one["of"] == row["number"]]
         judged = late[0] if late else row
-        if row["state"] == "running":
+        lost = row["state"] in ("expired", "cancelled")
+        if self.is_open(row) or (lost and not late and not self.counted_already(row)):
             assert call() == "told"
             row.update(state=state, rewards=tuple(rewards))
         elif row["state"] in ("expired", "cancelled") and not late:

@@ -1,10 +1,11 @@
 """The learner as a fold over the log: trials enter in the order in which they were asked for.
 
-Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as pending
-plays until their turn comes. So what is proven does not depend on which results come in first, even if quick trials
-are the good ones (docs, "Crashes, failures, budgets"). A result that comes after its trial was given up, and
-counted as lost, stays in the log and out of the proof, which is in doubt from then on: slow trials were left out. The state is a function of the log alone: another worker, or a replay elsewhere,
-has the same active arcs, incumbent, next plan and stop.
+Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as
+pending plays until their turn comes. So what is proven does not depend on which results come in first, even if quick
+trials are the good ones (docs, "Crashes, failures, budgets"). A result that comes after its trial was given up, and
+counted as lost, stays in the log and out of the proof, which is in doubt from then on: slow trials were left out. The
+state is a function of the log alone: another worker, or a replay elsewhere, has the same active arcs, incumbent, next
+plan and stop.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from surepath.study.storage import tree_bytes
 from surepath.study.storage.contract import PAGE, Reading, Writing, missing_row
 from surepath.study.storage.records import ActionRow, SnapshotRow, TrialRow
 from surepath.study.tally import Tally
-from surepath.study.trial import EXPIRED, FAILED, LATE, PARTIAL, RUNNING, SCORED, WORST
+from surepath.study.trial import EXPIRED, FAILED, LATE, PARTIAL, SCORED, WORST
 
 FEW_AHEAD = 4  # results that may wait before it is tried whether they suffice
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
@@ -227,9 +228,9 @@ class Fold:
     # Choosing ----------------------------------------------------------------------------------------------------
 
     def pending(self) -> list[tuple[int, ...]]:
-        """List the paths of trials that run, or whose results wait for their turn, by number."""
+        """List the paths of trials that run or are awaited, or whose results wait for their turn, by number."""
         rows = [self.window[number] for number in sorted(self.window)[-MOST_PENDING:]]
-        return [row.path for row in rows if row.state == RUNNING or (row.state in SCORED and row.source != LATE)]
+        return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != LATE)]
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""

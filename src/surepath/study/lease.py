@@ -1,8 +1,8 @@
 """Leases: how long a worker may keep a trial, as people write it, and what happens when a lease expires.
 
 When a lease ends, the plan is assigned again first, as a new trial, twice at most: the worker may have died. The trial
-itself is awaited for GRACE leases, since a proof that passes over slow trials leaves scores out by what they are; then it
-is given up, and counts as lost.
+itself is awaited for GRACE leases, since a proof that passes over slow trials leaves scores out by what they are. Then
+it is given up, and counts as lost.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def in_words(duration: float) -> str:
 
 
 def expire(log: Writing, lease: float) -> None:
-    """Mark running trials whose lease has ended as expired, queue their plans at the front; give up what is long over."""
+    """Mark trials whose lease has ended as expired and queue their plans at the front; give up what is long over."""
     now = log.now()
     for row in reversed(log.expired(now, BATCH)):  # the oldest ends up at the front
         if row.state == EXPIRED:

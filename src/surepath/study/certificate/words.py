@@ -100,7 +100,7 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     if counts["expired"]:
         late = content["trials"]["sources"]["late"]
         said.append(
-            f"The {counts['expired']} trials that were given up long after their lease were lost with their workers, not "
+            f"The {counts['expired']} trials that were given up after their lease were lost with their workers, not "
             f"for being slow in a way that has to do with their scores ({late} results came too late to count)."
         )
     if content["trials"]["sources"]["imported"]:

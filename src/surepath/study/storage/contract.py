@@ -118,7 +118,7 @@ class Writing(Reading):
 
     @abstractmethod
     def update_trial(self, row: TrialRow) -> None:
-        """Change state, rewards, lease, note and moment of telling of a trial without a result; nothing else changes."""
+        """Change state, rewards, lease, note and moment of telling of a trial without a result, nothing else."""
 
     @abstractmethod
     def add_action(self, row: ActionRow) -> None:
