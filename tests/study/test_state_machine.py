@@ -157,7 +157,7 @@ class Machine(RuleBasedStateMachine):
     def cancel(self, who: int, pick: int) -> None:
         row = self.rows[pick % len(self.rows)]
         self.studies[who].cancel(row["number"])
-        if row["state"] == "running":
+        if self.is_open(row):
             row["state"] = "cancelled"
 
     @precondition(lambda self: self.rows)
@@ -204,7 +204,7 @@ class Machine(RuleBasedStateMachine):
 
     # Accidents ---------------------------------------------------------------------------------------------------
 
-    @rule(seconds=st.sampled_from([1.0, LEASE / 2, LEASE + 1]))
+    @rule(seconds=st.sampled_from([1.0, LEASE / 2, LEASE + 1, 10 * LEASE + 1]))
     def wait(self, seconds: float) -> None:
         self.clock.time += seconds
         self.expire()
@@ -249,10 +249,10 @@ class Machine(RuleBasedStateMachine):
     def the_sums_are_those_of_the_settled_prefix(self) -> None:
         visits, sums, prefix = [0] * self.mdp.n_arcs, [0.0] * self.mdp.n_arcs, 0
         for row in self.rows:
-            if row["state"] not in SETTLED:
+            if self.is_open(row):
                 break
             prefix = row["number"]
-            for arc, reward in zip(row["path"], row["rewards"]):
+            for arc, reward in zip(row["path"], row["rewards"]) if row["source"] != "late" else ():
                 visits[arc] += 1
                 sums[arc] += reward
         for study in self.studies:

@@ -181,14 +181,15 @@ def test_a_plan_that_kills_its_worker_is_not_assigned_for_ever(place: Any) -> No
     storage, clock = place
     study = new(storage, lease=1)
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(100):
         trial = study.ask()
         if trial.plan["chunk"] == "512":  # kills its worker
             clock.time += 2
         else:
             study.tell(trial, score(trial.plan, rng))
+    clock.time += 20  # by now the last ones are given up too
     visits = study.learner.visits
-    assert visits[[0, 2, 3]].min() >= 5
+    assert visits[[0, 2, 3]].min() >= 3
     study.exclude({"chunk": "512"})
     assert study.done
 
