@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.learners.challenger.test_guarantee import BY_EXCURSIONS, BY_TIES, CASES, QUICK, ties_alone, wrong
-
 from tests.study.test_order import beyond_the_lease
 
 from benchmarks.record import record

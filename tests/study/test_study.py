@@ -160,7 +160,7 @@ def test_a_lease_that_ends_hands_the_plan_out_again(place: Any) -> None:
 
 
 def test_a_late_result_counts_at_its_own_number_while_an_earlier_trial_runs(place: Any) -> None:
-    storage, clock = place
+    storage, _clock = place
     study = new(storage, lease="10min")
     first, second, third = study.ask(3)
     for other in (second, third):

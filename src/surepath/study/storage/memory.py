@@ -179,7 +179,7 @@ class _Writing(_Reading, Writing):
     def update_trial(self, row: TrialRow) -> None:
         old = self.trial(row.number)
         if old is None or old.state not in (RUNNING, EXPIRED, CANCELLED):
-            raise StorageError(f"trial {row.number} does not exist or has a result: it cannot be changed")
+            raise StorageError(f"trial {row.number} does not exist or is settled with a result: it cannot be changed")
         self._written[row.number] = old._replace(
             state=row.state,
             rewards=row.rewards,

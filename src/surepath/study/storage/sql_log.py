@@ -144,7 +144,7 @@ class SqlWriting(SqlReading, Writing):
             new_change=self.change(),
         )
         if done.rowcount != 1:
-            raise StorageError(f"trial {row.number} does not exist or has a result: it cannot be changed")
+            raise StorageError(f"trial {row.number} does not exist or is settled with a result: it cannot be changed")
 
     def add_action(self, row: ActionRow) -> None:
         if row.number != self._actions + 1:
