@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from tests.learners.challenger.test_guarantee import BY_EXCURSIONS, BY_TIES, CASES, QUICK, ties_alone, wrong
+from tests.study.test_order import beyond_the_lease
 
 from benchmarks.record import record
 from surepath import Challenger
 
 DELTAS = (0.1, 0.5, 0.9)
+
+
+def late(runs: int = 150) -> None:
+    """Print wrong answers of studies whose bad trials are slow: within the lease, and longer than it."""
+    for slow, lease in ((3.0, 4.0), (3.0, 2.0), (10.0, 2.0)):
+        count = sum(beyond_the_lease(seed, slow, lease) for seed in range(runs))
+        print(
+            f"8 workers by hand, bad trials take {slow / lease:g} leases: {count} of {runs} wrong at delta 0.1",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -35,6 +46,7 @@ def main() -> None:
         print(f"{mdp.horizon:>3} {mdp.n_arcs:>5} {epsilon:>8g} {runs:>6,}{counts}  {words}", flush=True)
     shares = ", ".join(f"{count / total:.2%} wrong at {delta}" for delta, count in failed.items())
     print(f"all {total:,} runs at each delta: {shares}")
+    late()
     for delta, count in failed.items():
         record(f"wrong of {total:,} runs at delta {delta:g}", 100 * count / total, "%", f"at most {100 * delta:g} %")
 

@@ -17,8 +17,8 @@ import pytest
 
 from surepath.errors import SettingError, StorageError, StudyError
 from surepath.study import Study, sql
+from surepath.study.certificate import verify
 from surepath.study.sql import SqlStorage
-from surepath.study.verify import verify
 from tests.study.postgres import programs
 from tests.study.workers import ENDLESS, check_nothing_lost, in_child, new_study, rewards_of
 

@@ -58,9 +58,13 @@ class Machine(RuleBasedStateMachine):
     # The model ---------------------------------------------------------------------------------------------------
 
     def expire(self) -> None:
+        over = [row for row in self.rows if row["state"] == "expired" and row["lease"] < self.clock.time]
         late = [row for row in self.rows if row["state"] == "running" and row["lease"] < self.clock.time]
         for row in late:
             row["state"] = "expired"
+            row["lease"] += 9 * LEASE
+        for row in over + [row for row in late if row["lease"] < self.clock.time]:
+            row["awaited"] = False
         again = [(row["path"], "retried", row["number"]) for row in late if self.retries(row) < 2]
         self.queue = again + self.queue
 
@@ -70,7 +74,13 @@ class Machine(RuleBasedStateMachine):
     def add(self, path: Any, source: str, of: int | None, state: str, rewards: Any = ()) -> None:
         lease = self.clock.time + LEASE
         row = {"number": len(self.rows) + 1, "path": tuple(path), "source": source, "of": of, "state": state}
-        self.rows.append({**row, "rewards": tuple(rewards), "lease": lease})
+        self.rows.append({**row, "rewards": tuple(rewards), "lease": lease, "awaited": True})
+
+    def is_open(self, row: dict[str, Any]) -> bool:
+        return row["state"] == "running" or (row["state"] == "expired" and row["awaited"])
+
+    def counted_already(self, row: dict[str, Any]) -> bool:
+        return not any(map(self.is_open, self.rows[: row["number"]]))
 
     def is_excluded(self, path: tuple[int, ...]) -> bool:
         return any((str(step), str(option)) in self.excluded for step, option in self.mdp.plan(np.array(path)).items())
@@ -119,7 +129,8 @@ class Machine(RuleBasedStateMachine):
             return
         late = [one for one in self.rows if one["source"] == "late" and one["of"] == row["number"]]
         judged = late[0] if late else row
-        if row["state"] == "running":
+        lost = row["state"] in ("expired", "cancelled")
+        if self.is_open(row) or (lost and not late and not self.counted_already(row)):
             assert call() == "told"
             row.update(state=state, rewards=tuple(rewards))
         elif row["state"] in ("expired", "cancelled") and not late:
@@ -145,7 +156,7 @@ class Machine(RuleBasedStateMachine):
     def cancel(self, who: int, pick: int) -> None:
         row = self.rows[pick % len(self.rows)]
         self.studies[who].cancel(row["number"])
-        if row["state"] == "running":
+        if self.is_open(row):
             row["state"] = "cancelled"
 
     @precondition(lambda self: self.rows)
@@ -192,7 +203,7 @@ class Machine(RuleBasedStateMachine):
 
     # Accidents ---------------------------------------------------------------------------------------------------
 
-    @rule(seconds=st.sampled_from([1.0, LEASE / 2, LEASE + 1]))
+    @rule(seconds=st.sampled_from([1.0, LEASE / 2, LEASE + 1, 10 * LEASE + 1]))
     def wait(self, seconds: float) -> None:
         self.clock.time += seconds
         self.expire()
@@ -234,10 +245,10 @@ class Machine(RuleBasedStateMachine):
     def the_sums_are_those_of_the_settled_prefix(self) -> None:
         visits, sums, prefix = [0] * self.mdp.n_arcs, [0.0] * self.mdp.n_arcs, 0
         for row in self.rows:
-            if row["state"] not in SETTLED:
+            if self.is_open(row):
                 break
             prefix = row["number"]
-            for arc, reward in zip(row["path"], row["rewards"]):
+            for arc, reward in zip(row["path"], row["rewards"]) if row["source"] != "late" else ():
                 visits[arc] += 1
                 sums[arc] += reward
         for study in self.studies:

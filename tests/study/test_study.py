@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,11 @@ import pytest
 
 from surepath import MDP, Study, families
 from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
+from surepath.study.certificate import verify
 from surepath.study.sql import SqlStorage
+from surepath.study.status.gap_history import gap_history
+from surepath.study.telling import Result
+from surepath.verify.file import content_hash, statement
 
 STEPS = {"chunk": ["256", "512"], "model": ["small", "large"]}
 SCORES = {"256": 0.1, "512": 0.6, "small": 0.2, "large": 0.9}
@@ -125,13 +131,48 @@ def test_a_lease_that_ends_hands_the_plan_out_again(place: Any) -> None:
     assert (again.number, again.source, again.path.tolist()) == (3, "retried", trial.path.tolist())
     with pytest.raises(StudyError, match="trial 1 is expired"):
         study.renew(trial)
-    assert study.tell(trial, [0.3, 0.3]) == "late"
+    assert study.learner.episodes == 0  # trial 1 is awaited still
+    assert study.tell(trial, [0.3, 0.3]) == "told"  # at its own number
     assert study.tell(trial, [0.3, 0.3]) == "repeated"
     with pytest.raises(ConflictError):
         study.tell(trial, [0.3, 0.4])
-    assert study.learner.episodes == 2  # the two that expired, which count as failures; trial 3 still runs
+    assert study.learner.episodes == 1
+    clock.time += 601
+    study.sync()
+    assert "given up in" not in str(study.status())  # nothing waits for trial 2
     study.tell(again, [0.3, 0.3])
-    assert study.learner.visits[trial.path[0]] == 2
+    assert "1 result counts once trial 2 by" in str(study.status())
+    assert "its lease has ended; it is given up in 1.33h" in str(study.status())
+    clock.time += 9 * 600
+    assert study.learner.episodes == 3  # trial 2 is given up: a failure of which nothing was seen
+    assert study.tell(2, [0.5, 0.5]) == "late"
+    assert study.tell(2, [0.5, 0.5]) == "repeated"
+    with pytest.raises(ConflictError, match="trial 2's late result was kept as trial 4"):
+        study.tell(2, [0.5, 0.6])
+    assert (study.learner.episodes, study.learner.visits.sum(), study.evidence_trials) == (3, 4, 2)
+    status = study.status()
+    assert (status.late, status.answer) == (1, "in doubt")
+    assert "1 result came too late to count" in str(status)
+    certificate = study.certificate()
+    assert "(1 results came too late to count)" in " ".join(certificate["assumptions"])
+
+
+def test_a_late_result_counts_at_its_own_number_while_an_earlier_trial_runs(place: Any) -> None:
+    storage, _clock = place
+    study = new(storage, lease="10min")
+    first, second, third = study.ask(3)
+    for other in (second, third):
+        study.cancel(other)
+    assert study.tell(third, [0.1, 0.2]) == "told"  # nobody has counted it as lost
+    study.tell(first, [0.3, 0.4])
+    assert study.tell(second, [0.5, 0.6]) == "late"
+    assert study.evidence_trials == 2
+    assert study._read(lambda log: [row.state for row in log.trials(1, 9)]) == [
+        "complete",
+        "cancelled",
+        "complete",
+        "complete",
+    ]
 
 
 def test_a_plan_that_kills_its_worker_is_not_assigned_for_ever(place: Any) -> None:
@@ -144,8 +185,9 @@ def test_a_plan_that_kills_its_worker_is_not_assigned_for_ever(place: Any) -> No
             clock.time += 2
         else:
             study.tell(trial, score(trial.plan, rng))
+    clock.time += 20  # by now the last ones are given up too
     visits = study.learner.visits
-    assert visits[[0, 2, 3]].min() >= 5
+    assert visits[[0, 2, 3]].min() >= 3
     study.exclude({"chunk": "512"})
     assert study.done
 
@@ -266,3 +308,86 @@ def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -
     assert slow._fold.choose(2).tolist() == quick._fold.choose(2).tolist()
     assert slow._fold.digest == quick._fold.digest
     assert slow.learner.snapshot()["evidence"]["sums"].tolist() == quick.learner.snapshot()["evidence"]["sums"].tolist()
+
+
+def test_what_the_learner_would_refuse_is_refused_before_it_is_written(place: Any) -> None:
+    study = new(place[0])
+    first, second = study.ask(2)
+    plan, huge = first.plan, [-1e15, 0.5]
+    for call in (
+        lambda: study.tell(first, huge),
+        lambda: study.fail(first, huge[:1]),
+        lambda: study.tell_many([Result(first.number, huge)]),
+        lambda: study.import_trials([(plan, [0.5, 0.5]), (plan, huge)]),
+        lambda: study.tell(first, [-1e30, 0.5]),
+        lambda: study.tell(first, [float("nan"), 0.5]),
+    ):
+        with pytest.raises(RewardError):
+            call()
+    assert (len(study), len(study.status().running)) == (2, 2)
+    study.tell(second, [1e12, 0.5])  # waits for the first; a smaller epsilon would make the learner refuse it
+    with pytest.raises(RewardError, match="too coarse for epsilon 1e-09"):
+        study.tighten(1e-9)
+    study.tell(first, [0.5, 0.5])
+    assert (study.epsilon, study.evidence_trials, study.learner.findings()[:0]) == (study.epsilon, 2, [])
+
+
+def test_scores_that_cannot_be_counted_put_a_study_in_doubt(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = new(url)
+    play(study)
+    assert verify(study.certificate(), storage=study.storage).answer == "yes"
+    change(tmp_path, "update trials set rewards = '[-1e30, 0.5]' where number = 2")
+    study = Study.load(url)
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, score(trial.plan, np.random.default_rng(trial.number)))
+    status = study.status()
+    assert status.answer == "in doubt"
+    assert "1 trial could not be counted, with scores too large or outside what was declared" in str(status)
+    certificate = study.certificate()
+    assert "In doubt" in certificate["statement"]
+    for storage in (None, study.storage):
+        assert verify(certificate, storage=storage).answer == "in doubt"
+    quiet = {**certificate.to_dict(), "warnings": []}
+    quiet["statement"] = statement(quiet)
+    quiet["sha256"] = content_hash(quiet)
+    assert verify(quiet).answer == "no"
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("delete from trials where number = 2", "trial 2 is missing from the log"),
+        ("delete from trials where number = (select max(number) from trials)", r"trial \d+ is missing from the log"),
+        ("update trials set rewards = '[0.5,' where number = 2", "trial 2 of the log is damaged"),
+        ("update trials set path = '[0, 99]' where number = 2", "trial 2 of the log is damaged"),
+        ("update trials set path = 'null' where number = 2", "trial 2 of the log is damaged"),
+        ("update trials set state = 'gone' where number = 2", "trial 2 of the log is damaged"),
+        ("update trials set rewards = '[\"x\", 1]' where number = 2", "trial 2 of the log is damaged"),
+    ],
+)
+def test_a_missing_or_damaged_row_is_an_error_in_words(tmp_path: Path, statement: str, said: str) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    play(new(url), limit=5)
+    change(tmp_path, statement)
+    for read in (
+        lambda study: study.certified_gap,
+        lambda study: study.status(),
+        lambda study: study.trials,
+        lambda study: study.certificate(),
+        lambda study: study.ask(),
+        lambda study: study.export(tmp_path / "log.jsonl"),
+        lambda study: gap_history(study),
+    ):
+        with pytest.raises(StudyError, match=said):
+            read(Study.load(url))
+
+
+def change(folder: Path, statement: str) -> None:
+    """Change a database by hand; snapshots are dropped, which would know better."""
+    with closing(sqlite3.connect(folder / "study.db")) as database, database:
+        tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
+        trials, snapshots = (next(name for name in tables if name.endswith(end)) for end in ("trials", "snapshots"))
+        database.execute(f"delete from {snapshots}")
+        database.execute(statement.replace(" trials ", f" {trials} ").replace("from trials)", f"from {trials})"))

@@ -309,9 +309,7 @@ def test_a_request_that_is_none_is_told_what_to_send(
     assert said in answer.json()["message"]
 
 
-def test_a_trial_is_cancelled_with_or_without_a_note(
-    storage: SqlStorage, writer: Caller, client: TestClient
-) -> None:
+def test_a_trial_is_cancelled_with_or_without_a_note(storage: SqlStorage, writer: Caller, client: TestClient) -> None:
     new_study(storage)
     writer.post("ask", {"n": 2})
     assert client.post("/api/trials/1/cancel", headers=writer.headers).json() == {"outcome": "cancelled"}

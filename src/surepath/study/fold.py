@@ -1,9 +1,11 @@
 """The learner as a fold over the log: trials enter in the order in which they were asked for.
 
-Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as pending
-plays until their turn comes. So what is proven does not depend on which results come in first, even if quick trials
-are the good ones (docs, "Studies"). The state is a function of the log alone: another worker, or a replay elsewhere,
-has the same active arcs, incumbent, next plan and stop.
+Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as
+pending plays until their turn comes. So what is proven does not depend on which results come in first, even if quick
+trials are the good ones (docs, "Crashes, failures, budgets"). A result that comes after its trial was given up, and
+counted as lost, stays in the log and out of the proof, which is in doubt from then on: slow trials were left out. The
+state is a function of the log alone: another worker, or a replay elsewhere, has the same active arcs, incumbent, next
+plan and stop.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 
 from surepath._types import IntArray
 from surepath._version import __version__
-from surepath.errors import RewardError
+from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
 from surepath.study.storage import (
@@ -32,9 +34,10 @@ from surepath.study.storage import (
     Writing,
     decode_tree,
     encode_tree,
+    missing_row,
 )
 from surepath.study.tally import Tally
-from surepath.study.trial import EXPIRED, FAILED, PARTIAL, RUNNING, SCORED, WORST
+from surepath.study.trial import EXPIRED, FAILED, LATE, PARTIAL, SCORED, WORST
 
 FEW_AHEAD = 4  # results that may wait before it is tried whether they suffice
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
@@ -96,11 +99,16 @@ class Fold:
         if self.change == 0 or self._unread or log.last_number() - self.prefix > PAGE + len(self.window):
             self._unread, self.change, self.stamp = True, last, log.stamp(last)
             self.window.clear()
-            while rows := log.trials(self.prefix + len(self.window) + 1, PAGE):
+            first = self.prefix + 1
+            while rows := log.trials(first, PAGE):
+                first = rows[-1].number + 1
                 self._take(rows)
         else:
             self._take(log.trials_changed_after(self.change, _ALL))
         self._advance()  # there may be decisions and no trial
+        if len(self.window) < log.last_number() - self.prefix:
+            missing = next(n for n in range(self.prefix + 1, log.last_number() + 1) if n not in self.window)
+            raise missing_row("trial", missing)
         self._unread, self.change, self.stamp = False, last, log.stamp(last)
         self.seconds += time.perf_counter() - begun
 
@@ -138,8 +146,12 @@ class Fold:
         return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
 
     def _fold(self, row: TrialRow) -> None:
-        self.tally.refused += not self._feed(self.learner, row)
-        self.tally.count(row)
+        try:
+            self.tally.refused += not self._feed(self.learner, row)
+            self.tally.count(row)
+        except (SurepathError, LookupError, TypeError, ValueError) as error:
+            raise StudyError(f"trial {row.number} of the log is damaged: {error}") from error
+        self.learner._watch.refused, self.learner._watch.late = self.tally.refused, self.tally.outlived
         self._chain([row.number, row.state, row.path, row.rewards, row.source, row.of])
         self._note_proof()
 
@@ -190,7 +202,7 @@ class Fold:
     @property
     def spent(self) -> float | None:
         """Return what settled trials have cost, those that wait for their turn included; None where nothing costs."""
-        return self._spent(row for row in self.window.values() if row.settled)
+        return self._spent(row for row in self.window.values() if row.settled or row.state == EXPIRED)
 
     @property
     def committed(self) -> float | None:
@@ -228,9 +240,9 @@ class Fold:
     # Choosing ----------------------------------------------------------------------------------------------------
 
     def pending(self) -> list[tuple[int, ...]]:
-        """List the paths of trials that run, or whose results wait for their turn, by number."""
+        """List the paths of trials that run or are awaited, or whose results wait for their turn, by number."""
         rows = [self.window[number] for number in sorted(self.window)[-MOST_PENDING:]]
-        return [row.path for row in rows if row.state == RUNNING or row.state in SCORED]
+        return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != LATE)]
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
@@ -295,8 +307,10 @@ class Fold:
 def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
     """Return the rewards of a settled trial that count: those seen, and the worst one of an arc that failed if asked.
 
-    That is the worst reward of its declared range; the known one, where it is known.
+    That is the worst reward of its declared range; the known one, where it is known. A late result does not count.
     """
+    if row.source == LATE:
+        return []
     rewards = list(row.rewards)
     if row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
         rewards.append(_worst_reward(mdp, row.path[len(rewards)]))

@@ -66,7 +66,7 @@ class Spending:
         later = Spending(self._cost)
         later.total, later.unreported = self.total, set(self.unreported)
         for row in sorted(rows):
-            later.count(row if row.settled else row._replace(state=COMPLETE))
+            later.count(row if row.settled or row.state == EXPIRED else row._replace(state=COMPLETE))
         return later
 
     def as_tree(self) -> dict[str, Any]:

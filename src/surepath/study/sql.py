@@ -22,9 +22,20 @@ from sqlalchemy import Connection, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from surepath._checks import suggest
+from surepath._numbers import shortened
 from surepath.errors import StorageError, StudyError
 from surepath.study import tables as sql
-from surepath.study.storage import ActionRow, QueueRow, Reading, SnapshotRow, Storage, StudyRecord, TrialRow, Writing
+from surepath.study.storage import (
+    ActionRow,
+    QueueRow,
+    Reading,
+    SnapshotRow,
+    Storage,
+    StudyRecord,
+    TrialRow,
+    Writing,
+    missing_row,
+)
 from surepath.study.tables import (
     MEMORY,
     PENDING_WRITE,
@@ -43,6 +54,7 @@ from surepath.study.tables import (
     studies,
     trials,
 )
+from surepath.study.trial import SOURCES, STATES
 
 UPGRADE_LOCK = 7_352_901_846  # PostgreSQL's advisory lock while tables are built
 _ABANDONED: list[Any] = []  # pools of connections inherited by a fork, never closed: they are the parent's
@@ -247,7 +259,7 @@ class SqlReading(Reading):
         self.study, self._created, self._now = int(study.id), float(study.created), now
         self._changes, self._trials = int(study.changes), int(study.trials)
         self._actions, self._waiting = int(study.actions), int(study.waiting)
-        self._first_lease = study.first_lease  # of all running trials; None when there are none
+        self._first_lease = study.first_lease  # of all open trials; None when there are none
 
     def run(self, statement: Any, **values: Any) -> Any:
         """Execute a statement of this study in this transaction."""
@@ -281,7 +293,10 @@ class SqlReading(Reading):
         return found[0] if found else None
 
     def trials(self, first: int, limit: int) -> list[TrialRow]:
-        return _rows(self.run(sql.TRIALS, the_number=max(first, 1), the_limit=limit))
+        first = max(first, 1)
+        rows = _rows(self.run(sql.TRIALS, the_number=first, the_limit=limit))
+        _check_gapless("trial", [row.number for row in rows], first, min(limit, self._trials - first + 1))
+        return rows
 
     def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
         if change >= self._changes:
@@ -302,7 +317,9 @@ class SqlReading(Reading):
     def actions_after(self, number: int) -> list[ActionRow]:
         if number >= self._actions:
             return []
-        return [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
+        rows = [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
+        _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
+        return rows
 
     def queue(self, limit: int) -> list[QueueRow]:
         if not self._waiting:
@@ -372,7 +389,7 @@ class SqlWriting(SqlReading, Writing):
             new_change=self.change(),
         )
         if done.rowcount != 1:
-            raise StorageError(f"trial {row.number} does not exist or is settled: it cannot be changed")
+            raise StorageError(f"trial {row.number} does not exist or is settled with a result: it cannot be changed")
 
     def add_action(self, row: ActionRow) -> None:
         if row.number != self._actions + 1:
@@ -398,14 +415,32 @@ class SqlWriting(SqlReading, Writing):
         self._insert(sql.ADD_SNAPSHOT, [{**row._asdict(), "study": self.study}])
 
 
+def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> None:
+    """Refuse rows that are not numbered first, first + 1, ..., at least as many as there must be."""
+    if len(numbers) < count or (numbers and numbers[-1] != first + len(numbers) - 1):
+        raise missing_row(what, min(set(range(first, first + len(numbers) + 1)) - set(numbers)))
+
+
 def _rows(found: Iterable[Any]) -> list[TrialRow]:
     path, rewards = TrialRow._fields.index("path"), TrialRow._fields.index("rewards")
     rows = []
     for row in found:
         values = list(row)
-        values[path], values[rewards] = tuple(json.loads(values[path])), tuple(json.loads(values[rewards]))
-        rows.append(TrialRow._make(values))
+        try:
+            values[path], values[rewards] = _numbers(values[path], int), _numbers(values[rewards], (int, float))
+            rows.append(TrialRow._make(values))
+            if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
+                raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise StorageError(f"trial {row.number} of the log is damaged: {error}") from error
     return rows
+
+
+def _numbers(text: str, kind: Any) -> tuple[Any, ...]:
+    values = json.loads(text)
+    if not isinstance(values, list) or any(not isinstance(x, kind) or isinstance(x, bool) for x in values):
+        raise ValueError(f"{shortened(text)} is not a list of numbers")
+    return tuple(values)
 
 
 def _written(row: TrialRow) -> dict[str, Any]:

@@ -39,7 +39,7 @@ import numpy as np
 
 from surepath._text import hidden
 from surepath.errors import SettingError, StorageError
-from surepath.study.trial import SETTLED
+from surepath.study.trial import EXPIRED, SETTLED
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class TrialRow(NamedTuple):
     rewards: tuple[float, ...] = ()  # those that were reported, in the user's direction
     worker: str = ""
     asked: float = 0.0  # seconds since 1970
-    lease: float = 0.0  # when the lease ends
+    lease: float = 0.0  # when the lease ends; of an expired trial, when it is given up
     told: float | None = None  # when it was settled
     note: str = ""  # why it failed
     request: str | None = None  # names the request that asked for it, so that a repeated one changes nothing
@@ -84,8 +84,8 @@ class TrialRow(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Return whether the trial is settled: such a row never changes again."""
-        return self.state in SETTLED
+        """Return whether the trial is settled, so that later ones may count; an expired one is when it was given up."""
+        return self.state in SETTLED and (self.state != EXPIRED or self.told is not None)
 
 
 class ActionRow(NamedTuple):
@@ -128,6 +128,11 @@ class TransientError(StorageError):
     """
 
 
+def missing_row(what: str, number: int) -> StorageError:
+    """Return the error of a reader that finds a gap in a log, which is numbered without gaps."""
+    return StorageError(f"{what} {number} is missing from the log: rows were deleted; restore a backup of the study")
+
+
 class Reading(ABC):
     """One consistent state of a study."""
 
@@ -157,7 +162,7 @@ class Reading(ABC):
 
     @abstractmethod
     def trials(self, first: int, limit: int) -> list[TrialRow]:
-        """List the trials from a number on, in their order, at most `limit`."""
+        """List the trials from a number on, in their order, at most `limit`; a missing one is a StorageError."""
 
     @abstractmethod
     def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
@@ -173,11 +178,11 @@ class Reading(ABC):
 
     @abstractmethod
     def expired(self, now: float, limit: int) -> list[TrialRow]:
-        """List running trials whose lease ended before now, by number."""
+        """List trials that run, or are awaited after that, whose `lease` ended before now, by number."""
 
     @abstractmethod
     def actions_after(self, number: int) -> list[ActionRow]:
-        """List the actions after one, in their order."""
+        """List the actions after one, in their order; a missing one is a StorageError."""
 
     @abstractmethod
     def queue(self, limit: int) -> list[QueueRow]:
@@ -209,7 +214,7 @@ class Writing(Reading):
 
     @abstractmethod
     def update_trial(self, row: TrialRow) -> None:
-        """Change state, rewards, lease, note and moment of telling of a running trial; the rest of it never changes."""
+        """Change state, rewards, lease, note and moment of telling of a trial without a result, nothing else."""
 
     @abstractmethod
     def add_action(self, row: ActionRow) -> None:

@@ -41,7 +41,7 @@ from surepath.study.storage import (
     open_storage,
     retrying,
 )
-from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, SCORED, Trial, trial_number
+from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, Trial, trial_number
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -77,7 +77,9 @@ class Study:
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
         self._imports = Imports()
-        self._fold = Fold(self.mdp, json.loads(record.settings), self.options.on_failure, seed)
+        settings = json.loads(record.settings)
+        self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure)
+        self._fold = Fold(self.mdp, settings, self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------
 
@@ -168,12 +170,15 @@ class Study:
         with self._lock:
             if self._read(self._catch_up):
                 try:
-                    self._write(expire)
+                    self._write(self._expire)
                 except TransientError:
                     raise
                 except StorageError:  # what cannot be written can be read; asking for a trial raises the error
                     return
                 self._read(self._catch_up)
+
+    def _expire(self, log: Writing) -> None:
+        expire(log, self.options.lease)
 
     def _holds(self) -> bool:
         """Return whether what was reported suffices once earlier trials, which still run, are settled."""
@@ -224,7 +229,7 @@ class Study:
             while (
                 rows := self._write(lambda log: self._assign(log, count, who, key, next(attempts) > 0, limit))
             ) is None:
-                self._write(expire)
+                self._write(self._expire)
                 self.sync()
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
@@ -273,18 +278,19 @@ class Study:
         """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
 
         Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
-        expired or was cancelled: the result is kept as a new trial at the end of the log.
+        been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
+        log, and does not count.
         """
         number = trial_number(trial)
         with self._lock:
-            return self._write(lambda log: telling.tell(log, self.mdp, number, rewards, _played(trial)))
+            return self._write(lambda log: telling.tell(log, self.mdp, number, rewards, self._rules, _played(trial)))
 
     def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
         """Report that a trial failed, with the rewards seen before it did."""
         number = trial_number(trial)
         with self._lock:
-            policy, path = self.options.on_failure, _played(trial)
-            return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, policy, path))
+            rules, path = self._rules, _played(trial)
+            return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, rules, path))
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
@@ -319,7 +325,7 @@ class Study:
         """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
         listed = list(results)
         with self._lock:
-            return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self.options.on_failure))
+            return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self._rules))
 
     def import_trials(
         self,
@@ -430,6 +436,9 @@ class Study:
                 return
             self._fold.sync(log)
             attempt(self._fold.copy())  # what the learner refuses never enters the log
+            if kind == TIGHTEN:  # nor what would make it refuse results that wait for their turn
+                for row in self._fold.ahead:
+                    telling.check_countable(log, self.mdp, row, self._rules._replace(epsilon=content))
             row = ActionRow(self._fold.actions + 1, self._fold.prefix, kind, json.dumps(content), log.now())
             log.add_action(row)
 
@@ -484,7 +493,7 @@ class Study:
         """Return the number of trials whose rewards are part of the proof."""
         with self._lock:
             self.sync()
-            return sum(self._fold.tally.states[state] for state in SCORED)
+            return self._fold.tally.scored
 
     def status(self) -> Status:
         """Return the status of the study: trials by state, the current plan, what is proven, who works on it."""

@@ -48,7 +48,7 @@ from surepath._optional import need
 from surepath._text import OPEN_PARAMETERS, hidden
 from surepath.errors import StorageError
 from surepath.study.storage import ActionRow, QueueRow, SnapshotRow, TransientError, TrialRow
-from surepath.study.trial import RUNNING
+from surepath.study.trial import CANCELLED, EXPIRED, RUNNING
 
 metadata = MetaData()
 SCHEMA = "1"  # raised with every change of the tables
@@ -111,11 +111,11 @@ trials = Table(
     Column("request", Text),
     Column("change", BigInteger, nullable=False),
 )
-_RUNNING = text("state = 'running'")
+_OPEN = text("state = 'running' OR state = 'expired' AND told IS NULL")
 _LINKED = text('"of" IS NOT NULL')
 _REQUESTED = text("request IS NOT NULL")
 Index("surepath_trials_change", trials.c.study, trials.c.change, trials.c.number)
-Index("surepath_trials_running", trials.c.study, trials.c.lease, sqlite_where=_RUNNING, postgresql_where=_RUNNING)
+Index("surepath_trials_running", trials.c.study, trials.c.lease, sqlite_where=_OPEN, postgresql_where=_OPEN)
 Index("surepath_trials_of", trials.c.study, trials.c.of, sqlite_where=_LINKED, postgresql_where=_LINKED)
 Index("surepath_trials_request", trials.c.study, trials.c.request, sqlite_where=_REQUESTED, postgresql_where=_REQUESTED)
 
@@ -163,14 +163,16 @@ snapshots = Table(
 _STUDY: BindParameter[int] = bindparam("the_study")
 _NUMBER: BindParameter[int] = bindparam("the_number")
 _LIMIT: BindParameter[int] = bindparam("the_limit")
-_IS_RUNNING = trials.c.state == text(f"'{RUNNING}'")  # written out, so that the partial index serves
+_IS_OPEN = (trials.c.state == text(f"'{RUNNING}'")) | (  # written out, so that the partial index serves
+    (trials.c.state == text(f"'{EXPIRED}'")) & trials.c.told.is_(None)
+)
 _OF_FORMAT = (snapshots.c.study == _STUDY) & (snapshots.c.format == bindparam("the_format"))
 _TRIAL = select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
 
 COUNTERS = ("changes", "trials", "actions", "waiting", "stamp")
 _FIRST_LEASE = (
     select(func.min(trials.c.lease))
-    .where(trials.c.study == studies.c.id, _IS_RUNNING)
+    .where(trials.c.study == studies.c.id, _IS_OPEN)
     .correlate(studies)
     .scalar_subquery()
 )
@@ -212,13 +214,11 @@ CHANGED = (
 )
 TRIALS_OF = _TRIAL.where(trials.c.of == _NUMBER).order_by(trials.c.number)
 TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == bindparam("the_request")).order_by(trials.c.number)
-EXPIRED_TRIALS = (
-    _TRIAL.where(_IS_RUNNING, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
-)
+EXPIRED_TRIALS = _TRIAL.where(_IS_OPEN, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
 ADD_TRIAL = insert(trials)
 UPDATE_TRIAL = (
     update(trials)
-    .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, _IS_RUNNING)
+    .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_((RUNNING, EXPIRED, CANCELLED)))
     .values({name: bindparam(f"new_{name}") for name in ("state", "rewards", "lease", "told", "note", "change")})
 )
 

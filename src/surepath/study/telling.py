@@ -1,12 +1,14 @@
 """Settling trials: results, failures, cancellations.
 
-A settled trial never changes; telling the same again is harmless.
+A trial with a result never changes; telling the same again is harmless. What the learner would refuse is refused here,
+before anything is written.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,11 +17,20 @@ import numpy as np
 from surepath._numbers import shortened
 from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
-from surepath.learners.base import read_rewards
+from surepath.learners.base import Sizes, check_decidable, read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.plans import plan_in_words
-from surepath.study.storage import TrialRow, Writing
+from surepath.study.fold import TIGHTEN, counted_rewards
+from surepath.study.storage import Reading, TrialRow, Writing
 from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
+
+
+class Rules(NamedTuple):
+    """What a study counts by: the epsilon it was created with, and what a failure counts for."""
+
+    epsilon: float
+    on_failure: str
+
 
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
 LONGEST_NOTE = 2_000
@@ -43,7 +54,7 @@ def first_time(log: Writing, request: str, content: Any) -> bool:
     return False
 
 
-def tell(log: Writing, mdp: MDP, number: int, rewards: Any, path: tuple[int, ...] | None = None) -> str:
+def tell(log: Writing, mdp: MDP, number: int, rewards: Any, rules: Rules, path: tuple[int, ...] | None = None) -> str:
     """Record the rewards of a trial; `path` is what was played, to be compared."""
     row = _row(log, number, mdp, path)
     seen = _checked(mdp, row.path, rewards)
@@ -51,7 +62,7 @@ def tell(log: Writing, mdp: MDP, number: int, rewards: Any, path: tuple[int, ...
         raise StudyError(
             f"trial {number} needs at least one {word('reward', 'score')}; report a trial without any as failed"
         )
-    return _record(log, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "")
+    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules)
 
 
 def fail(
@@ -60,7 +71,7 @@ def fail(
     number: int,
     rewards: Any,
     note: str,
-    on_failure: str,
+    rules: Rules,
     path: tuple[int, ...] | None = None,
 ) -> str:
     """Record a failure, with the rewards seen before it; `path` is what was played, to be compared."""
@@ -70,7 +81,7 @@ def fail(
         raise StudyError(
             f"trial {number} has all {mdp.horizon} {word('rewards', 'scores')}: that is no failure; tell it"
         )
-    return _record(log, row, PARTIAL if seen else FAILED, seen, kept_text(note))
+    return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(note), rules)
 
 
 class Result(NamedTuple):
@@ -84,15 +95,15 @@ class Result(NamedTuple):
     path: tuple[int, ...] | None = None
 
 
-def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str) -> list[str]:
+def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:
     """Record results in one transaction: all of them, or, with an error that names the place, none."""
     answers = []
     for result in results:
         try:
             if result.failed:
-                answers.append(fail(log, mdp, result.number, result.rewards, result.note, on_failure, result.path))
+                answers.append(fail(log, mdp, result.number, result.rewards, result.note, rules, result.path))
             else:
-                answers.append(tell(log, mdp, result.number, result.rewards, result.path))
+                answers.append(tell(log, mdp, result.number, result.rewards, rules, result.path))
         except (StudyError, RewardError) as error:
             if isinstance(error, StorageError) or not result.where:
                 raise
@@ -100,10 +111,23 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], on_failure: str
     return answers
 
 
-def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], note: str) -> str:
+def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None:
+    """Refuse a result that the learner would refuse when its turn comes: scores too large for what is asked for.
+
+    Only the largest score matters, so what other trials have scored does not.
+    """
+    epsilon = min([rules.epsilon, *(float(json.loads(a.content)) for a in log.actions_after(0) if a.kind == TIGHTEN)])
+    rewards = counted_rewards(mdp, row, rules.on_failure)
+    gains = mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards, dtype=np.float64))
+    check_decidable(mdp, *Sizes(mdp).with_gains(gains), epsilon)
+
+
+def _record(log: Writing, mdp: MDP, row: TrialRow, state: str, seen: tuple[float, ...], note: str, rules: Rules) -> str:
     now = log.now()
-    if row.state == RUNNING:
-        log.update_trial(row._replace(state=state, rewards=seen, told=now, note=note))
+    new = row._replace(state=state, rewards=seen, told=now, note=note)
+    check_countable(log, mdp, new, rules)
+    if not row.settled or (row.state in (EXPIRED, CANCELLED) and _not_counted_yet(log, row.number)):
+        log.update_trial(new)
         return TOLD
     if row.state in (EXPIRED, CANCELLED):
         late = [other for other in log.trials_of(row.number) if other.source == LATE]
@@ -111,19 +135,15 @@ def _record(log: Writing, row: TrialRow, state: str, seen: tuple[float, ...], no
             return _same(late[0], state, seen)
         if state == FAILED:
             return REPEATED  # nothing was seen, and it is counted already
-        late_row = row._replace(
-            number=log.last_number() + 1,
-            state=state,
-            rewards=seen,
-            source=LATE,
-            of=row.number,
-            told=now,
-            note=note,
-            request=None,
-        )
-        log.add_trials([late_row])
+        log.add_trials([new._replace(number=log.last_number() + 1, source=LATE, of=row.number, request=None)])
         return WAS_LATE
     return _same(row, state, seen)
+
+
+def _not_counted_yet(log: Writing, number: int) -> bool:
+    """Return whether an earlier trial is open, so that nobody has counted this one as lost."""
+    running = log.expired(math.inf, 1)
+    return bool(running) and running[0].number < number
 
 
 def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
@@ -139,9 +159,9 @@ def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
 
 
 def settle(log: Writing, number: int, state: str, note: str = "") -> None:
-    """Settle a running trial without any result; one that is settled stays as it is."""
+    """Settle a trial that runs or is awaited without any result; one that is settled stays as it is."""
     row = _row(log, number)
-    if row.state == RUNNING:
+    if not row.settled:
         log.update_trial(row._replace(state=state, told=log.now(), note=kept_text(note)))
 
 

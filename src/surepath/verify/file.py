@@ -50,6 +50,8 @@ ADVICE = {
     "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
     "luck": "find what the steps of one trial share (an input, a day, a machine) and vary it within the trial, or begin"
     " a new study with one step for the whole plan, whose score is the total",
+    "late": "give trials a longer lease in a new study, or renew it while they run: none may be lost for being slow",
+    "refused": "begin a new study with scores that can be counted: subtract the same amount from all scores of a step",
     "unequal": "declare the noise of each option, or a range of its scores, and begin a new study",
 }
 
@@ -160,8 +162,8 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         "no drift, no dependence between trials or between the scores of one trial, no effect of earlier choices but "
         "through the state.",
         _noise(content["settings"], mdp),
-        "Every score that was seen was told, as it was seen. Which result comes in first does not matter: trials count "
-        "in the order in which they were asked for.",
+        "Every score that was seen was told, as it was seen. Which result comes in first does not matter until a "
+        "trial is given up: trials count in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
     ]
     if options.get("on_failure") == WORST:
@@ -173,6 +175,12 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         said.append(
             f"Trials that were left out ({left_out}: failed, expired or cancelled), and steps after a failure "
             f"({counts['partial']} trials), are missing for reasons that do not depend on the scores that are missing."
+        )
+    if counts["expired"]:
+        late = content["trials"]["sources"]["late"]
+        said.append(
+            f"The {counts['expired']} trials that were given up after their lease were lost with their workers, not "
+            f"for being slow in a way that has to do with their scores ({late} results came too late to count)."
         )
     if content["trials"]["sources"]["imported"]:
         said.append(

@@ -67,7 +67,10 @@ class Action(NamedTuple):
 
 
 class Watch(Protocol):
-    """A test for contradictions between scores and what was declared."""
+    """A test for contradictions between scores and what was declared; it is told what could not be counted."""
+
+    refused: int
+    late: int
 
     def observe(self, path: IntArray, gains: FloatArray) -> None:
         """Take in one trial: its arcs, and the gains of those that have a score."""
@@ -188,6 +191,7 @@ class Replay:
         trials: Trials so far.
         states, sources: How many there were of each.
         by_arc: Plays of each arc that were left out, late or imported, int [N] by name.
+        outlived: Results of trials that had been given up: they do not count.
         refused: Trials whose scores are too large for double precision to decide what epsilon asks for.
         unfit: Numbers of trials with a score that cannot be one: not finite, too large or outside its range.
         spent: What the trials have cost; None where nothing costs anything.
@@ -209,6 +213,7 @@ class Replay:
         self.origin, self.sums = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
         self.scores = Scores(mdp.n_arcs) if keep_scores else None
         self.trials, self.refused, self.unfit = 0, 0, list[int]()
+        self.outlived, self._expired = 0, set[int]()
         self.states, self.sources = dict.fromkeys(STATES, 0), dict.fromkeys(SOURCES, 0)
         self.by_arc: dict[str, IntArray] = {name: np.zeros(mdp.n_arcs, dtype=np.int64) for name in (*LEFT_OUT, *MARKED)}
         self.spent = None if mdp.cost is None else 0.0
@@ -229,6 +234,11 @@ class Replay:
         self._add(entry.number, entry.path, self._counted(entry))
         self.states[entry.state] += 1
         self.sources[entry.source] += 1
+        if entry.state == "expired":
+            self._expired.add(entry.number)
+        self.outlived += entry.source == "late" and entry.of in self._expired
+        if self.watch is not None:
+            self.watch.refused, self.watch.late = self.refused, self.outlived
         for name in (entry.state, entry.source):
             if name in self.by_arc:
                 self.by_arc[name][list(entry.path)] += 1
@@ -238,8 +248,10 @@ class Replay:
     def _counted(self, row: Trial) -> list[float]:
         """Return the rewards that count: those seen, and the worst one of an arc that failed if the study asks for it.
 
-        That is the worst reward of its declared range; the known one, where it is known.
+        That is the worst reward of its declared range; the known one, where it is known. A late result does not count.
         """
+        if row.source == "late":
+            return []
         rewards, mdp = list(row.rewards), self.mdp
         if self.on_failure == WORST and row.state in ("partial", "failed") and len(rewards) < len(row.path):
             arc = row.path[len(rewards)]

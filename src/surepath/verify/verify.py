@@ -380,12 +380,15 @@ def _check_counts(trials: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
             plays[_arcs([int(arc)], mdp)] += _whole(count)
         if any(int(plays[a:b].sum()) != most for a, b in zip(mdp.stage_arc, mdp.stage_arc[1:])):
             wrong.append(f"the {name} trials by option do not add up to {most} in every step")
-    reported = states["complete"] + states["partial"] + (states["failed"] if facts.on_failure == WORST else 0)
+    late = _whole(sources["late"])
+    reported = states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == WORST else 0)
+    if refused and not any(found["kind"] == "refused" for found in content["warnings"]):
+        wrong.append(f"{refused} trials could not be counted, and no warning says so")
     firsts = int(facts.seen.visits[: mdp.stage_arc[1]].sum())
     if not reported - refused <= firsts <= reported:
         wrong.append(f"the first step was scored {firsts} times, in {reported} trials")
     lasts = int(facts.seen.visits[mdp.stage_arc[-2] :].sum())
-    if lasts < states["complete"] - refused or (facts.on_failure != WORST and lasts > states["complete"]):
+    if lasts < states["complete"] - refused - late or (facts.on_failure != WORST and lasts > states["complete"]):
         wrong.append(f"the last step was scored {lasts} times, in {states['complete']} complete trials")
 
 

@@ -125,6 +125,11 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
     lost = {name: states[name] for name in names if states[name]}
     if lost:
         counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
+        counts += (
+            f" ({many(fold.tally.sources['late'], 'result')} came too late to count)"
+            if fold.tally.sources["late"]
+            else ""
+        )
         found.append(
             f"Of {many(fold.prefix, 'trial')}, {counts}: the proof assumes that this did not depend on their scores"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from surepath.learners.range_noise import declared_noise
+from surepath.study.plain_bound.checker import checker_of
 
 from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, simulate
 from surepath.errors import SettingError
@@ -20,7 +21,6 @@ from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
 from surepath.simulation.stepwise import drive
-from surepath.study.plain_bound.checker import checker_of
 from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from surepath._text import word
+from surepath._text import many, word
 
-Kind = Literal["exact", "noise", "dependence", "drift", "luck", "unequal"]
-FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift", "luck", "unequal")
-EXACT, NOISE, DEPENDENCE, DRIFT, LUCK, UNEQUAL = range(len(FINDING_KINDS))
+Kind = Literal["exact", "noise", "dependence", "drift", "luck", "unequal", "late", "refused"]
+FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift", "luck", "unequal", "late", "refused")
+EXACT, NOISE, DEPENDENCE, DRIFT, LUCK, UNEQUAL, *_ = range(len(FINDING_KINDS))
 
 REPORT_P = 1e-3  # a finding with a smaller p-value is reported
 DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found
@@ -24,7 +24,9 @@ class Finding:
     Attributes:
         kind: "exact": a reward declared exact differs. "noise": larger than declared. "dependence": the reward of a
             stage shifts with an earlier choice. "drift": it shifts with time. "luck": the rewards of one trial rise and
-            fall together. "unequal": one unknown sigma was declared, and the noise differs.
+            fall together. "unequal": one unknown sigma was declared, and the noise differs. "late": trials that counted
+            as lost had a result after all. "refused": the rewards of some trials cannot be counted. Studies find the
+            last two.
         where: The place in words: one arc, one stage or all of them.
         declared: What was declared: the noise; 0 for a shift or a correlation; for "unequal", the noise elsewhere.
         seen: The noise, the size of the shift or the correlation, estimated from the rewards.
@@ -58,9 +60,13 @@ def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, 
     elif kind == "unequal":
         text = f"the noise differs between {word('arcs', 'options')} ({seen:.2g} {where}, {declared:.2g} elsewhere, "
         text += f"{odds(p_value)}), and one sigma was declared for all"
+    elif kind == "late":
+        text = f"{many(int(seen), 'result')} came after the trial was given up: slow trials are left out"
+    elif kind == "refused":
+        text = f"{many(int(seen), 'trial')} could not be counted, with {reward}s too large or outside what was declared"
     else:
         text = f"the {reward} {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
-    certain = "does" if p_value < SURE else "may"
+    certain = "does" if p_value < SURE and kind != "late" else "may"
     return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold")
 
 

@@ -30,6 +30,7 @@ FARTHEST = 1e100  # in units of sigma; a larger deviation counts as this one
 ARC_COLUMNS = ("arc", "visits", "origin", "mean", "spread")
 CELL_COLUMNS = ("key", "count", "total")
 PLAN_COLUMNS = ("plan", "plan_told", "plan_count", "plan_mean", "plan_spread")
+COUNTED = ("trials", "refused", "late")
 
 
 class Watch:
@@ -73,6 +74,7 @@ class Watch:
         self._noisy = declared & ~mdp.is_known
         # (path, how many of its rewards were told) -> [episodes, mean and spread of the sum of z over noisy arcs]
         self._plans: dict[tuple[bytes, int], list[float]] = {}
+        self.refused = self.late = 0  # trials of a study, see `Finding`
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Watch:
         """Copy what was seen; the cells are many and flat, which the general copy does not know."""
@@ -134,7 +136,9 @@ class Watch:
             for rows in self._judged()
             for log_p, stage, arc, earlier, declared, seen in np.stack(rows[1:], axis=1)[rows.log_p < np.log(REPORT_P)]
         ]
-        return [self._finding(*row) for row in sorted(found)[:MOST_FINDINGS]]
+        said = [(kind, n) for kind, n in (("refused", self.refused), ("late", self.late)) if n]
+        first = [finding(kind, "", "", 0.0, float(n), 0.0) for kind, n in said]  # type: ignore[arg-type]
+        return first + [self._finding(*row) for row in sorted(found)[: MOST_FINDINGS - len(first)]]
 
     def p_value(self) -> float:
         """Return the least p-value of all places and kinds, at most 1, with the union over them and time in it."""
@@ -194,7 +198,8 @@ class Watch:
         """Return all that has been counted, as plain arrays; `load` on a new Watch continues bit for bit."""
         seen = self._seen()
         columns = (seen, *(array[seen] for array in (self._visits, self._origin, self._mean, self._spread)))
-        saved: dict[str, AnyArray] = {"trials": np.array(self.trials), **dict(zip(ARC_COLUMNS, columns))}
+        counts = {name: np.array(getattr(self, name)) for name in COUNTED}
+        saved: dict[str, AnyArray] = {**counts, **dict(zip(ARC_COLUMNS, columns))}
         for name, table in (("choice", self._choices), ("epoch", self._epochs)):
             values = np.array(list(table.values())).reshape(-1, 2)
             cells = (np.array(list(table), dtype=np.int64), values[:, 0].copy(), values[:, 1].copy())
@@ -214,7 +219,7 @@ class Watch:
         for column, array in zip(ARC_COLUMNS[1:], tables):
             array[:] = 0
             array[arcs] = evidence[column]
-        self.trials = int(evidence["trials"])
+        self.trials, self.refused, self.late = (int(evidence[name]) for name in COUNTED)
         for name, table in (("choice", self._choices), ("epoch", self._epochs)):
             key, count, total = (evidence[f"{name}_{column}"].tolist() for column in CELL_COLUMNS)
             table.clear()

@@ -156,6 +156,11 @@ class Runner:
         study = self._study
         try:
             rewards = rewards_of(study.mdp, trial, performed)
+            whole_trial = len(rewards) == study.mdp.horizon
+            if performed.note is None or whole_trial:
+                answer = study.tell(trial, rewards)
+            else:
+                answer = study.fail(trial, rewards, performed.note)
         except RewardError as error:
             # Not a failed trial but a mistake: leaving such results out would choose results by how they came out.
             note = f"{type(error).__name__}: {error}"
@@ -164,11 +169,6 @@ class Runner:
             else:
                 study.fail(trial, note=note)
             raise RewardError(f"trial {trial.number}: {error}") from error
-        whole_trial = len(rewards) == study.mdp.horizon
-        if performed.note is None or whole_trial:
-            answer = study.tell(trial, rewards)
-        else:
-            answer = study.fail(trial, rewards, performed.note)
         state = COMPLETE if whole_trial else PARTIAL if rewards else FAILED
         log.info("trial %d is %s %s%s", trial.number, state, list(rewards), "" if answer == "told" else f" ({answer})")
         with self._guard:

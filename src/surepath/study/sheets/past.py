@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from surepath.errors import StorageError, StudyError, SurepathError
+from surepath.errors import RewardError, StorageError, StudyError, SurepathError
 from surepath.study import telling
 from surepath.study.sheets.rows import all_trials
 from surepath.study.sheets.sheet import read_past, read_table
 from surepath.study.storage import PAGE, Reading, TrialRow, Writing
-from surepath.study.telling import append, past_result
+from surepath.study.telling import append, check_countable, past_result
 from surepath.study.trial import IMPORTED, LATE, SCORED
 
 if TYPE_CHECKING:
@@ -94,6 +94,11 @@ def import_rows(
             study._imports.sync(log)
             if known := study._imports.within(rows):
                 _refuse(known, len(rows), "from an earlier import")
+        for place, row in enumerate(rows, start=1):
+            try:
+                check_countable(log, study.mdp, row, study._rules)
+            except RewardError as error:
+                raise RewardError(f"result {place}: {error}") from None
         return append(log, rows)
 
     with study._lock:

@@ -11,7 +11,7 @@ from surepath._text import many, shown, words_of_users
 from surepath.learners.proven import has_guarantee, proven_gap
 from surepath.model.costs import in_words
 from surepath.study.spending import money
-from surepath.study.trial import CANCELLED, EXPIRED, FAILED, PARTIAL, WORST
+from surepath.study.trial import CANCELLED, EXPIRED, FAILED, LATE, PARTIAL, WORST
 from surepath.verify.file import ADVICE
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def explain(study: Study) -> str:
         lines.append(f"{many(failed, 'trial')} failed; the step at which one failed counts as its worst score")
     if left_out:
         said = ", ".join(f"{count} {state}" for state, count in left_out.items())
-        lines.append(f"left out of the proof: {said}; their being left out must not depend on their scores")
+        late = f" ({many(tally.sources[LATE], 'result')} came too late to count)" if tally.sources[LATE] else ""
+        lines.append(f"left out of the proof: {said}{late}; their being left out must not depend on their scores")
     findings = learner.findings()
     if findings:
         first = min(findings, key=lambda found: found.p_value)

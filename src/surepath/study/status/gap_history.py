@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from surepath.errors import RewardError
+from surepath.learners.base import Sizes, rounding_of
 from surepath.learners.proven import gap_beyond_ranges
 from surepath.learners.registry import build
 from surepath.study.fold import EXCLUDE, counted_rewards
@@ -92,6 +93,9 @@ class Past:
         if not self.in_blocks:
             self._tell(row, rewards)
             return
+        gains = self.study.mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards))
+        if rounding_of(*Sizes(self.study.mdp).with_gains(gains)) > self.learner.epsilon > 0:
+            return  # left out by the study too
         self._arcs.extend(row.path[: len(rewards)])
         self._rewards.extend(rewards)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.model.plans import plan_in_words
 from surepath.study.lease import in_words
 from surepath.study.spending import money
@@ -38,6 +38,7 @@ def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False)
     lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.doubt else []
     lines += [waiting] if (waiting := waiting_in_words(now)) else []
+    lines += [f"{many(now.late, 'result')} came too late to count"] if now.late else []
     lines += [f"running: {line}" for line in _running(now)]
     lines += [f"last failure: {shown(now.last_failure)}"] if now.last_failure else []
     lines += [f"finding: {shown(one)}" for one in now.findings[1:]]
@@ -46,13 +47,16 @@ def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False)
 
 def waiting_in_words(now: Status) -> str:
     """Say which trial the reported ones wait for; "" where none do."""
-    if not now.ahead or not now.running:
+    if not now.ahead or not (now.running or now.overdue):
         return ""
-    results, first = ("1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"), now.running[0]
+    results, first = (
+        ("1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"),
+        min(now.running + now.overdue),
+    )
     left = in_words(max(first.lease_until - now.now, 0.0))
-    return (
-        f"{results} once trial {first.number} by {shown(first.worker)} is reported, cancelled or expired "
-        f"(lease {left})" + ("; that is then enough" if now.enough else "")
+    until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
+    return f"{results} once trial {first.number} by {shown(first.worker)} is reported or cancelled ({until})" + (
+        "; that is then enough" if now.enough else ""
     )
 
 

@@ -17,7 +17,7 @@ from surepath.study.fold import Fold
 from surepath.study.status.in_words import status_in_words
 from surepath.study.status.progress import rough_trials_left
 from surepath.study.storage import Reading, TrialRow
-from surepath.study.trial import CANCELLED, FAILED, IMPORTED, PARTIAL, RUNNING, SCORED, STATES, WAITING
+from surepath.study.trial import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, STATES, WAITING
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -29,7 +29,7 @@ NOTED = (FAILED, PARTIAL, CANCELLED)  # what may carry a note that says why
 
 
 class RunningTrial(NamedTuple):
-    """A trial whose lease has not ended."""
+    """A trial that is under way, or awaited after its lease has ended: then `lease_until` says when it is given up."""
 
     number: int
     worker: str
@@ -74,6 +74,8 @@ class Status:
         last_failure: Which of the latest trials failed last, and why; "" when none did.
         spent: What the trials have cost, as far as each came; None where no option has a cost.
         worth: How a plan's worth is made of score and cost; "" where it is the score.
+        overdue: Trials whose lease has ended and that are awaited still.
+        late: Results that came after their trial was given up or cancelled: they do not count.
     """
 
     name: str
@@ -102,6 +104,8 @@ class Status:
     last_failure: str
     spent: float | None
     worth: str
+    overdue: tuple[RunningTrial, ...]
+    late: int
 
     @property
     def answer(self) -> str:
@@ -120,7 +124,7 @@ class Status:
     def as_dict(self) -> dict[str, Any]:
         """Return every field and the answer as plain values; `from_dict` makes the same status of them."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        listed = {name: [one._asdict() for one in getattr(self, name)] for name in ("running", "workers")}
+        listed = {name: [one._asdict() for one in getattr(self, name)] for name in ("running", "overdue", "workers")}
         return {**found, "answer": self.answer, **listed}
 
     @classmethod
@@ -135,10 +139,13 @@ class Status:
                 "certified_gap": float("inf") if gap is None else float(gap),
                 "best_path": tuple(own["best_path"]),
                 "best_plan": mdp.plan(own["best_path"]),
-                "running": tuple(
-                    RunningTrial(**{**one, "path": tuple(one["path"]), "plan": mdp.plan(one["path"])})
-                    for one in own["running"]
-                ),
+                **{
+                    name: tuple(
+                        RunningTrial(**{**one, "path": tuple(one["path"]), "plan": mdp.plan(one["path"])})
+                        for one in own[name]
+                    )
+                    for name in ("running", "overdue")
+                },
                 "workers": tuple(Worker(**one) for one in own["workers"]),
                 "findings": tuple(own["findings"]),
             }
@@ -156,10 +163,12 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
     """Return the status of a study whose fold is up to date."""
     after = sorted(fold.window.values())
     states = {state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES}
-    running = [row for row in after if row.state == RUNNING]
+    running, overdue = (
+        [row for row in after if not row.settled and row.state == state] for state in (RUNNING, EXPIRED)
+    )
     learner: Any = fold.view  # reading must not change what the log decides
     path, gap, epsilon = learner.recommend(), proven_gap(learner), float(learner.epsilon)
-    evidence = sum(fold.tally.states[state] for state in SCORED)
+    evidence = fold.tally.scored
     with words_of_users():
         findings = tuple(str(finding.message) for finding in learner.findings())
     return Status(
@@ -174,7 +183,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         states={**states, WAITING: len(log.queue(MOST_WAITING))},
         settled=fold.prefix,
         evidence=evidence,
-        ahead=len(after) - len(running),
+        ahead=sum(row.settled for row in after),
         enough=fold.enough(),
         best_path=tuple(path.tolist()),
         best_plan=study.mdp.plan(path),
@@ -183,15 +192,21 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         delta=float(learner.delta),
         done=bool(learner.stopped),
         rough_trials_left=0 if learner.stopped else rough_trials_left(evidence, gap, epsilon),
-        running=tuple(
-            RunningTrial(row.number, row.worker, study.mdp.plan(list(row.path)), row.path, row.asked, row.lease)
-            for row in running[:MOST_LISTED]
-        ),
+        running=_listed(study.mdp, running),
         workers=_workers(running),
         findings=findings,
         last_failure=last_failure(log) if any(states[state] for state in NOTED) else "",
         spent=fold.spent,
         worth=in_words(study.mdp),
+        overdue=_listed(study.mdp, overdue),
+        late=fold.tally.sources[LATE] + sum(row.source == LATE for row in after),
+    )
+
+
+def _listed(mdp: MDP, rows: list[TrialRow]) -> tuple[RunningTrial, ...]:
+    return tuple(
+        RunningTrial(row.number, row.worker, mdp.plan(list(row.path)), row.path, row.asked, row.lease)
+        for row in rows[:MOST_LISTED]
     )
 
 
