@@ -52,7 +52,7 @@ def world(
 def beyond_the_lease(seed: int, slow: float, lease: float = 2.0, workers: int = 8, delta: float = 0.1) -> bool:
     """Let workers by hand report slow trials, the bad ones of the worse option, after their lease; True when wrong."""
     clock, rng = [0.0], np.random.default_rng(seed)
-    storage = MemoryStorage(lambda: clock[0])
+    storage = SqlStorage("memory", lambda: clock[0])
     study = Study.create(GRAPH, storage, "late", epsilon=EPSILON, delta=delta, lease=lease)
     under_way: list[tuple[float, int, Any, float]] = []
 

@@ -354,6 +354,9 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
         numbers = [_real(found[name]) for name in ("declared", "seen", "p_value")]
         if min(numbers) < 0 or numbers[2] > 1 or found["advice"] != ADVICE.get(found["kind"]):
             wrong.append("the warnings are not in the words and numbers of this format")
+    refused = content["trials"]["refused"]
+    if refused and not any(found["kind"] == "refused" for found in content["warnings"]):
+        wrong.append(f"{refused} trials could not be counted, and no warning says so")
     if not wrong:
         if content["statement"] != statement(content):
             wrong.append("the statement is not what the numbers say")
@@ -382,8 +385,6 @@ def _check_counts(trials: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
             wrong.append(f"the {name} trials by option do not add up to {most} in every step")
     late = _whole(sources["late"])
     reported = states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == WORST else 0)
-    if refused and not any(found["kind"] == "refused" for found in content["warnings"]):
-        wrong.append(f"{refused} trials could not be counted, and no warning says so")
     firsts = int(facts.seen.visits[: mdp.stage_arc[1]].sum())
     if not reported - refused <= firsts <= reported:
         wrong.append(f"the first step was scored {firsts} times, in {reported} trials")
