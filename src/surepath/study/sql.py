@@ -255,7 +255,7 @@ class SqlReading(Reading):
 
     def __init__(self, connection: Connection, study: Any, now: float, known: int) -> None:
         self._connection = connection
-        self._stamps = {known: study.known_stamp, int(study.changes): int(study.stamp)}
+        self._stamps: dict[int, int | None] = {known: study.known_stamp, int(study.changes): int(study.stamp)}
         self.study, self._created, self._now = int(study.id), float(study.created), now
         self._changes, self._trials = int(study.changes), int(study.trials)
         self._actions, self._waiting = int(study.actions), int(study.waiting)

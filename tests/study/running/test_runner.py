@@ -254,7 +254,7 @@ def test_renewal_comes_well_before_the_end_of_a_lease() -> None:
 def test_a_trial_that_somebody_forgot_is_waited_for_and_costs_no_further_trials() -> None:
     study = new_study()
     forgotten = study.ask(worker="the bench")
-    study.optimize(scores, timeout=0.5)
+    study.optimize(scores, timeout=1.0)
     now = study.status()
     assert not now.done, "trials count in the order in which they were asked for"
     assert now.enough
@@ -294,7 +294,7 @@ def test_a_run_does_not_wait_while_what_was_reported_does_not_suffice() -> None:
 def test_a_run_that_has_made_its_trials_waits_for_nobody() -> None:
     study = new_study()
     study.ask()
-    study.optimize(scores, timeout=0.2)
+    study.optimize(scores, timeout=1.0)
     assert study.status().enough
     again = new_study()
     again.ask()
@@ -309,8 +309,8 @@ def test_a_run_that_has_made_its_trials_waits_for_nobody() -> None:
 def test_a_run_that_begins_now_waits_for_a_forgotten_trial_too() -> None:
     study = new_study()
     study.ask()
-    study.optimize(scores, timeout=0.2)
+    study.optimize(scores, timeout=1.0)
     assert study.status().enough
     before = len(study)
-    Study.load(study.storage).optimize(scores, timeout=0.2)
+    Study.load(study.storage).optimize(scores, timeout=1.0)
     assert len(study) == before

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from surepath.errors import SettingError
 from surepath.model.sources.textfile import csv_line, write_bytes
-from surepath.study.sheets.rows import EVERY_ROW, all_trials, columns, option_names
-from surepath.study.storage import QueueRow, Reading, StudyRecord, TrialRow
-from surepath.study.trial import WAITING
+from surepath.study.sheets.rows import EVERY_ROW, FACTS, all_trials, columns, table_rows
+from surepath.study.storage import Reading, StudyRecord
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -68,16 +67,12 @@ def json_lines(study: Study, log: Reading) -> Iterator[str]:
 
 def csv_lines(study: Study, log: Reading) -> Iterator[str]:
     """Write the trials as a CSV table; times are UTC, as 2026-01-31T12:00:00.000+00:00."""
-    mdp = study.mdp
-    yield csv_line(columns(mdp))
-    row: TrialRow | QueueRow
-    for row in all_trials(log):
-        facts = [row.number, row.state, row.source, row.of, row.worker, _time(row.asked), _time(row.told), row.note]
-        blank = [""] * (mdp.horizon - len(row.rewards))
-        yield csv_line([*facts, *option_names(mdp, row.path), *row.rewards, *blank])
-    for row in log.queue(EVERY_ROW):
-        facts = ["", WAITING, row.source, row.of, "", _time(row.at), "", ""]
-        yield csv_line([*facts, *option_names(mdp, row.path), *[""] * mdp.horizon])
+    yield csv_line(columns(study.mdp))
+    times = FACTS.index("asked"), FACTS.index("told")
+    for row in table_rows(study.mdp, log):
+        for i in times:
+            row[i] = _time(row[i])
+        yield csv_line(row)
 
 
 def _time(seconds: float | None) -> str:

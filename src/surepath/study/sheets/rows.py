@@ -8,6 +8,7 @@ the whole plan has one score at its end, every step still has its plan column, a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from surepath.model.mdp import MDP
@@ -67,28 +68,25 @@ def all_trials(log: Reading, last: int = EVERY_ROW) -> Iterator[TrialRow]:
         first = rows[-1].number + 1
 
 
+def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
+    """Read every trial and waiting plan, each as a list of values in the order of `columns`."""
+    waiting = (TrialRow(0, WAITING, row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
+    for row in chain(all_trials(log), waiting):
+        facts = [getattr(row, name) for name in FACTS]
+        facts[0] = row.number or None  # waiting plans have none
+        blank = [None] * (len(score_columns(mdp)) - len(row.rewards))
+        yield [*facts, *option_names(mdp, row.path), *row.rewards, *blank]
+
+
 def table(study: Study) -> dict[str, list[Any]]:
     """Read every trial and waiting plan into columns."""
-    mdp = study.mdp
-    found: dict[str, list[Any]] = {name: [] for name in columns(mdp)}
-    scores, plans = score_columns(mdp), plan_columns(mdp)
-
-    def add(facts: tuple[Any, ...], path: tuple[int, ...], rewards: tuple[float, ...]) -> None:
-        for name, value in zip(FACTS, facts):
-            found[name].append(value)
-        for name, option in zip(plans, option_names(mdp, path)):
-            found[name].append(option)
-        for i, name in enumerate(scores):
-            found[name].append(rewards[i] if i < len(rewards) else None)
+    found: dict[str, list[Any]] = {}
 
     def read(log: Reading) -> None:
-        for values in found.values():
-            values.clear()
-        for row in all_trials(log):
-            facts = (row.number, row.state, row.source, row.of, row.worker, row.asked, row.told, row.note)
-            add(facts, row.path, row.rewards)
-        for waiting in log.queue(EVERY_ROW):
-            add((None, WAITING, waiting.source, waiting.of, "", waiting.at, None, ""), waiting.path, ())
+        found.update({name: [] for name in columns(study.mdp)})
+        for row in table_rows(study.mdp, log):
+            for values, value in zip(found.values(), row):
+                values.append(value)
 
     study.sync()
     study._read(read)
