@@ -499,7 +499,7 @@ def test_an_unknown_sigma_may_be_of_any_size(tmp_path: Path) -> None:
 # Numbers and parts that no certificate has ----------------------------------------------------------------------------
 
 BAD_NUMBERS = [float("nan"), float("inf"), float("-inf"), 1e308, -1.7e308, 10**400]
-WRONG = [None, True, -1, -0.5, "x", "1", [], {}, [[]]]
+WRONG: list[Any] = [None, True, -1, -0.5, "x", "1", [], {}, [[]]]
 # Parts that the file alone does not show to be the study's; there only the log finds a wrong type.
 OF_THE_STUDY = ("settings", "problem", "study")
 

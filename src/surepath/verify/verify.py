@@ -504,7 +504,7 @@ def _check_trials(
             f"{total!r}"
         )
     _compare_counts(content["trials"], replay, wrong)
-    if keep and not wrong:
+    if keep and not wrong and (facts.seen.scores is not None or content["proof"]["by"] == LOG):
         facts = _with_scores(facts, replay, wrong)
     if wrong or watching is None:
         return facts, at, None
