@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -209,7 +211,7 @@ def test_sums_that_are_not_finite_prove_nothing(value: float, sigma: float) -> N
     mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
     plain, alive = plain_of(Challenger(mdp, epsilon=0.1, delta=0.1, sigma=sigma)), np.ones(4, dtype=bool)
     for part in ("origin", "sums"):
-        numbers = {"origin": np.array([1.0, 0.0, 0.0, 0.0]), "sums": np.zeros(4)}
+        numbers: dict[str, Any] = {"origin": np.array([1.0, 0.0, 0.0, 0.0]), "sums": np.zeros(4)}
         numbers[part] = np.array([value, -value, value, -value])
         seen = Sums(np.full(4, 2), **numbers)
         with np.errstate(all="ignore"):

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath.errors import CertificateError, StudyError
+from surepath.model.sources.files import parse_json_problem
 from surepath.study.certificate import verify
 from surepath.study.sheets.export import write_export
 from surepath.verify.file import assumptions, content_hash, statement
-from surepath.verify.log import Replay, in_order, read_log
-from surepath.verify.verify import facts_of
+from surepath.verify.log import Action, Replay, in_order, read_log
 from tests.cli.shell import shell
 from tests.study.pipelines import new_study, pipeline, play
 from tests.verify.tools import at, changed, leaves, mended, put, says_no
@@ -128,7 +128,7 @@ def test_with_a_mended_hash_the_log_still_finds_out_every_number(data: st.DataOb
         return  # another path, or fewer options, may be proven as well
     if place[:2] == ("proof", "moments") and place[3] == "trials":
         put(content, place, 1)  # the sums are the same before and after a trial that was cancelled
-    assert says_no(mended(content), storage=study.storage), place
+    assert says_no(mended(content), storage=study.storage, name=study.name), place
 
 
 def test_a_smaller_gap_with_a_mended_hash_is_found_out() -> None:
@@ -153,7 +153,7 @@ def test_better_sums_with_a_mended_hash_are_found_out_by_the_log() -> None:
     assert verify(mended(content)).answer == "yes"  # nobody can see from the file that these are not the sums
     verdict = verify(mended(content), storage=study.storage)
     assert verdict.answer == "no"
-    assert "the trials give other sums: arc" in verdict.differences[0]
+    assert "the trials give other sums: " in verdict.differences[0]
 
 
 def test_options_said_to_be_ruled_out_must_be_ruled_out() -> None:
@@ -165,7 +165,7 @@ def test_options_said_to_be_ruled_out_must_be_ruled_out() -> None:
     first["ruled_out"] = sorted([*first["ruled_out"], spare])
     verdict = verify(mended(content))
     assert verdict.answer == "no"
-    assert any("the sums do not rule out arc" in line for line in verdict.differences)
+    assert any("the sums do not rule out " in line for line in verdict.differences)
     early = new_study(name="pipeline", epsilon=0.0)
     play(early, trials=12)
     content = early.certificate().to_dict()
@@ -397,7 +397,7 @@ def test_a_changed_digit_of_learned_noise_is_found_out_by_the_hash_and_with_a_me
         return  # another path, or fewer options, may be proven as well
     if place[:2] == ("proof", "moments") and place[3] == "trials":
         put(content, place, 1)  # the sums are the same before and after a trial that was cancelled
-    assert says_no(mended(content), storage=study.storage), place
+    assert says_no(mended(content), storage=study.storage, name=study.name), place
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -408,7 +408,7 @@ def test_every_score_is_compared_with_the_log_and_with_the_sums(noise: str) -> N
     scores = content["evidence"]["scores"][arc]
     scores[1], scores[2] = scores[2], scores[1]
     verdict = verify(mended(content), storage=study.storage)
-    assert any("the trials give other scores of arc" in line for line in verdict.differences), verdict
+    assert any("the trials give other scores of " in line for line in verdict.differences), verdict
     scores[3] += 0.01
     assert "do not add up to its sum" in str(verify(mended(content)))
     scores.pop()
@@ -499,7 +499,7 @@ def test_an_unknown_sigma_may_be_of_any_size(tmp_path: Path) -> None:
 # Numbers and parts that no certificate has ----------------------------------------------------------------------------
 
 BAD_NUMBERS = [float("nan"), float("inf"), float("-inf"), 1e308, -1.7e308, 10**400]
-WRONG = [None, True, -1, -0.5, "x", "1", [], {}, [[]]]
+WRONG: list[Any] = [None, True, -1, -0.5, "x", "1", [], {}, [[]]]
 # Parts that the file alone does not show to be the study's; there only the log finds a wrong type.
 OF_THE_STUDY = ("settings", "problem", "study")
 
@@ -519,11 +519,11 @@ def with_hash(content: dict[str, Any]) -> dict[str, Any]:
         return content
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_number_that_is_not_finite_or_too_large_is_never_a_yes(data: st.DataObject) -> None:
     content = deepcopy(data.draw(st.sampled_from([example()[1], *(learned_example(noise)[1] for noise in NOISES)])))
-    place = data.draw(st.sampled_from([place for place in leaves(content) if place]))
+    place = data.draw(st.sampled_from([place for place in leaves(content) if place != ("sha256",)]))
     put(content, place, data.draw(st.sampled_from(BAD_NUMBERS)))
     assert answer(with_hash(content)) in ("no", "refused"), place
     with TemporaryDirectory() as folder:
@@ -532,12 +532,12 @@ def test_a_number_that_is_not_finite_or_too_large_is_never_a_yes(data: st.DataOb
         assert answer(file) in ("no", "refused"), place
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data())
 def test_wrong_types_negative_counts_and_missing_keys_are_never_a_yes(data: st.DataObject) -> None:
     study, content = data.draw(st.sampled_from([example(), learned_example("betting")]))
     content = deepcopy(content)
-    place = data.draw(st.sampled_from([place for place in leaves(content) if place]))
+    place = data.draw(st.sampled_from([place for place in leaves(content) if place != ("sha256",)]))
     place = place[: data.draw(st.integers(1, len(place)))]
     holder, key, old = at(content, place[:-1]), place[-1], at(content, place)
     wrong = data.draw(st.sampled_from([value for value in WRONG if type(value) is not type(old) or value == -1]))
@@ -549,12 +549,12 @@ def test_wrong_types_negative_counts_and_missing_keys_are_never_a_yes(data: st.D
         holder.pop()
     if content == example()[1] or place[0] in ("certified_gap", "warnings"):
         return
-    if place[:2] == ("proof", "moments") and "ruled_out" in place:
-        return  # fewer options may be proven as well
+    if place[:2] == ("proof", "moments") and ("ruled_out" in place or place[2:] == place[2:3]):
+        return  # fewer options or moments may prove it as well
     if place[0] not in OF_THE_STUDY:
         assert answer(with_hash(content)) in ("no", "refused"), place
     if place not in FREE:
-        assert answer(with_hash(content), storage=study.storage) in ("no", "refused"), place
+        assert answer(with_hash(content), storage=study.storage, name=study.name) in ("no", "refused"), place
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.3])
@@ -587,12 +587,15 @@ def test_scores_beyond_the_limit_prove_nothing(sigma: float, size: float, tmp_pa
 
 def with_log(content: dict[str, Any], file: Path) -> dict[str, Any]:
     """The certificate with the hash over this log, by its own settings and actions: as a forger would have it."""
-    facts = facts_of(content)
-    replay = Replay(facts.mdp, facts.seed, facts.on_failure, content["settings"]["epsilon"])
-    for entry in in_order(islice(read_log(file, facts.mdp).settled(), facts.prefix), facts.actions[: facts.acted]):
+    mdp = parse_json_problem(json.dumps(content["problem"]), "").mdp
+    options, log = content["study"]["options"], content["log"]
+    seed = f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}"
+    replay = Replay(mdp, seed, options["on_failure"], content["settings"]["epsilon"])
+    actions = [Action(**action) for action in content["actions"]][: log["actions"]]
+    for entry in in_order(islice(read_log(file, mdp).settled(), log["trials"]), actions):
         replay.take(entry)
-    content["log"]["digest"] = replay.digest
-    content["statement"], content["assumptions"] = statement(content), assumptions(content, facts.mdp)
+    log["digest"] = replay.digest
+    content["statement"], content["assumptions"] = statement(content), assumptions(content, mdp)
     return mended(content)
 
 
@@ -611,7 +614,7 @@ def test_settings_and_decisions_are_compared_with_a_full_export(tmp_path: Path) 
         content = deepcopy(right)
         change(content)
         content = with_log(content, full)
-        assert not verify(content, storage=study.storage).holds
+        assert not verify(content, storage=study.storage, name="pipeline").holds
         verdict = verify(content, log=full)
         assert verdict.answer == "no"
         assert verify(content, log=table).answer in ("yes", "no")  # a table of trials knows nothing of the study

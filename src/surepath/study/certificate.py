@@ -52,7 +52,7 @@ from surepath.verify.file import (
     read,
     statement,
 )
-from surepath.verify.log import Action, Log, Replay, Watch, frozen, in_order
+from surepath.verify.log import Action, Log, Replay, Trial, Watch, frozen, in_order
 from surepath.verify.noise import checker_of
 from surepath.verify.verify import Verdict
 from surepath.verify.verify import verify as check
@@ -197,6 +197,10 @@ def _plain(row: ActionRow) -> Action:
     return Action(row.number, row.after, row.kind, json.loads(row.content))
 
 
+def _trial(row: TrialRow) -> Trial:
+    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards)
+
+
 # Which claim it makes, and what proves it -----------------------------------------------------------------------------
 
 
@@ -240,7 +244,7 @@ def best_claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
     scores = None
     if checker is not None and checker.needs_scores:
         log = _replay(fold, keep_scores=True)
-        for entry in in_order(rows(fold.prefix), [_plain(row) for row in actions]):
+        for entry in in_order(map(_trial, rows(fold.prefix)), [_plain(row) for row in actions]):
             log.take(entry)
         scores = log.scores
     chosen = now = _claim(fold, learner._evidence(), learner._recommend(), proven_gap(learner), scores)
@@ -337,13 +341,12 @@ def _moments(
     learner, kept = again.learner, {row.number: row for row in actions}
     alive = active = on_open_paths(fold.mdp, ~learner.excluded)
     found: list[dict[str, Any]] = []
-    for entry in in_order(rows, [_plain(row) for row in actions]):
+    for entry in in_order(map(_trial, rows), [_plain(row) for row in actions]):
         log.take(entry)
         if isinstance(entry, Action):
             again._act(kept[entry.number])
         else:
-            assert isinstance(entry, TrialRow)
-            again._take([entry])
+            again._take([TrialRow(*entry)])
         if isinstance(entry, Action) and entry.kind == EXCLUDE:
             found = []  # what was ruled out by a plan that is infeasible counts no more
             alive = active = on_open_paths(fold.mdp, ~learner.excluded)
@@ -424,7 +427,7 @@ def log_of(storage: str | Storage, name: str | None) -> Log:
         proof = study._fold.proof
         actions = [_plain(row) for row in log.actions_after(0)]
         stop = [] if proof is None else [int(proof["prefix"])]
-        return Log(list(all_trials(log)), actions, frozen(asdict(study.record)), stop)
+        return Log(list(map(_trial, all_trials(log))), actions, frozen(asdict(study.record)), stop)
 
     with study._lock:
         return study._read(rows)

@@ -35,7 +35,7 @@ LOG_FORMAT = "surepath-study-log"
 FROZEN = ("name", "problem", "problem_hash", "settings", "options", "created", "version")
 
 
-class Trial(Protocol):
+class Trial(NamedTuple):
     """One trial of a log."""
 
     number: int  # 1, 2, ... in the order asked for
@@ -44,17 +44,6 @@ class Trial(Protocol):
     source: str
     of: int | None  # the trial this one repeats or reports late
     rewards: tuple[float, ...]  # those that were reported, in the user's direction
-
-
-class TrialLine(NamedTuple):
-    """A trial as an exported file gives it."""
-
-    number: int
-    state: str
-    path: tuple[int, ...]
-    source: str
-    of: int | None
-    rewards: tuple[float, ...]
 
 
 class Action(NamedTuple):
@@ -142,7 +131,7 @@ def frozen(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, **{name: json.loads(record[name]) for name in ("problem", "settings", "options")}}
 
 
-def _trial(line: Mapping[str, Any], mdp: MDP) -> TrialLine:
+def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
     if "path" in line:
         path, rewards = line["path"], line["rewards"]
     else:
@@ -154,7 +143,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> TrialLine:
         rewards = [value for value in (line[column] for column in scores) if value not in (None, "")]
     if any(isinstance(value, bool) for value in rewards):
         raise ValueError("scores must be numbers")
-    return TrialLine(
+    return Trial(
         number=_whole(line["number"]),
         state=str(line["state"]),
         path=tuple(int(arc) for arc in mdp.check_path(path)),

@@ -448,9 +448,9 @@ def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list
                 wrong.append(f"the study has {_other(name, value, theirs[name])}")
     if log.actions is None:
         return
-    if log.actions[: len(actions)] != actions:
-        wrong.append("the study's exclusions and tightenings are not those of the certificate")
     later = log.actions[len(actions) :]
+    if log.actions[: len(actions)] != actions or any(action.after < facts.prefix for action in later):
+        wrong.append("the study's exclusions and tightenings are not those of the certificate")
     if any(action.kind == EXCLUDE for action in later):
         wrong.append("options were excluded since: this certificate is about plans that were feasible then")
     if log.stop is not None and not later and content["certified_gap"] is not None:
@@ -508,7 +508,7 @@ def _check_trials(
             f"{total!r}"
         )
     _compare_counts(content["trials"], replay, wrong)
-    if keep and not wrong:
+    if keep and not wrong and (facts.seen.scores is not None or content["proof"]["by"] == LOG):
         facts = _with_scores(facts, replay, wrong)
     if wrong or watching is None:
         return facts, at, None
