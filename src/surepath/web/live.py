@@ -261,12 +261,12 @@ class Watcher:
         """Return what differs from the last call, or None; the first time all of the status."""
         with self.at.synced() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
             before = self._seen
-            if before is not None and before["change"] == fold.change:
+            if before is not None and (before["change"], before["stamp"]) == (fold.change, fold.stamp):
                 return self._more_past(fold.change)
             learner: Any = fold.view
             status = page_status(self.at.study, fold, rows)
             arrays = {name: getattr(learner, name) for name in ("visits", "failures", "active", "excluded")}
-            self._seen = {"change": fold.change, "status": status, **arrays}
+            self._seen = {"change": fold.change, "stamp": fold.stamp, "status": status, **arrays}
             if before is None:
                 self._sent = self.at.history.read
                 return {"change": fold.change, "status": status}
