@@ -104,7 +104,8 @@ def _escaped(character: str) -> str:
 
 # Parameters of an address whose values may be shown; whatever else stands there may be a secret.
 OPEN_PARAMETERS = ("application_name", "connect_timeout", "dbname", "host", "mode", "port", "sslmode", "study", "user")
-_PLACE = re.compile(r"(\[[^\]]*\]|[^:@/\[\]\s]*)(:\d{0,5})?(/[^@]*)?", re.DOTALL)  # host, port and path
+_NAMED_PARAMETERS = ("options", "passfile", "password", "sslcert", "sslkey", "sslpassword", "sslrootcert", "token")
+_PLACE = re.compile(r"(\[[^\]]*\]|[^:@/\[\]\s]*)(:\d{0,5})?(/[^@:]*)?", re.DOTALL)  # host, port and path
 _USER = re.compile(r"[^:@/?#\s]+")
 
 
@@ -147,7 +148,7 @@ def _shown_pair(pair: str) -> str:
     name, mark, value = pair.partition("=")
     if name in OPEN_PARAMETERS and (value.isdigit() or name not in ("connect_timeout", "port")):
         return pair
-    return f"{name}=***" if mark and re.fullmatch(r"[\w.-]+", name) else "***"
+    return f"{name}=***" if mark and name in _NAMED_PARAMETERS else "***"
 
 
 def _parts(rest: str) -> tuple[str, str, str]:

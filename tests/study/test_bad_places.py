@@ -167,7 +167,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
         ("mysql://localhost/x", "SQLite or PostgreSQL"),
         ("sqlite://", "needs a file"),
         ("sqlite:///:memory:", "needs a file"),
-        ("postgresql://host:port/x", "is no URL"),
+        ("postgresql://host:port/x", "is not a URL"),
     ],
 )
 def test_other_addresses_are_refused(url: str, words: str) -> None:

@@ -292,10 +292,14 @@ def read_url(text: str) -> URL:
         return URL.create("sqlite", database=text)
     try:
         url = make_url(text)
+        certain = url.get_backend_name() == "sqlite" or (text.count("@") <= 1 and not hidden(text).endswith("://***"))
     except (ArgumentError, ValueError):
+        certain = False
+    if not certain:  # what the driver would take for a host could be half of a password
         raise StorageError(
-            f'storage "{hidden(text)}" is not a URL; write "sqlite:///study.db" or "postgresql://..."'
-        ) from None
+            f'storage "{hidden(text)}" is not a URL; write "sqlite:///study.db" or "postgresql://...", '
+            f"with @, :, / and ? in a password as %40, %3A, %2F and %3F"
+        )
     if url.get_backend_name() == "postgresql":
         need("psycopg", "postgres")
         return url.set(drivername="postgresql+psycopg")
