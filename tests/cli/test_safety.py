@@ -143,12 +143,11 @@ def test_an_experiment_with_hostile_names(tmp_path: Path) -> None:
     spec += f'learners = [{{name = "BPIUCRL", label = {label}}}]\n'
     (tmp_path / "spec.toml").write_text(spec.replace("\x7f", "\\u007f"))
     for words in (
-        ["check", "spec.toml"],
+        ["run", "spec.toml", "--check"],
         ["run", "spec.toml", "--out", f"o{ESC}", "--quiet"],
-        ["table", f"o{ESC}"],
-        ["table", f"o{ESC}", "--format", "latex"],
-        ["table", f"o{ESC}", "--baseline", f"b{ESC}"],
-        ["table", f"absent{ESC}"],
+        ["report", f"o{ESC}"],
+        ["report", f"o{ESC}", "--baseline", f"b{ESC}"],
+        ["report", f"absent{ESC}"],
     ):
         done = shell("experiment", *words, folder=tmp_path)
         assert harmless(done.stdout), done.stdout
