@@ -167,11 +167,11 @@ def test_noise_of_unknown_size_needs_no_declaration(here: Path) -> None:
 
 
 def test_what_is_frozen_is_shown(here: Path) -> None:
-    created("--lease", "7d", "--set", "dependence=independent")
+    created("--lease", "7d", "--set", "seed=3")
     found = facts("show")
     assert found["steps"] == STEPS
     assert found["settings"]["name"] == "Challenger"
-    assert found["settings"]["dependence"] == "independent"
+    assert found["settings"]["seed"] == 3
     assert found["options"]["lease"] == 7 * 86400.0
     assert "  chunk: 256, 512\n  model: small, large\n" in call("show")
 

@@ -252,6 +252,6 @@ def test_the_table_never_lies_below_the_conjugate() -> None:
     assert (table <= exact + 1e-5 * (1 + exact) + np.log(2) * (y > MOST_Y) + 0.01 * (y < LEAST_Y)).all()
     np.testing.assert_allclose(
         conjugate_table().value, table_values(), rtol=1e-14
-    )  # what is shipped is what is computed
+    )  # as shipped
     known = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
     assert h_star(known) == pytest.approx([1.538, 0.150, 0.051, 1.332, 7.307], abs=6e-4)
