@@ -81,15 +81,6 @@ def test_importing_the_package_needs_no_compiler() -> None:
     assert answer.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_shell_completion(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The shell is found among the parent processes; a test has none, so it names one.
-    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-    answer = shell("--show-completion", name)
-    assert answer.returncode == 0
-    assert "surepath" in answer.stdout.lower()
-
-
 @pytest.mark.parametrize("kind", ["steps", "routes"])
 @pytest.mark.parametrize("suffix", [".json", ".csv"])
 def test_new_writes_a_problem_that_loads(tmp_path: Path, kind: str, suffix: str) -> None:

@@ -54,11 +54,6 @@ def test_a_checkout_without_an_install_works_from_its_own_folder() -> None:
     assert json.loads(done.stdout)["trials"]["eprl"] > 0
 
 
-def test_the_demo_of_the_makefile_is_safe_too() -> None:
-    lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
-    assert "demo: export PYTHONSAFEPATH = 1" in lines
-
-
 # Names -------------------------------------------------------------------------------------------------------------
 
 ESC = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
