@@ -1,4 +1,4 @@
-"""surepath experiment: run, check, table."""
+"""surepath experiment: run, check, report."""
 
 from __future__ import annotations
 
@@ -40,28 +40,25 @@ def test_run_resume_and_compare(spec: Path, tmp_path: Path) -> None:
     assert isinstance(again.exception, SettingError)
     resumed = CliRunner().invoke(app, [*command, "--resume"])
     assert "6 runs in 2 cells, 0 of them played now" in resumed.stdout
-    text = CliRunner().invoke(app, ["experiment", "table", str(out), "--baseline", "BPIUCRL"]).stdout
-    assert text.count("\n") == 4
-    rows = json.loads(CliRunner().invoke(app, ["experiment", "table", str(out), "--json"]).stdout)["rows"]
+    pytest.importorskip("matplotlib")
+    report = ["experiment", "report", str(out), "--baseline", "BPIUCRL"]
+    text = CliRunner().invoke(app, report).stdout
+    assert text.startswith("| learner | cells | runs | mean trials (geometric) | wrong at most | ratio |\n")
+    rows = json.loads(CliRunner().invoke(app, [*report, "--json"]).stdout)["rows"]
     assert {row["learner"] for row in rows} == {"BPIUCRL", "max-diameter"}
-    latex = CliRunner().invoke(app, ["experiment", "table", str(out), "--format", "latex"]).stdout
-    assert latex.startswith("\\begin{tabular}")
-
-
-def test_a_table_of_an_unfinished_experiment_says_so(spec: Path, tmp_path: Path) -> None:
-    out = tmp_path / "results"
-    assert CliRunner().invoke(app, ["experiment", "run", str(spec), "--out", str(out), "--quiet"]).exit_code == 0
-    assert "note:" not in CliRunner().invoke(app, ["experiment", "table", str(out)]).stderr
+    assert "runs are stored" not in text
     next((out / "rows").glob("*.parquet")).unlink()
-    assert "runs are stored; play the others with" in CliRunner().invoke(app, ["experiment", "table", str(out)]).stderr
+    assert "runs are stored; play the others with" in CliRunner().invoke(app, report).stdout
 
 
 def test_check_lists_cells_and_runs_nothing(spec: Path) -> None:
-    shown = CliRunner().invoke(app, ["experiment", "check", str(spec)])
+    shown = CliRunner().invoke(app, ["experiment", "run", str(spec), "--check"])
     assert "chain-v1/n3k2/seed7 | max-diameter | delta 0.1" in shown.stdout
     assert "spec: 2 cells of 3 runs each" in shown.stdout
-    told = json.loads(CliRunner().invoke(app, ["experiment", "check", str(spec), "--json"]).stdout)
+    told = json.loads(CliRunner().invoke(app, ["experiment", "run", str(spec), "--check", "--json"]).stdout)
     assert len(told["cells"]) == 2
+    assert list(spec.parent.iterdir()) == [spec]
+    assert CliRunner().invoke(app, ["experiment", "run", str(spec)]).exit_code == 2
 
 
 def test_a_bad_back_end_is_named(spec: Path, tmp_path: Path) -> None:

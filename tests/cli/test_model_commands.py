@@ -1,19 +1,21 @@
-"""new, show, schema: what they print, in words and as JSON, and how they fail."""
+"""All commands: --json, a help line, what is imported; new and show: what they print, and how they fail."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from surepath._version import __version__
-from surepath.cli.main import COMMANDS, app
-from surepath.model.sources.files import load_problem, problem_schema
+from surepath.cli.main import app
+from surepath.model.sources.files import load_problem
 
 
 def call(*arguments: str) -> str:
@@ -31,6 +33,27 @@ def shell(*arguments: str, folder: Path | None = None) -> subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
 
 
+def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
+    """Every command that does something, groups opened."""
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield " ".join(path), command
+        return
+    for name, child in inner.items():
+        yield from leaves(child, (*path, name))
+
+
+ALL = dict(leaves(get_command(app)))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_has_json_and_a_help_line(name: str) -> None:
+    command = ALL[name]
+    options = {option for parameter in command.params for option in parameter.opts}  # type: ignore[attr-defined]
+    assert "--json" in options, f"surepath {name} lacks --json"
+    assert command.help, f"surepath {name} lacks a help line"  # type: ignore[attr-defined]
+
+
 def test_version_and_help() -> None:
     assert call("--version").strip() == f"surepath {__version__}"
     text = " ".join(call("--help").split())
@@ -38,7 +61,8 @@ def test_version_and_help() -> None:
         "Exit codes: 0 done; 1 the answer is no; 2 bad usage; 3 bad input; 4 a missing extra; 5 cannot write, or too "
         "little memory; 130 interrupted." in text
     )
-    assert all(name.replace("_", "-") in text for name in COMMANDS)
+    assert all(name.split()[0] in text for name in ALL)
+    assert len(ALL) == 30
 
 
 def test_help_imports_neither_numpy_nor_numba() -> None:
@@ -55,15 +79,6 @@ def test_importing_the_package_needs_no_compiler() -> None:
     code = "import sys, surepath; surepath.MDP, surepath.Instance, surepath.families; print('numba' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"
-
-
-@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_shell_completion(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The shell is found among the parent processes; a test has none, so it names one.
-    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-    answer = shell("--show-completion", name)
-    assert answer.returncode == 0
-    assert "surepath" in answer.stdout.lower()
 
 
 @pytest.mark.parametrize("kind", ["steps", "routes"])
@@ -132,10 +147,6 @@ def test_show_draws(tmp_path: Path, suffix: str) -> None:
     assert f"drawn in {file}" in call("show", "grid-v1/r3c3/seed0", "--draw", str(file))
     head = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix]
     assert file.read_bytes().startswith(head)
-
-
-def test_schema_is_the_schema() -> None:
-    assert json.loads(call("schema")) == call_json("schema") == problem_schema()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from surepath.cli.main import app
-from surepath.model.sources.files import parse_json_problem
 from tests.model.sources.problem_texts import EDGE, problem
 
 MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
@@ -81,17 +80,3 @@ def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
     assert "sigma  2 at most, half of the declared range; a study learns within it" in answer.stdout
     file.write_text(problem(low=0, high=4, edges=MEANS))  # a learner never sees means, so they change nothing
     assert json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)["noise_learned"] is True
-
-
-def test_show_says_the_noise_of_an_instance() -> None:
-    facts = json.loads(CliRunner().invoke(app, ["show", "chain-v1/n3k2/seed7", "--json"]).stdout)
-    assert (facts["sigma"], facts["noise_missing"]) == ([0.1, 0.1], None)
-
-
-@pytest.mark.parametrize("kind", ["steps", "routes"])
-def test_new_declares_the_noise(tmp_path: Path, kind: str) -> None:
-    file = tmp_path / "p.json"
-    assert CliRunner().invoke(app, ["new", str(file), "--kind", kind]).exit_code == 0
-    loaded = parse_json_problem(file.read_text())
-    assert loaded.mdp.noise_missing("x") is None
-    assert "sigma" in json.loads(file.read_text())

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from surepath import MDP, Study
 from surepath.cli.main import app
+from surepath.cli.plot import Kind
 from surepath.errors import MissingExtraError, SettingError, StudyError
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
@@ -46,7 +46,7 @@ CASES = {
     "visits": ["visits", "study.db", "one"],
     "visits of a certificate": ["visits", "certificate.json", "--most", "1"],
     "intervals": ["intervals", "certificate.json"],
-    "challengers": ["challengers", "study.db", "one", "--count", "2"],
+    "challengers": ["challengers", "study.db", "one", "--most", "2"],
     "stopping": ["stopping", "results"],
     "cost": ["cost", "results", "--learner", "BPIUCRL"],
     "compare": ["compare", "results", "--baseline", "BPIUCRL", "--epsilon", "2"],
@@ -97,6 +97,13 @@ def test_what_cannot_be_drawn_is_refused_in_words(
     assert message in str(done.exception)
 
 
+def test_an_option_that_counts_for_nothing_is_refused() -> None:
+    for words, option in ((["gap", "a.db", "--delta", "0.1"], "--delta"), (["cost", "f", "x"], "the name of a study")):
+        done = CliRunner().invoke(app, ["plot", *words])
+        assert done.exit_code == 2
+        assert f"plot {words[0]} does not take {option}" in " ".join(done.output.replace("│", "").split())
+
+
 def test_a_missing_matplotlib_is_reported_before_anything_is_computed(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,13 +118,12 @@ def test_the_report_of_an_experiment(place: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "within what delta allows" in done.stdout
     assert f"report: {place / 'results' / 'report.html'}" in done.stdout
-    words = ["experiment", "report", str(place / "results"), "-o", str(tmp_path / "r.md"), "--json"]
+    words = ["experiment", "report", str(place / "results"), "-o", str(tmp_path / "r.html"), "--json"]
     told = json.loads(CliRunner().invoke(app, words).stdout)
-    assert len(told["files"]) == 4
+    assert (tmp_path / "r.html").exists()
     assert len(told["rates"]) == 4
 
 
 def test_every_kind_of_picture_is_in_the_guide() -> None:
     text = (ROOT / "docs" / "plots.md").read_text(encoding="utf-8")
-    kinds = get_command(app).commands["plot"].commands  # type: ignore[attr-defined]
-    assert [kind for kind in kinds if f"| `plot {kind}` |" not in text] == []
+    assert [kind for kind in Kind if f"| `plot {kind}` |" not in text] == []

@@ -54,11 +54,6 @@ def test_a_checkout_without_an_install_works_from_its_own_folder() -> None:
     assert json.loads(done.stdout)["trials"]["eprl"] > 0
 
 
-def test_the_demo_of_the_makefile_is_safe_too() -> None:
-    lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
-    assert "demo: export PYTHONSAFEPATH = 1" in lines
-
-
 # Names -------------------------------------------------------------------------------------------------------------
 
 ESC = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
@@ -143,12 +138,11 @@ def test_an_experiment_with_hostile_names(tmp_path: Path) -> None:
     spec += f'learners = [{{name = "BPIUCRL", label = {label}}}]\n'
     (tmp_path / "spec.toml").write_text(spec.replace("\x7f", "\\u007f"))
     for words in (
-        ["check", "spec.toml"],
+        ["run", "spec.toml", "--check"],
         ["run", "spec.toml", "--out", f"o{ESC}", "--quiet"],
-        ["table", f"o{ESC}"],
-        ["table", f"o{ESC}", "--format", "latex"],
-        ["table", f"o{ESC}", "--baseline", f"b{ESC}"],
-        ["table", f"absent{ESC}"],
+        ["report", f"o{ESC}"],
+        ["report", f"o{ESC}", "--baseline", f"b{ESC}"],
+        ["report", f"absent{ESC}"],
     ):
         done = shell("experiment", *words, folder=tmp_path)
         assert harmless(done.stdout), done.stdout

@@ -125,7 +125,7 @@ def test_rows_of_another_format_are_refused(finished: Path, number: int, age: st
 
 def test_rows_of_two_formats_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as older:
-        for module in ("cells", "store"):
+        for module in ("spec", "store"):
             older.setattr(f"surepath.experiments.{module}.ROWS_FORMAT", 2)
         run(SPEC, tmp_path, workers=1)
     before = pieces(tmp_path)

@@ -76,7 +76,7 @@ def plot(
     from surepath._optional import need
     from surepath.experiments.drawing import picture_file, save
 
-    given = {"name": name, "most": most, "instance": instance, "delta": delta}
+    given: dict[str, Any] = {"name": name, "most": most, "instance": instance, "delta": delta}
     given |= {"epsilon": epsilon, "learner": learner or None, "baseline": baseline}
     given = {option: value for option, value in given.items() if value is not None}
     for option in given:

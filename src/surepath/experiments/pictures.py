@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,36 +179,57 @@ def _order(rows: polars.DataFrame) -> polars.DataFrame:
 
 def draw_stopping(data: polars.DataFrame, column: str = "epsilon") -> Any:
     """Draw the distributions, a panel for each of the first six instances; returns a matplotlib figure."""
-    instances = data["instance"].unique(maintain_order=True).to_list()
-    shown = instances[:MOST_PANELS]
-    figure = new_figure(0.55 + 1.35 * len(shown))
-    axes = figure.subplots(len(shown), 1, squeeze=False).ravel()
-    labels = data["learner"].unique(maintain_order=True).to_list()
-    handles: dict[str, Any] = {}
-    colours = palette(labels)
-    for axis, instance in zip(axes, shown):
-        part = data.filter(data["instance"] == instance)
-        words = f"trials, {epsilon_words(column)} {part['epsilon'][0]:.3g}" if instance == shown[-1] else ""
-        style_axes(axis, words, "runs stopped", short(short_name(instance), 48))
+    order = data["learner"].unique(maintain_order=True).to_list()
+
+    def draw(axis: Any, own: polars.DataFrame, label: str, colour: str) -> Any:
+        tau, share = own["tau"].to_list(), own["stopped"].to_list()
+        dash = DASHES_IN_TURN[order.index(label) % len(DASHES_IN_TURN)]
+        (line,) = axis.step(
+            [tau[0], *tau], [0.0, *share], where="post", color=colour, linestyle=dash, linewidth=1.5, label=short(label)
+        )
+        return line
+
+    figure, panels = _by_instance(data, 0.55, 1.35, draw)
+    for axis, part, title, last in panels:
+        words = f"trials, {epsilon_words(column)} {part['epsilon'][0]:.3g}" if last else ""
+        style_axes(axis, words, "runs stopped", title)
         axis.set_xscale("log")
-        for number, label in enumerate(labels):
-            own = part.filter(part["learner"] == label)
-            if own.is_empty():
-                continue
-            tau, share = own["tau"].to_list(), own["stopped"].to_list()
-            (line,) = axis.step(
-                [tau[0], *tau], [0.0, *share], where="post", color=colours[label],
-                linestyle=DASHES_IN_TURN[number % len(DASHES_IN_TURN)], linewidth=1.5, label=short(label),
-            )  # fmt: skip
-            handles.setdefault(label, line)
         axis.set_ylim(-0.03, 1.05)
         axis.set_yticks([0, 0.5, 1])
-    if len(instances) > len(shown):
-        axes[0].annotate(
-            f"the first {len(shown)} of {len(instances)} instances", (0, 1.25), xycoords="axes fraction", fontsize=6
-        )
-    below(figure, list(handles.values()))
     return figure
+
+
+def _by_instance(data: polars.DataFrame, head: float, height: float, draw: Callable[..., Any]) -> tuple[Any, list[Any]]:
+    """Draw each learner on a panel for each of the first six instances, with one legend.
+
+    Args:
+        data: Rows with the columns instance and learner.
+        head: Height of the figure beside its panels, in inches.
+        height: Of a panel.
+        draw: Takes (axis, rows of one learner, label, colour) and returns the handle of the legend.
+
+    Returns:
+        The figure, and (axis, rows of the instance, title, whether it is the last) of each panel.
+    """
+    instances = data["instance"].unique(maintain_order=True).to_list()
+    drawn = instances[:MOST_PANELS]
+    figure = new_figure(head + height * len(drawn))
+    axes = figure.subplots(len(drawn), 1, squeeze=False).ravel()
+    colours = palette(data["learner"].unique(maintain_order=True).to_list())
+    handles: dict[str, Any] = {}
+    panels = []
+    for axis, instance in zip(axes, drawn):
+        part = data.filter(data["instance"] == instance)
+        panels.append((axis, part, short(short_name(instance), 48), instance == drawn[-1]))
+        for label, colour in colours.items():
+            own = part.filter(part["learner"] == label)
+            if not own.is_empty():
+                handles.setdefault(label, draw(axis, own, label, colour))
+    if len(instances) > len(drawn):
+        words = f"the first {len(drawn)} of {len(instances)} instances"
+        axes[0].annotate(words, (0, 1.25), xycoords="axes fraction", fontsize=6)
+    below(figure, list(handles.values()))
+    return figure, panels
 
 
 COST_READING = (
@@ -250,30 +271,13 @@ def cost_data(
 
 def draw_cost(data: polars.DataFrame, column: str = "epsilon") -> Any:
     """Draw mean trials over epsilon, a panel for each of the first six instances; returns a matplotlib figure."""
-    instances = data["instance"].unique(maintain_order=True).to_list()
-    shown = instances[:MOST_PANELS]
-    labels = data["learner"].unique(maintain_order=True).to_list()
-    figure = new_figure(0.6 + 1.6 * len(shown))
-    axes = figure.subplots(len(shown), 1, squeeze=False).ravel()
-    handles: dict[str, Any] = {}
-    colours = palette(labels)
-    for axis, instance in zip(axes, shown):
-        part = data.filter(data["instance"] == instance)
-        last = instance == shown[-1]
-        style_axes(axis, epsilon_words(column) if last else "", "trials", short(short_name(instance), 48))
-        for label in labels:
-            own = part.filter(part["learner"] == label)
-            if not own.is_empty():
-                handles.setdefault(label, _line(axis, own, label, colours[label]))
+    figure, panels = _by_instance(data, 0.6, 1.6, _line)
+    for axis, part, title, last in panels:
+        style_axes(axis, epsilon_words(column) if last else "", "trials", title)
         axis.set_yscale("log")
         if (part["epsilon"] > 0).all():
             axis.set_xscale("log")
             plain_ticks(axis.xaxis, part["epsilon"].to_list())
-    if len(instances) > len(shown):
-        axes[0].annotate(
-            f"the first {len(shown)} of {len(instances)} instances", (0, 1.25), xycoords="axes fraction", fontsize=6
-        )
-    below(figure, list(handles.values()))
     return figure
 
 

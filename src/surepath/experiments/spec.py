@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from surepath._checks import check_delta, check_epsilon, suggest, whole
+from surepath._checks import MOST, check_delta, check_epsilon, suggest, whole
 from surepath._numbers import shortened
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, SurepathError
@@ -62,8 +62,8 @@ def _some_text(value: Any) -> Any:
     return value
 
 
-def _count(name: str, low: int, **limits: int) -> Any:
-    return BeforeValidator(lambda value: whole(name, value, low=low, **limits))
+def _count(name: str, low: int, high: int = MOST) -> Any:
+    return BeforeValidator(lambda value: whole(name, value, low=low, high=high))
 
 
 MOST_RUNS = 999_999_999  # nine digits in the names of files

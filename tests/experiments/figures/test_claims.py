@@ -1,4 +1,4 @@
-"""Judging claims: the guarantees by errors, theorems on what they are about, comparisons by paired runs."""
+"""Claims are judged by what was measured: hand-made frames with known verdicts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from surepath.experiments.drawing import AS_POINTS, AS_STRIP
+from surepath.experiments.figures import cases, hard, ratios
 from surepath.experiments.figures.common import (
     LABELS,
+    Claim,
     cheaper_everywhere,
     compared,
     error_claims,
+    learners,
     proven,
     settled,
     summary,
     under,
 )
+from surepath.experiments.spec import Spec
 from tests.experiments.figures.frames import rows
 
 pl = pytest.importorskip("polars")
@@ -82,3 +87,169 @@ def test_all_must_be_sure_and_one_sure_exception_refutes() -> None:
 
 def test_five_runs_settle_nothing_and_six_may() -> None:
     assert [settled(True, 5), settled(True, 6), settled(False, 6)] == [None, True, False]
+
+
+def test_cases_show_every_run() -> None:
+    runs = pl.DataFrame(
+        {
+            "instance": ["paper_random-v1/s2a2h3/sigma0.5/seed25"] * 4,
+            "learner": ["Challenger", "Challenger", "max-coverage", "max-coverage"],
+            "run": [1, 0, 0, 1],
+            "tau": [7, 5, 90, 80],
+            "epsilon": [0.25] * 4,
+        }
+    )
+    (panel,) = cases.panels({"runs": runs})
+    assert panel.title == "paper_random s2a2h3, seed 25: epsilon = 0.250"
+    assert panel.categories == ["max-coverage", "Challenger"]
+    assert [(series.x, series.y, series.kind) for series in panel.series] == [
+        ([0.0, 0.0], [90.0, 80.0], AS_STRIP),
+        ([1.0, 1.0], [5.0, 7.0], AS_STRIP),
+    ]
+
+
+@pytest.mark.parametrize(("runs", "differs", "ours"), [(10, True, True), (3, None, None)])
+def test_claims_need_enough_runs(runs: int, differs: bool | None, ours: bool | None) -> None:
+    tau = {"i0": {"max-coverage": 90, "max-diameter": 70, "BPI-UCRL": 99, "Challenger": 9},
+           "i1": {"max-coverage": 90, "max-diameter": 80, "BPI-UCRL": 60, "Challenger": 9}}  # fmt: skip
+    frame = pl.DataFrame(
+        [
+            {"instance": i, "learner": label, "delta": 0.1, "epsilon": 1.0, "epsilon_per_gap": 1.5, "run": run,
+             "tau": t + run % 2, "correct": True, "censored": False}
+            for i, by_learner in tau.items() for label, t in by_learner.items() for run in range(runs)
+        ]
+    )  # fmt: skip
+    first, second = cases.claims(frame, summary(frame), ["i0", "i1"])
+    assert (first.holds, second.holds) == (differs, ours)
+
+
+pl = pytest.importorskip("polars")
+
+CROSSING = pl.DataFrame({"delta": [1e-150, 0.1], "lower": [9.0, 1.0], "published": [80.0, 3.0], "design": [50.0, 40.0]})
+
+
+def frames() -> dict[str, Any]:
+    """Two sizes of each axis, and two deltas."""
+    rows = [
+        {"axis": axis, "states": 4, "actions": 2, "horizon": 6, "delta": 0.1, "size": size, "learner": "max-coverage",
+         "mean": 10.0 * size, "low": 9, "high": 99, "censored": 0.0, "runs": 6, "lower": 1.0 * size,
+         "upper": 1e4 * size, "published": 3.0 * size, "design": 5.0 * size, "full": 1.0}
+        for axis in ("states", "actions", "horizon", "delta")
+        for size in (4.0, 2.0)
+    ]  # fmt: skip
+    return {"sizes": pl.DataFrame(rows), "crossing": CROSSING}
+
+
+def test_hard_has_a_panel_per_size_with_its_bounds() -> None:
+    panels = hard.panels(frames())
+    assert [(panel.title, panel.x_label, panel.x_falls) for panel in panels] == [
+        ("A = 2, H = 6", "states", False),
+        ("S = 4, H = 6", "actions", False),
+        ("S = 4, A = 2", "horizon", False),
+        ("S = 4, A = 2, H = 6", "delta", True),
+        ("S = 2, A = 2, H = 576, epsilon = 6", "delta", True),
+    ]
+    learner, lower, published, design, upper = panels[0].series
+    assert (published.label, published.y) == ("published bound (refuted)", [6.0, 12.0])
+    assert (design.label, design.y) == ("design, fixed in advance", [10.0, 20.0])
+    assert (learner.x, learner.y, learner.low, learner.high) == ([2, 4], [20.0, 40.0], [9, 9], [99, 99])
+    assert (lower.label, lower.y, upper.y, upper.dash) == ("lower bound", [2.0, 4.0], [2e4, 4e4], "dashed")
+    assert [series.y for series in panels[4].series] == [[9.0, 1.0], [80.0, 3.0], [50.0, 40.0]]
+
+
+def test_claims_name_the_refutation_and_need_enough_runs() -> None:
+    claims = hard.claims(frames(), "theory")
+    assert [claim.holds for claim in claims] == [False, True, True, True]
+    assert "above it at 1 of the 2 deltas shown" in claims[0].measured
+    few = {**frames(), "sizes": frames()["sizes"].with_columns(runs=5)}
+    assert [claim.holds for claim in hard.claims(few, "theory")] == [False, None, None, True]
+
+
+def test_the_published_bound_crosses_the_design_as_delta_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hard, "CROSSING", (2, 2, 576, 6.0, (1e-75, 1e-100)))
+    found = hard.crossing()
+    assert (found["published"] > found["design"]).to_list() == [False, True]
+    assert (found["lower"] < found["design"]).all()
+
+
+pl = pytest.importorskip("polars")
+
+MEANS = {
+    "instance": ["paper_random-v1/s2a2h3/sigma0.5/seed1"] * 4,
+    "learner": ["BPI-UCRL", "Challenger", "max-coverage", "max-diameter"],
+    "epsilon": [0.1] * 4,
+    "epsilon_per_gap": [0.5] * 4,
+    "mean": [100.0, 10.0, 50.0, 40.0],
+    "ratio_to_bpi": [1.0, 0.1, 0.5, 0.4],
+    "ratio_to_coverage": [2.0, 0.2, 1.0, 0.8],
+    "bound": [True, True, True, True],
+}
+
+
+def test_the_grid_is_the_authors() -> None:
+    assert len(ratios.EPSILON_GRID) == 28
+    assert ratios.EPSILON_GRID[:2] == (0.05, 0.15)
+    assert ratios.EPSILON_GRID[-4:] == (2.45, 2.5, 5.0, 10.0)
+
+
+def test_the_whole_grid_is_one_spec() -> None:
+    spec = Spec.from_dict(
+        {
+            "runs": 10,
+            "deltas": [0.1],
+            "epsilons_per_gap": list(ratios.EPSILON_GRID),
+            "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": 0.5}],
+            "learners": learners("experiment"),
+        }
+    )
+    assert len(spec.cells()) == 10 * 4
+
+
+def test_ratios_divide_means_and_mark_cut_baselines() -> None:
+    tau = {"max-coverage": [90, 20], "max-diameter": [45, 10], "BPI-UCRL": [900, 5], "Challenger": [9, 3]}
+    found = ratios.with_ratios(summary(rows(tau, censored=True)))
+    one = found.row(by_predicate=(pl.col("instance") == "i0") & (pl.col("learner") == "max-diameter")
+                    & (pl.col("epsilon") == 0.05), named=True)  # fmt: skip
+    assert one["ratio_to_bpi"] == pytest.approx(45.5 / 900.5)
+    assert one["ratio_to_coverage"] == pytest.approx(45.5 / 90.5)
+    assert one["bound"]
+
+
+def test_ratios_leave_the_baseline_out_and_mark_bounds() -> None:
+    left, right = ratios.panels({"means": pl.DataFrame(MEANS)})
+    assert [series.label for series in left.series] == ["max-coverage", "max-diameter", "Challenger"]
+    assert [series.y for series in left.series] == [[0.5], [0.4], [0.1]]
+    assert all(series.hollow == [True] and series.kind == AS_POINTS for series in left.series)
+    assert [(series.label, series.y) for series in right.series] == [("max-diameter", [0.8])]
+    assert left.line_at == right.line_at == 1.0
+
+
+def judged(tau: dict[str, list[int]], **options: Any) -> list[Claim]:
+    """The claims on these stopping times."""
+    frame = rows(tau, **options)
+    return ratios.claims(ratios.with_ratios(summary(frame)), frame)
+
+
+def test_claims_follow_the_numbers() -> None:
+    like_paper = {"max-coverage": [90, 27], "max-diameter": [80, 18], "BPI-UCRL": [99_000, 9], "Challenger": [9, 3]}
+    claims = judged(like_paper)
+    # Every claim holds but the one that instances differ, since here they are twins.
+    assert [claim.holds for claim in claims] == [True, True, True, True, False, True, True]
+    assert "ratios 1.95 to 1.95" in claims[0].measured
+    assert claims[5].measured.startswith("cheaper on 2 of 2 instances, dearer on 0, no sure difference on 0")
+    other = {"max-coverage": [90, 29], "max-diameter": [95, 8], "BPI-UCRL": [99, 9], "Challenger": [900, 30]}
+    claims = judged(other)
+    assert [claim.holds for claim in claims] == [False, False, False, False, False, True, False]
+    claims = judged(other, censored=True)
+    assert [claim.holds for claim in claims[2:4]] == [None, None]
+    assert claims[2].measured == "at 0.05: ratios 0.96 to 0.96, at most: BPI-UCRL was cut by the budget"
+
+
+def test_three_runs_settle_nothing_neither_for_the_paper_nor_for_us() -> None:
+    like_paper = {"max-coverage": [90, 27], "max-diameter": [80, 18], "BPI-UCRL": [99_000, 9], "Challenger": [9, 3]}
+    assert [claim.holds for claim in judged(like_paper, runs=3)] == [None] * 7
+
+
+def test_the_grid_of_the_text_has_its_25_values() -> None:
+    assert len(set(ratios.TEXT_GRID)) == 25
+    assert (ratios.TEXT_GRID[0], ratios.TEXT_GRID[-1]) == (0.05, 10.0)

@@ -1,4 +1,4 @@
-"""Every figure is one file with its data, its drawing and its claims."""
+"""Every figure is one file with its data, its drawing and its claims; all share learners and presets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ import pytest
 from surepath.experiments import figures
 from surepath.experiments.drawing import draw_panels
 from surepath.experiments.figures import cover
-from surepath.experiments.figures.common import Options
+from surepath.experiments.figures.common import LABELS, PRESETS, Options, learners
 from surepath.experiments.figures.reproduce import FIGURES
+from surepath.learners.registry import build
+from surepath.model import families
+
+pytest.importorskip("polars")
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -39,3 +43,19 @@ def test_figures_are_imported_without_matplotlib() -> None:
     code = "import sys, surepath.experiments.figures.reproduce; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_four_learners_take_the_preset(preset: str) -> None:
+    found = [dict(learner) for learner in learners(preset)]
+    assert tuple(learner.pop("label") for learner in found) == LABELS
+    mdp = families.paper_random().mdp
+    built = [build({**learner, "epsilon": 0.1, "delta": 0.1, "sigma": 1.0}, mdp) for learner in found]
+    assert [learner.settings().get("preset") for learner in built] == [preset, preset, preset, None]
+    assert built[0].settings()["widths"] == {"theory": "paper", "text": "uncapped"}.get(preset, "empirical")
+
+
+def test_covers_are_exact(tmp_path: Path) -> None:
+    found = cover.make(Options(folder=tmp_path))
+    assert all(claim.holds for claim in found.claims)
+    assert found.frames["covers"].columns == ["m", "open", "closed", "cover"]
