@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from surepath.kernels.streams import Children, single_source
 
 from benchmarks.record import record
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
 from surepath.kernels.arrays import reality_of
-from surepath.kernels.streams import Children, single_source
 from surepath.learners import tasks
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner

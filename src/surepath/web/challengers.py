@@ -12,10 +12,7 @@ MOST_STEPS_NAMED = 4  # differing steps named in a sentence
 
 
 def explain_challengers(learner: Any, count: int) -> dict[str, Any]:
-    """Return the challengers of a learner that has them; others say that they bound each option alone."""
-    if not hasattr(learner, "explain"):
-        words = f"{learner.name} bounds each option by itself and has no challengers to name."
-        return {"rivals": [], "remark": words}
+    """Return the strongest challengers of a learner's incumbent."""
     found = learner.explain(count)
     rivals = [_rival(learner, found.incumbent, rival) for rival in found.rivals]
     return {"rivals": plain(rivals), "remark": found.remark}

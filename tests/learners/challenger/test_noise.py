@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from surepath.learners.range_noise import declared_noise
 
 from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, simulate
 from surepath.errors import SettingError
@@ -18,7 +19,6 @@ from surepath.learners.challenger.noise import betting
 from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
-from surepath.learners.range_noise import declared_noise
 from surepath.simulation.stepwise import drive
 from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star

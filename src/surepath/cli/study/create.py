@@ -22,9 +22,6 @@ def create(
     delta: Delta = None,
     sigma: Sigma = None,
     direction: Direction = None,
-    learner: Annotated[
-        str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform, WholePlan or Design.")
-    ] = "challenger",
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,7 +44,7 @@ def create(
     from surepath.cli.simulate import _settings
     from surepath.study.study import Study
 
-    spec: dict[str, Any] = {"name": learner, **_settings(setting or [])}
+    spec: dict[str, Any] = {"name": "challenger", **_settings(setting or [])}
     if sigma is not None and "sigma" in spec:
         raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
     made = Study.create(
