@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from surepath.learners.reward_input import read_rewards
 
 from surepath.errors import RewardError
+from surepath.learners.base import read_rewards
 from surepath.model.mdp import MDP
 from tests.strategies import mdps
 

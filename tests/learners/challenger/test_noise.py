@@ -176,7 +176,6 @@ def test_the_default_suits_what_is_declared() -> None:
     learned = Challenger(both, 0.1, 0.1, noise="bernstein").pairs.learned
     assert learned is not None
     assert learned.learns.all()
-    assert Challenger(options(1, 2), 0.1, 0.1, widths="two-sided").noise == "sigma"
     again = Learner.from_snapshot(options(1, 2), Challenger(options(1, 2), 0.1, 0.1).snapshot())
     assert isinstance(again, Challenger)
     assert (again.pairs.kind == BETTING).any()
@@ -213,8 +212,6 @@ def test_what_cannot_be_is_refused(settings: dict[str, Any], words: str) -> None
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
     mdp = options(1, 2)
-    with pytest.raises(SettingError, match="one-sided"):
-        Challenger(mdp, 0.1, 0.1, widths="two-sided", noise="betting")
     with pytest.raises(SettingError, match="Gaussian noise"):
         Challenger(mdp, 0.1, 0.1, "unknown", noise="betting")
     bound = Challenger(mdp, 0.1, 0.1, noise="bernstein").bound

@@ -41,7 +41,6 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
     if rng.random() < 0.5:
         mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < 0.4, arc_values(mdp, seed, kind), np.nan))
     options: dict[str, Any] = {
-        "widths": str(rng.choice(["one-sided", "one-sided", "two-sided", "per-arc"])),
         "prior": str(rng.choice(["auto", "detour", "excursion", "uniform", "both"])),
         "epsilon": float(rng.choice([0.0, 0.2, 1.0])),
         "delta": float(rng.choice([0.01, 0.5])),
@@ -115,8 +114,7 @@ def test_priors_are_probabilities(mdp: MDP, rho: float) -> None:
 def test_weights_of_the_entries_sum_to_at_most_one(mdp: MDP, seed: int) -> None:
     learner = learner_on(mdp, seed)
     pairs = learner.pairs
-    arcs = max(1, int((~learner.mdp.is_known).sum())) if learner.widths == "per-arc" else 1
-    assert (np.exp(-pairs.cost) * arcs / learner.delta).sum() <= 1 + 1e-12
+    assert (np.exp(-pairs.cost) / learner.delta).sum() <= 1 + 1e-12
     assert pairs.log_paths == pytest.approx(np.log(len(all_paths(mdp))), abs=1e-9)
     assert (pairs.c > 0).all()
 
