@@ -157,9 +157,7 @@ def test_what_only_challenger_does_is_refused_in_words(cls: Any, options: dict[s
     learner = cls(families.chain(steps=3, options=2, seed=1).mdp, 0.1, 0.1, 0.5, **options)
     path = learner.ask()
     for name in ("tighten", "exclude", "snapshot", "restore", "cancel", "fail", "explain", "findings", "ask_beside"):
-        with pytest.raises(
-            AttributeError, match=rf"{cls.name} has no {name}: .* for Challenger; compare learners with"
-        ):
+        with pytest.raises(AttributeError, match=rf"{cls.name} has no {name}: .* for Challenger; compare"):
             getattr(learner, name)
     with pytest.raises(SettingError, match=rf"{cls.name} gives one path at a time: only Challenger has ask\(n\)"):
         learner.ask(2)

@@ -186,28 +186,3 @@ def test_json_of_a_verdict_in_doubt(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["answer"] == "in doubt"
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [
-        {"name": "EPRL", "preset": "experiment"},
-        {"name": "BPIUCRL", "widths": "uncapped"},
-        {"name": "Uniform", "widths": "empirical"},
-        {"name": "WholePlan", "widths": "empirical"},
-    ],
-)
-def test_settings_without_a_guarantee_prove_nothing_anywhere(learner: dict[str, str]) -> None:
-    """Gap, status, explanation and certificate agree: delta bounds nothing there."""
-    study = new_study(learner=learner)
-    play(study)
-    assert study.done
-    assert study.certified_gap == np.inf
-    assert "nothing proven yet: it has stopped by settings that carry no guarantee" in str(study.status())
-    assert study.status().answer == "not proven yet"
-    assert "carry no guarantee: nothing is ever proven" in study.explain()
-    assert "the answer is proven" not in study.explain()
-    certificate = study.certificate()
-    assert certificate["certified_gap"] is None
-    assert "no guarantee" in certificate["proof"]["why"]
-    assert verify(certificate, storage=study.storage).answer == "yes"
-    forged = {**certificate.to_dict(), "certified_gap": 0.2, "proof": {"by": "replay", "why": "only a replay can tell"}}
-    assert "no guarantee" in str(verify(mended(forged), storage=study.storage))

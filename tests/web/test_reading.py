@@ -83,12 +83,6 @@ def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: 
     assert found["points"][0] == [1, None, 0.2]
 
 
-def test_the_gap_history_has_no_gap_that_is_not_proven(storage: MemoryStorage, reader: Caller) -> None:
-    study = new_study(storage, trials=100, learner={"name": "Uniform", "widths": "empirical"})
-    assert np.isfinite(study.learner.certified_gap())
-    found = reader.get("gap")
-    assert len(found["points"]) > 0
-    assert {point[1] for point in found["points"]} == {None}
 
 
 def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(

@@ -169,10 +169,10 @@ def test_noise_of_unknown_size_needs_no_declaration(here: Path) -> None:
 
 
 def test_what_is_frozen_is_shown(here: Path) -> None:
-    created("--lease", "7d", "--learner", "eprl", "--set", "sampling=max-diameter")
+    created("--lease", "7d", "--set", "sampling=max-diameter")
     found = facts("show")
     assert found["steps"] == STEPS
-    assert found["settings"]["name"] == "EPRL"
+    assert found["settings"]["name"] == "Challenger"
     assert found["settings"]["sampling"] == "max-diameter"
     assert found["options"]["lease"] == 7 * 86400.0
     assert "  chunk: 256, 512\n  model: small, large\n" in call("show")
@@ -234,11 +234,3 @@ def test_scores_of_the_scored_steps_alone_are_enough(here: Path) -> None:
     assert "scores: chunk=0.0, model=0.75\n" in call("show", "1")
 
 
-def test_what_stops_without_a_guarantee_is_not_called_proven(here: Path) -> None:
-    created("--learner", "WholePlan", "--set", "widths=empirical")
-    study = Study.load("study.db")
-    while not study.done:
-        trial = study.ask()
-        said = call("tell", str(trial.number), *(str(SCORE[str(option)]) for option in trial.plan.values()))
-        assert said == f"trial {trial.number}: recorded\n"
-    assert call("tighten", "0.1999").startswith("epsilon is 0.1999 now; nothing proven yet")

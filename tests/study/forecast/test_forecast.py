@@ -35,12 +35,6 @@ def test_a_forecast_leaves_the_study_as_it_was_and_is_the_same_again() -> None:
     assert first.to_dict()["trials_left"]["median"] == first.trials_left()
 
 
-def test_the_end_of_a_fixed_design_is_known_exactly() -> None:
-    study = new_study(learner="design")
-    play(study, trials=5)
-    guess = forecast(study, draws=3, seconds=60.0)
-    left = play(study)
-    assert set(guess.left) == {float(left)}
 
 
 def test_options_without_a_range_stand_beside_those_with_one() -> None:
