@@ -187,5 +187,3 @@ def test_the_plan_is_green_in_the_bars() -> None:
     bars = plots.draw_visits(rows).axes[0].patches
     assert [bar.get_width() for bar in bars] == [row.visits for row in rows]
     assert [to_hex(bar.get_facecolor()) == PLAN.lower() for bar in bars] == [row.chosen for row in rows]
-
-

@@ -184,5 +184,3 @@ def test_json_of_a_verdict_in_doubt(tmp_path: Path) -> None:
     done = shell("verify", "c.json", "--json", folder=tmp_path)
     assert done.returncode == 1
     assert json.loads(done.stdout)["answer"] == "in doubt"
-
-

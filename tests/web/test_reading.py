@@ -83,8 +83,6 @@ def test_the_gap_history_ends_in_what_is_proven(storage: MemoryStorage, reader: 
     assert found["points"][0] == [1, None, 0.2]
 
 
-
-
 def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     storage: MemoryStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

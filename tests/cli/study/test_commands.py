@@ -232,5 +232,3 @@ def test_scores_of_the_scored_steps_alone_are_enough(here: Path) -> None:
     call("ask")
     assert call("tell", "1", "0.75") == "trial 1: recorded\n"
     assert "scores: chunk=0.0, model=0.75\n" in call("show", "1")
-
-

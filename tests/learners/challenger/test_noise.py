@@ -13,7 +13,6 @@ from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, simulate
 from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
 from surepath.learners import tasks
-from surepath.learners.base import Learner
 from surepath.learners.challenger.bound import make_row
 from surepath.learners.challenger.noise import betting
 from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
@@ -120,7 +119,7 @@ def test_the_passes_use_these_widths(noise: str) -> None:
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_snapshot_goes_on_bit_for_bit(noise: str) -> None:
     learner, _ = told(options(2, 2), 25, 7, noise=noise)
-    twin = Learner.from_snapshot(learner.mdp, learner.snapshot())
+    twin = Challenger.from_snapshot(learner.mdp, learner.snapshot())
     rng = np.random.default_rng(1)
     for _ in range(15):
         if learner.stopped:
@@ -176,7 +175,7 @@ def test_the_default_suits_what_is_declared() -> None:
     learned = Challenger(both, 0.1, 0.1, noise="bernstein").pairs.learned
     assert learned is not None
     assert learned.learns.all()
-    again = Learner.from_snapshot(options(1, 2), Challenger(options(1, 2), 0.1, 0.1).snapshot())
+    again = Challenger.from_snapshot(options(1, 2), Challenger(options(1, 2), 0.1, 0.1).snapshot())
     assert isinstance(again, Challenger)
     assert (again.pairs.kind == BETTING).any()
 
@@ -230,7 +229,7 @@ def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
         learner.tell(path, instance.means[path] + 0.3 * rng.standard_normal(2))
     assert 0.3 < learner._work.unit[0] < 0.9
     assert learner.recommend().tolist() == [1, 2]
-    twin = Learner.from_snapshot(instance.mdp, learner.snapshot())
+    twin = Challenger.from_snapshot(instance.mdp, learner.snapshot())
     assert twin.certified_gap() == learner.certified_gap()
     assert learner.findings() == []
     from surepath import EPRL

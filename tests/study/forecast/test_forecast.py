@@ -35,8 +35,6 @@ def test_a_forecast_leaves_the_study_as_it_was_and_is_the_same_again() -> None:
     assert first.to_dict()["trials_left"]["median"] == first.trials_left()
 
 
-
-
 def test_options_without_a_range_stand_beside_those_with_one() -> None:
     """Ways of unequal length wait on options whose score is known, and these have no range; others have a sigma."""
     rows: list[dict[str, object]] = [
