@@ -14,7 +14,7 @@ from surepath.web.history import History
 from tests.web.site import STEPS, score
 
 
-def told(learner: str, trials: int) -> tuple[Study, list[float]]:
+def told(learner: Any, trials: int) -> tuple[Study, list[float]]:
     """A study with failures, an exclusion and a smaller epsilon on its way, and what was proven after every trial."""
     mdp = MDP.from_steps(STEPS, sigma=1.0)
     study = Study.create(mdp, "memory", learner=learner, epsilon=0.5, delta=0.1)
@@ -66,9 +66,9 @@ def test_it_reads_on_as_trials_come_in() -> None:
     assert history.points()[-1][1] == study.certified_gap
 
 
-def test_other_learners_are_followed_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_noise_is_learned_the_past_is_followed_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_REPLAYED", 20)
-    study, gaps = told("eprl", 45)
+    study, gaps = told({"name": "challenger", "sigma": "unknown"}, 45)
     history = read(study)
     assert history.complete
     assert history.missing == 25
