@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from surepath.kernels.streams import Children, single_source
 
 from benchmarks.record import record
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
@@ -38,7 +37,7 @@ def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, rep
     for _ in range(repeats):
         state, record = learner._new_state()._replace(ahead=noise), RunRecord.empty(1, learner.mdp.horizon)
         state.tally[at.LEFT_AHEAD] = len(noise)
-        rest = (single_source(np.random.default_rng(0)), tasks.FINISH, LIMIT, np.array([learner.epsilon]), record)
+        rest = (np.random.default_rng(0), tasks.FINISH, LIMIT, np.array([learner.epsilon]), record)
         begun = time.thread_time()
         play(learner.layers, learner.rules, state, reality, *rest, learner._full())
         tau = int(record.tau[0])
@@ -83,8 +82,8 @@ def cpp_loop(
 def cpp_short_runs(program: Path, learner: RuleLearner, instance: Instance, runs: int, longest: int) -> list[str]:
     """Draw these runs of the experiment preset and return the command line of the C++ program that plays them."""
     stride = longest * instance.mdp.horizon
-    streams = Children(0, 0, runs)
-    noise = np.concatenate([streams.generator(i).standard_normal(stride) for i in range(runs)])
+    children = [np.random.SeedSequence(entropy=0, spawn_key=(i,)) for i in range(runs)]
+    noise = np.concatenate([np.random.default_rng(child).standard_normal(stride) for child in children])
     words = cpp_words(program, learner, np.array(instance.means), noise, 3)
     return [*words, str(learner.rules.every), str(stride)]
 
@@ -188,8 +187,8 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     learner: Any = build({"epsilon": 1e-9, "delta": 0.1, "sigma": 1.0, **spec}, instance.mdp)
     learner._table_for(skip + 4 * episodes)
     state, record = learner._new_state(), RunRecord.empty(1, instance.mdp.horizon)
-    source = single_source(np.random.default_rng(0))
-    rest = (learner.layers, learner.rules, state, reality_of(instance), source, tasks.RUN)
+    rng = np.random.default_rng(0)
+    rest = (learner.layers, learner.rules, state, reality_of(instance), rng, tasks.RUN)
     play(*rest, skip, np.array([1e-9]), record, learner._full())
     least = np.inf
     for part in range(1, 4):

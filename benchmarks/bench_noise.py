@@ -31,7 +31,6 @@ TARGETS = {
     ("S=4 A=3 H=10, epsilon 1", None): None,
     ("S=4 A=3 H=10, epsilon 1", 0.1): 3.5,
 }
-WIDTHS = ("paper", "mixture", "bernstein")
 
 
 class Beta(Law):
@@ -94,28 +93,6 @@ def range_table(instances: int, runs: int) -> None:
         record(f"sigma 1/2 over betting, {family}, {law}", half / bold, "x", str(target or ""))
 
 
-def interval_table(instances: int, runs: int) -> None:
-    """Print the trials for rewards in [0, 1] of learners with an interval for each arc or plan.
-
-    "mixture" takes half the range too, with the tighter of the two widths that depend on visits alone.
-    """
-    print(f"\n{'family':<27}{'law':>10}{'learner':>11}", end="")
-    print(f"{'sigma 1/2':>11}{'mixture':>9}{'Bernstein':>11}{'x':>7}{'wrong':>7}")
-    for family, deviation in TARGETS:
-        count = instances if not family.startswith("S=4") else max(2, instances // 2)
-        worlds = [world(family, seed, deviation) for seed in range(count)]
-        law = "Bernoulli" if deviation is None else f"beta {deviation:g}"
-        for name in ("EPRL", "BPIUCRL", "WholePlan"):
-            if (name == "BPIUCRL" and worlds[0][1] == 0) or (name == "WholePlan" and family.startswith("S=4")):
-                continue  # never stops at epsilon 0; lists all plans
-            settings = {"name": name, "sampling": "max-diameter"} if name == "EPRL" else {"name": name}
-            found = [trials(worlds, runs, sigma=0.5, widths=widths, **settings) for widths in WIDTHS]
-            half, mixed, calm = (mean for mean, _ in found)
-            cells = f"{half:>11,.0f}{mixed:>9,.0f}{calm:>11,.0f}{half / calm:>7.2f}"
-            print(f"{family:<27}{law:>10}{name:>11}{cells}{sum(failed for _, failed in found):>7}", flush=True)
-            record(f"sigma 1/2 over Bernstein, {name}, {family}, {law}", half / calm, "x")
-
-
 def size_table(instances: int, runs: int) -> None:
     """Print the trials for Gaussian noise, sigma known and unknown."""
     print(f"\n{'Gaussian noise':<37}{'known':>8}{'unknown':>9}{'cost':>8}{'target':>8}")
@@ -154,7 +131,6 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{instances} instances a family, {runs} runs each")
     reward_cost()
     range_table(instances, runs)
-    interval_table(instances, runs)
     size_table(instances, runs)
 
 

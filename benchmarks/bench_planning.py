@@ -16,7 +16,7 @@ from benchmarks.record import record
 from surepath import MDP, Challenger, Gaussian, Instance, families
 from surepath.kernels.arrays import reality_of
 from surepath.learners import tasks
-from surepath.learners.challenger.run import act
+from surepath.learners.challenger.run import CHECK_GROWTH, act
 from surepath.learners.challenger.state import EPISODES, NEXT_FULL, new_evidence
 
 # states, actions, stages, target of a quick step in microseconds (None where none is set)
@@ -72,7 +72,7 @@ class Bench:
         """Measure an episode while their number grows by one per cent, the full check at its start included."""
         begun = self.memo[EPISODES]
         self.memo[NEXT_FULL] = begun
-        count = max(1, int(self.learner.patience * begun))
+        count = max(1, int(CHECK_GROWTH * begun))
         seconds = self.call(tasks.RUN, int(begun) + count - 1)
         if self.memo[EPISODES] < begun + count - 1:
             raise RuntimeError("the check passed; take fewer rounds")

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.throwaway import ROOT, environment
 
 PLACE = ROOT / ".venv" / "bare"
-EXTRAS = ("matplotlib", "networkx", "gymnasium", "polars", "pyarrow", "ortools", "ray", "fastapi", "uvicorn")
+EXTRAS = ("matplotlib", "networkx", "gymnasium", "polars", "pyarrow", "ray", "fastapi", "uvicorn")
 
 # (code, what it must print): imports, the embedded data, and a missing extra named in words.
 CHECKS = [

@@ -36,7 +36,7 @@ ALLOWED = {
 
 # Learners with a folder of their own: none of them imports from another's. What several share knows none of them.
 FOLDERS = ("challenger", "design", "per_arc", "whole_plan")
-SHARED = ("range_noise", "watch")
+SHARED = ("watch",)
 
 
 def imports(file: Path) -> set[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from surepath import BPIUCRL, EPRL, MDP, Challenger, Uniform, WholePlan, families
-from surepath.errors import SettingError, StoppedError
+from surepath.errors import RewardError, SettingError, StoppedError
 from surepath.learners.base import Learner
 from tests.learners.answers import answers
 from tests.learners.worlds import random_mdp
@@ -32,6 +32,7 @@ LEARNERS: list[tuple[Any, dict[str, Any]]] = [
 ]
 NAMES = ["-".join([cls.name, *map(str, options.values())]) for cls, options in LEARNERS]
 each = pytest.mark.parametrize(("cls", "options"), LEARNERS, ids=NAMES)
+challenger = pytest.mark.parametrize(("cls", "options"), LEARNERS[:2], ids=NAMES[:2])
 
 
 def play(learner: Learner, truth: np.ndarray, rng: np.random.Generator, trials: int, sigma: float = 0.1) -> None:
@@ -42,7 +43,7 @@ def play(learner: Learner, truth: np.ndarray, rng: np.random.Generator, trials: 
         learner.tell(path, truth[path] + sigma * rng.normal(size=len(path)))
 
 
-@each
+@challenger
 def test_asking_for_several_spreads_the_workers(cls: Any, options: dict[str, Any]) -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
     learner = cls(mdp, 0.1, 0.1, 1.0, **options)
@@ -60,7 +61,7 @@ def test_asking_for_several_spreads_the_workers(cls: Any, options: dict[str, Any
     assert plain in [path.tolist() for path in paths]
 
 
-@each
+@challenger
 def test_asking_leaves_no_trace_but_what_is_under_way(cls: Any, options: dict[str, Any]) -> None:
     rng = np.random.default_rng(3)
     mdp = random_mdp(rng)
@@ -75,7 +76,7 @@ def test_asking_leaves_no_trace_but_what_is_under_way(cls: Any, options: dict[st
     assert answers(one) == answers(other)
 
 
-@each
+@challenger
 def test_the_first_steps_of_a_failed_trial_count(cls: Any, options: dict[str, Any]) -> None:
     learner = cls(families.chain(steps=3, options=2, seed=1).mdp, 0.1, 0.1, 0.5, **options)
     path = learner.ask()
@@ -90,7 +91,7 @@ def test_the_first_steps_of_a_failed_trial_count(cls: Any, options: dict[str, An
     assert not learner.stopped
 
 
-@each
+@challenger
 def test_a_plan_that_keeps_failing_is_left_alone_for_a_while(cls: Any, options: dict[str, Any]) -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
     learner = cls(mdp, 0.05, 0.1, 1.0, **options)
@@ -105,7 +106,7 @@ def test_a_plan_that_keeps_failing_is_left_alone_for_a_while(cls: Any, options: 
     assert (learner.visits[[3, 5]] > 20).all()
 
 
-@each
+@challenger
 def test_an_excluded_option_is_never_asked_for_again(cls: Any, options: dict[str, Any]) -> None:
     instance = families.chain(steps=3, options=3, seed=2, sigma=0.1)
     learner = cls(instance.mdp, 0.3, 0.1, 0.1, **options)
@@ -132,7 +133,7 @@ def all_plans(mdp: MDP) -> list[np.ndarray]:
     return [np.array(path) for path in all_paths(mdp)]
 
 
-@each
+@challenger
 def test_what_an_infeasible_plan_ruled_out_comes_back(cls: Any, options: dict[str, Any]) -> None:
     """Three options, the best one turns out not to be feasible: the second, ruled out by it, must win."""
     mdp = MDP.from_arrays(np.zeros((1, 1, 3), dtype=int))
@@ -149,6 +150,23 @@ def test_what_an_infeasible_plan_ruled_out_comes_back(cls: Any, options: dict[st
         assert learner.certified_gap() <= 0.05
     with pytest.raises(SettingError, match="would leave no path at all"):
         learner.exclude([1, 2])
+
+
+@pytest.mark.parametrize(("cls", "options"), LEARNERS[2:], ids=NAMES[2:])
+def test_what_only_challenger_does_is_refused_in_words(cls: Any, options: dict[str, Any]) -> None:
+    learner = cls(families.chain(steps=3, options=2, seed=1).mdp, 0.1, 0.1, 0.5, **options)
+    path = learner.ask()
+    for name in ("tighten", "exclude", "snapshot", "restore", "cancel", "fail", "explain", "findings", "ask_beside"):
+        with pytest.raises(AttributeError, match=rf"{cls.name} has no {name}: .* for Challenger; compare"):
+            getattr(learner, name)
+    with pytest.raises(SettingError, match=rf"{cls.name} gives one path at a time: only Challenger has ask\(n\)"):
+        learner.ask(2)
+    with pytest.raises(RewardError, match=rf"{cls.name} takes whole episodes, 3 rewards, not 2: only Challenger takes"):
+        learner.tell(path, [0.5, 0.5])
+    assert learner.episodes == 0
+    assert not learner.visits.any()
+    with pytest.raises(AttributeError, match="object has no attribute 'tigten'"):
+        learner.tigten(0.1)
 
 
 @each
@@ -187,7 +205,7 @@ def test_an_answer_that_was_proven_stays_proven(cls: Any, options: dict[str, Any
     assert learner.stopped
 
 
-@each
+@challenger
 def test_tightening_goes_on_with_all_data(cls: Any, options: dict[str, Any]) -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
     learner = cls(mdp, 1.5, 0.1, 0.1, **options)
@@ -207,7 +225,7 @@ def test_tightening_goes_on_with_all_data(cls: Any, options: dict[str, Any]) -> 
         learner.epsilon = 0.1
 
 
-@each
+@challenger
 def test_a_snapshot_goes_on_bit_for_bit(cls: Any, options: dict[str, Any]) -> None:
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -219,7 +237,7 @@ def test_a_snapshot_goes_on_bit_for_bit(cls: Any, options: dict[str, Any]) -> No
             learner.ask(3)
         snapshot = pickle.loads(pickle.dumps(learner.snapshot()))
         assert plain(snapshot)
-        other = Learner.from_snapshot(mdp, snapshot)
+        other = Challenger.from_snapshot(mdp, snapshot)
         assert other.__class__ is cls
         for _ in range(60):
             assert answers(other) == answers(learner)
@@ -253,11 +271,9 @@ def test_a_snapshot_fits_its_own_problem_and_settings_only() -> None:
         if isinstance(nothing, dict) and "excluded" in nothing:
             del nothing["excluded"]
         with pytest.raises(SettingError, match=r"a snapshot is a dict made by|the snapshot lacks excluded"):
-            Learner.from_snapshot(mdp, nothing)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match=r"taken with name 'Challenger', this learner has 'WholePlan'"):
-        WholePlan(mdp, 0.1, 0.1, 0.5).restore(snapshot)
+            Challenger.from_snapshot(mdp, nothing)  # type: ignore[arg-type]
     as_text = json.loads(json.dumps(snapshot, default=lambda array: array.tolist()))
-    assert Learner.from_snapshot(mdp, as_text).ask().tolist() == Challenger(mdp, 0.1, 0.1, 0.5).ask().tolist()
+    assert Challenger.from_snapshot(mdp, as_text).ask().tolist() == Challenger(mdp, 0.1, 0.1, 0.5).ask().tolist()
     with pytest.raises(SettingError, match="snapshots have format 1 here, not 9"):
         Challenger(mdp, 0.1, 0.1, 0.5).restore({**snapshot, "format": 9})
 
@@ -294,7 +310,8 @@ def test_threads_share_one_learner(cls: Any, options: dict[str, Any]) -> None:
         rng = np.random.default_rng(seed)
         try:
             for i in range(25):
-                path = learner.ask(1)[0] if i % 2 else learner.ask()
+                many = i % 2 and isinstance(learner, Challenger)
+                path = learner.ask(1)[0] if many else learner.ask()
                 if i % 7 == 3:
                     learner.recommend()
                     learner.certified_gap()

@@ -198,7 +198,7 @@ def test_an_answer_is_right_or_wrong_whatever_the_scale(scale: float) -> None:
     mdp = MDP.from_edges([(0, "s", "a", "m"), (1, "m", "b", "n"), (1, "m", "c", "n"), (2, "n", "x", None),
                           (2, "n", "y", None), (2, "n", "z", None)])  # fmt: skip
     instance = Instance(mdp, Gaussian(means, 1e-5 * scale))
-    found = simulate({"name": "Challenger", "epsilon": 0.0, "delta": 0.1, "widths": "per-arc"}, instance, 5, 0,
+    found = simulate({"name": "Challenger", "epsilon": 0.0, "delta": 0.1}, instance, 5, 0,
                      budget=3000)  # fmt: skip
     assert found.correct.tolist() == (instance.gains[found.path].sum(axis=1) > scale * (1 / 3 - 1e-4)).tolist()
 
@@ -262,7 +262,7 @@ def uneven(ratio: float, horizon: int) -> tuple[Instance, float]:
 @pytest.mark.parametrize(("ratio", "horizon"), [(1e8, 50), (1e7, 300), (1e12, 3)])
 def test_noise_that_plans_share_costs_nothing_not_even_digits(ratio: float, horizon: int) -> None:
     instance, epsilon = uneven(ratio, horizon)
-    spec = {"name": "Challenger", "epsilon": epsilon, "delta": 0.01, "patience": 0.1}
+    spec = {"name": "Challenger", "epsilon": epsilon, "delta": 0.01}
     found = simulate({**spec, "sigma": instance.sigma}, instance, 3, 0, budget=400)
     assert found.reason.tolist() == ["budget"] * 3  # ten options 0.3 sigma apart need far more
     easy = {**spec, "epsilon": 3.0}

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from surepath.model.mdp import MDP
 from tests.naive.paths import all_paths
-from tests.naive.processes import largest_sum, squares
 
 INF = math.inf
-
-
-def exact_sum(budget: float, n: int, v: float) -> float:
-    """How large a sum of n deviations can be, by exact integration; a test may put the package's table in its place."""
-    return float(largest_sum(budget, np.array([v]))[0])
 
 
 @dataclass
@@ -56,9 +49,6 @@ class NaiveLearner:
         self.started = self.active.copy()
         self.t, self.k, self.next_time = 0, 1, 1
         self.stopped, self.reason, self.doubtful = False, "", False
-        self.seen: list[list[float]] = [[] for _ in range(mdp.n_arcs)]
-        self.kept: dict[tuple[int, int], float] = {}  # widths by arc and visits, slow to compute
-        self.most: Callable[[float, int, float], float] = exact_sum
 
     # Bounds ----------------------------------------------------------------------------------------------------
 
@@ -72,37 +62,11 @@ class NaiveLearner:
             return INF
         if self.choices.widths == "uncapped":
             return self.sigma[e] * math.sqrt(2 * math.log((n + 1) / self.delta) / n)
-        if self.choices.widths == "bernstein":
-            if (e, n) not in self.kept:
-                self.kept[e, n] = self.learned_width(e, n)
-            return self.kept[e, n]
         if self.choices.widths == "paper":
             return math.sqrt(2 * self.sigma[e] ** 2 * math.log(4 * n**2 * self.mdp.n_arcs / self.delta) / n)
         unknown, c = int((~self.mdp.is_known).sum()), self.choices.prior
         radius = math.log(unknown / self.delta) + 0.5 * math.log((n + c) / c)
         return self.sigma[e] * math.sqrt(2 * (n + c) * radius) / n
-
-    def learned_width(self, e: int, n: int) -> float:
-        """The least of three: sigma's by the mixture, Bernstein's, the range; two processes on arcs with a range."""
-        ranged = self.ranged()
-        processes, c = int((~self.mdp.is_known).sum() + ranged.sum()), self.choices.prior
-        radius = math.log(processes / self.delta) + 0.5 * math.log((n + c) / c)
-        width = self.sigma[e] * math.sqrt(2 * (n + c) * radius) / n
-        if not ranged[e]:
-            return float(width)
-        assert self.mdp.reward_range is not None
-        low, high = (side[e] for side in self.mdp.reward_range)
-        x = (self.mdp.sign * np.array(self.seen[e]) - low) / (high - low)
-        x = x if self.mdp.sign > 0 else 1 - x
-        most = self.most(math.log(2 * processes / self.delta), n, squares(x))
-        return float(min(width, high - low, (high - low) * most / n))
-
-    def ranged(self) -> np.ndarray:
-        """Arcs to learn that declare a range and no sigma."""
-        if self.mdp.reward_range is None:
-            return np.zeros(self.mdp.n_arcs, dtype=bool)
-        bare = np.ones(self.mdp.n_arcs, dtype=bool) if self.mdp.sigma is None else np.isnan(self.mdp.sigma)
-        return np.asarray(bare & np.isfinite(self.mdp.reward_range[0]) & ~self.mdp.is_known)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Width, upper and lower bound of every arc."""
@@ -175,7 +139,6 @@ class NaiveLearner:
         for e, gain in zip(path, gains):
             self.n[e] += 1
             self.sums[e] += gain
-            self.seen[e].append(gain)
         due = self.due()
         if due:
             self.eliminate(before)

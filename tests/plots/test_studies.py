@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import MDP, Challenger, Study, plots
+from surepath import EPRL, MDP, Challenger, Study, plots
 from surepath.errors import CertificateError, SettingError
 from surepath.experiments.drawing import PLAN
 from surepath.plots.studies import Challenge, Challenges, Difference, GapCurve, unit_of
@@ -166,7 +166,7 @@ def test_what_a_source_lacks_is_said_in_words() -> None:
     with pytest.raises(SettingError, match="a certificate names no challengers; take the study"):
         plots.challengers_data(study.certificate())
     with pytest.raises(SettingError, match=re.escape("EPRL bounds each option by itself and has no challengers")):
-        plots.challengers_data(told_study(3, learner="eprl"))
+        plots.challengers_data(EPRL(study.mdp, 0.5, 0.1, 0.1))
     with pytest.raises(SettingError, match="has no settled trial yet"):
         plots.gap_data(told_study(0))
     with pytest.raises(SettingError, match="a picture is made of a study, a learner or a certificate, not of int"):
@@ -185,9 +185,3 @@ def test_the_plan_is_green_in_the_bars() -> None:
     bars = plots.draw_visits(rows).axes[0].patches
     assert [bar.get_width() for bar in bars] == [row.visits for row in rows]
     assert [to_hex(bar.get_facecolor()) == PLAN.lower() for bar in bars] == [row.chosen for row in rows]
-
-
-def test_other_learners_have_pictures_too() -> None:
-    study: Study = told_study(40, learner="eprl", epsilon=1.0)
-    assert np.isfinite(plots.gap_data(study).gap).any()
-    assert len(plots.intervals_data(study)) == 7

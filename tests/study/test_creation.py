@@ -78,3 +78,9 @@ def test_names_longer_than_http_takes_are_refused_in_words(scores: str) -> None:
             Study.create(mdp, "memory", epsilon=0.5, delta=0.1)
     names = {"s" * 200: [f"{i}".rjust(200, "x") for i in range(3)], "t" * 200: ["x", "y"]}
     Study.create(MDP.from_steps(names, scores=scores, sigma=1.0), "memory", epsilon=0.5, delta=0.1)
+
+
+@pytest.mark.parametrize("name", ["eprl", "BPI-UCRL", "uniform", "WholePlan", "design"])
+def test_a_study_uses_challenger(name: str) -> None:
+    with pytest.raises(SettingError, match=r"studies use Challenger, not \w+; compare learners with simulate"):
+        Study.create(MDP.from_steps({"a": ["x", "y"]}, sigma=1.0), "memory", learner=name, epsilon=0.5, delta=0.1)

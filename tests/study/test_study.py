@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import MDP, Study, families
+from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
 from surepath.study.certificate import verify
 from surepath.study.sql import SqlStorage
@@ -275,23 +275,6 @@ def test_studies_have_names(place: Any) -> None:
 def test_the_bound_is_frozen(place: Any) -> None:
     study = new(place[0])
     assert json.loads(study.record.settings) == study.learner.settings()
-
-
-@pytest.mark.parametrize("learner", ["challenger", "EPRL", "bpi-ucrl", "Uniform", "WholePlan", "design"])
-def test_every_learner_can_be_studied(learner: str, place: Any) -> None:
-    instance = families.chain(steps=2, options=2, seed=1, sigma=0.1)
-    study = Study.create(instance.mdp, place[0], epsilon=0.6, delta=0.1, sigma=0.1, learner=learner)
-    rng = np.random.default_rng(0)
-    for _ in range(3_000):
-        if study.done:
-            break
-        for trial in study.ask(2):
-            study.tell(trial, instance.means[trial.path] + 0.1 * rng.normal(size=2))
-    assert study.done
-    assert study.certified_gap <= 0.6
-    replay = Study.load(place[0], study.name)
-    assert replay.best_path.tolist() == study.best_path.tolist()
-    assert replay._fold.digest == study._fold.digest
 
 
 def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,23 +44,12 @@ def test_value_is_that_of_the_program_over_paths_and_of_the_largest_cut(mdp: MDP
     assert (answer.flow >= demand).all()
 
 
-@settings(max_examples=150, deadline=None)
-@given(mdps(max_states=5, max_actions=4, max_horizon=6), seeds, kinds)
-def test_solvers_agree(mdp: MDP, seed: int, kind: str) -> None:
-    demand = demands(mdp, seed, kind)
-    ours = minimum_flow(mdp, demand).value
-    for solver in ("highs", "ortools", "residual"):
-        assert minimum_flow(mdp, demand, solver=solver).value == pytest.approx(ours, rel=1e-8), solver
-
-
 @pytest.mark.parametrize("scale", [1e-9, 1e-4, 1e6])
-def test_solvers_agree_on_demands_of_any_size(scale: float) -> None:
+def test_demands_of_any_size(scale: float) -> None:
     for seed in range(12):
-        mdp = families.paper_random(4, 3, 5, seed=seed).mdp
+        mdp = families.paper_random(3, 2, 4, seed=seed).mdp
         demand = scale * 10.0 ** np.random.default_rng(seed).uniform(-2, 2, mdp.n_arcs)
-        ours = minimum_flow(mdp, demand).value
-        for solver in ("highs", "ortools", "residual"):
-            assert minimum_flow(mdp, demand, solver=solver).value == pytest.approx(ours, rel=1e-8), solver
+        assert minimum_flow(mdp, demand).value / scale == pytest.approx(least_episodes(mdp, demand / scale), rel=1e-6)
 
 
 @pytest.mark.pure
@@ -75,15 +64,14 @@ def test_capacities_against_the_program_over_paths(mdp: MDP, seed: int, whole: b
         capacity = np.ceil(capacity)
     capacity[rng.random(mdp.n_arcs) < 0.2] = np.inf
     expected = least_episodes(mdp, demand, capacity)
-    for solver in ("compiled", "highs", "ortools", "residual"):
-        if expected is None:
-            with pytest.raises(InfeasibleError, match="no flow meets the demands") as caught:
-                minimum_flow(mdp, demand, capacity, integer=whole, solver=solver)
-            assert blocked(mdp, demand, capacity, caught.value.cut)
-        else:
-            answer = minimum_flow(mdp, demand, capacity, integer=whole, solver=solver)
-            assert answer.value == pytest.approx(expected, rel=1e-9, abs=1e-6)
-            assert (answer.flow <= capacity).all() or solver == "highs"
+    if expected is None:
+        with pytest.raises(InfeasibleError, match="no flow meets the demands") as caught:
+            minimum_flow(mdp, demand, capacity, integer=whole)
+        assert blocked(mdp, demand, capacity, caught.value.cut)
+        return
+    answer = minimum_flow(mdp, demand, capacity, integer=whole)
+    assert answer.value == pytest.approx(expected, rel=1e-9, abs=1e-6)
+    assert (answer.flow <= capacity).all()
 
 
 def blocked(mdp: MDP, demand: np.ndarray, capacity: np.ndarray, cut: tuple[int, ...]) -> bool:
@@ -138,8 +126,7 @@ def test_large_graph_all_laws_of_the_check_hold() -> None:
     rng = np.random.default_rng(5)
     mdp = MDP.from_arrays(rng.integers(200, size=(60, 200, 4)))
     demand = rng.random(mdp.n_arcs) ** -0.5
-    answer = minimum_flow(mdp, demand)
-    assert answer.value == pytest.approx(minimum_flow(mdp, demand, solver="ortools").value, rel=1e-12)
+    assert minimum_flow(mdp, demand).value > demand.max()
 
 
 def test_no_demand_no_flow() -> None:
@@ -153,13 +140,13 @@ def test_a_wrong_answer_is_caught() -> None:
     problem = FlowProblem(mdp, np.ones(4, dtype=np.int64), None, whole=True)
     good = np.ones(4, dtype=np.int64)
     inside = np.array([True, False])
-    assert _proved(problem, good, inside, "test").value == 2
+    assert _proved(problem, good, inside).value == 2
     with pytest.raises(SurepathError, match="flow is not conserved; flow value 3 differs from cut value 2"):
-        _proved(problem, np.array([2, 1, 1, 1]), inside, "test")
+        _proved(problem, np.array([2, 1, 1, 1]), inside)
     with pytest.raises(SurepathError, match="a demand is not met"):
-        _proved(problem, np.array([2, 0, 1, 1]), inside, "test")
+        _proved(problem, np.array([2, 0, 1, 1]), inside)
     with pytest.raises(SurepathError, match="the cut does not hold the start"):
-        _proved(problem, good, np.array([False, True]), "test")
+        _proved(problem, good, np.array([False, True]))
 
 
 def test_messages() -> None:
@@ -173,8 +160,6 @@ def test_messages() -> None:
     with pytest.raises(InfeasibleError, match="demands 2 but has capacity 1; raise the capacity") as caught:
         minimum_flow(mdp, [0, 2, 0, 0], 1)
     assert caught.value.cut == (1,)
-    with pytest.raises(SettingError, match="solver 'high' is not known"):
-        minimum_flow(mdp, 0, solver="high")
     with pytest.raises(SettingError, match="must sum to at most 2"):
         minimum_flow(mdp, 2.0**60, integer=True)
     with pytest.raises(SettingError, match=r"arc numbers 0\.\.3; got 4"):

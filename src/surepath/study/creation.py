@@ -71,7 +71,10 @@ def learner_spec(learner: str | Mapping[str, Any]) -> dict[str, Any]:
     given = spec.get("name")
     if not isinstance(given, str):
         raise SettingError('learner must be a name such as "challenger", or a dict with a name and settings')
-    return {**spec, "name": learner_name(given)}
+    name = learner_name(given)
+    if name != "Challenger":
+        raise SettingError(f"studies use Challenger, not {name}; compare learners with simulate")
+    return {**spec, "name": name}
 
 
 def new_record(

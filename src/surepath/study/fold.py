@@ -247,7 +247,8 @@ class Fold:
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
         plays = [*self.pending(), *beside]
-        return self.learner.ask_beside(np.array(plays, dtype=np.int64).reshape(-1, self.mdp.horizon), n)
+        paths: IntArray = self.learner.ask_beside(np.array(plays, dtype=np.int64).reshape(-1, self.mdp.horizon), n)
+        return paths
 
     # Snapshots ---------------------------------------------------------------------------------------------------
 

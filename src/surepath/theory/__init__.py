@@ -19,9 +19,6 @@ from surepath.theory.gaps import gaps as gaps
 from surepath.theory.lower_bounds import LowerBound as LowerBound
 from surepath.theory.lower_bounds import lower_bound as lower_bound
 from surepath.theory.lower_bounds import tree_lower_bound as tree_lower_bound
-from surepath.theory.residual import ResidualArc as ResidualArc
-from surepath.theory.residual import decreasing_path as decreasing_path
-from surepath.theory.residual import residual_graph as residual_graph
 from surepath.theory.upper_bounds import UpperBound as UpperBound
 from surepath.theory.upper_bounds import gap_complexity as gap_complexity
 from surepath.theory.upper_bounds import tree_upper_bound as tree_upper_bound

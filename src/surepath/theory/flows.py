@@ -14,14 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of
 from surepath._numbers import NotNumbersError, read_numbers
 from surepath._types import AnyArray, BoolArray, FloatArray, IntArray
 from surepath.errors import InfeasibleError, ProblemError, SettingError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.rewards import on_arcs
 
-SOLVERS = ("compiled", "highs", "ortools", "residual")
 UNLIMITED = 2**61  # an unlimited capacity in whole numbers
 TOLERANCE = 1e-9  # relative, of the checks
 
@@ -35,14 +33,12 @@ class Flow:
         flow: Flow of each arc, [N]; int64 when solved in whole numbers.
         cut: Arcs that leave the maximum cut, int [K]; without capacities their demands sum to `value`.
         in_cut: Nodes of the maximum cut, bool [n_nodes]; the start is one of them.
-        solver: Which solver found it.
     """
 
     value: float
     flow: AnyArray
     cut: IntArray
     in_cut: BoolArray
-    solver: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +51,15 @@ class FlowProblem:
     whole: bool
 
 
-def minimum_flow(
-    mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None = None, integer: bool = False, *, solver: str = "compiled"
-) -> Flow:
+def minimum_flow(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None = None, integer: bool = False) -> Flow:
     """Return the flow of least value that meets every demand, and the cut that proves that none is smaller.
 
     Args:
         mdp: The layered graph.
         demand: Least flow of each arc, [N] or [H, S, A] or one number; finite, 0 or more.
         capacity: Largest flow of each arc; infinity, or None for all, is unlimited.
-        integer: Solve in whole numbers; demands and capacities must be whole.
-        solver: "compiled" (push-relabel, exact in whole numbers; real demands are scaled by a power of two),
-            "highs" (linear program through SciPy), "ortools" (the flow extra) or "residual" (decreasing paths in plain
-            Python, for small graphs: the method of the paper's appendix, step by step).
+        integer: Solve in whole numbers; demands and capacities must be whole. Real demands are scaled by a power of
+            two and solved in whole numbers too.
 
     Raises:
         InfeasibleError: The capacities leave no flow that meets the demands; `cut` holds the arcs that show why.
@@ -78,17 +70,7 @@ def minimum_flow(
         4
     """
     problem = checked_problem(mdp, demand, capacity, integer=integer)
-    name = one_of("solver", solver, SOLVERS)
-    if name == "compiled":
-        from surepath.theory.flow_solvers import compiled as solve
-    elif name == "highs":
-        from surepath.theory.flow_solvers import highs as solve
-    elif name == "ortools":
-        from surepath.theory.flow_solvers import ortools as solve
-    else:
-        from surepath.theory.residual import residual as solve
-    flow, in_cut = solve(problem)
-    return _proved(problem, flow, in_cut, name)
+    return _proved(problem, *solve(problem))
 
 
 def policy_cover(mdp: MDP, arcs: Iterable[int]) -> list[IntArray]:
@@ -168,6 +150,50 @@ def _capacity(mdp: MDP, capacity: ArrayLike) -> FloatArray:
     return np.where(unlimited, np.inf, on_arcs("capacity", np.where(np.isposinf(values), 0.0, values), mdp))
 
 
+def scaled(problem: FlowProblem) -> tuple[IntArray, IntArray | None, float]:
+    """Return demand and capacity in whole numbers, and the power of two they were multiplied by.
+
+    Real demands are rounded at 2**-60 of their sum, far below the precision of the floats they came in. Capacities are
+    widened by 1e-13 of the sum, so that rounding cannot make a tight problem infeasible.
+    """
+    if problem.whole:
+        capacity = None if problem.capacity is None else problem.capacity.astype(np.int64)
+        return problem.demand.astype(np.int64), capacity, 1.0
+    total = float(problem.demand.sum())
+    scale = 2.0 ** (60 - np.ceil(np.log2(total))) if total > 0 else 1.0
+    demand = np.round(problem.demand * scale).astype(np.int64)
+    if problem.capacity is None:
+        return demand, None, scale
+    wide = np.minimum((problem.capacity + 1e-13 * total) * scale, float(UNLIMITED))
+    return demand, np.maximum(wide.astype(np.int64), demand), scale
+
+
+def unscaled(problem: FlowProblem, flow: IntArray, scale: float) -> AnyArray:
+    """Return the flow in the problem's own numbers, rounding taken off the demands and capacities."""
+    if problem.whole:
+        return flow
+    real = np.maximum(flow / scale, problem.demand)
+    return real if problem.capacity is None else np.minimum(real, problem.capacity)
+
+
+def solve(problem: FlowProblem) -> tuple[AnyArray, BoolArray]:
+    """Solve by push-relabel in whole numbers (`kernels/flow/minimum.py`): flow [N], nodes of the maximum cut."""
+    from surepath.kernels.arrays import graph_of
+    from surepath.kernels.flow.minimum import bounded_flow, minimum_flow
+
+    demand, capacity, scale = scaled(problem)
+    graph = graph_of(problem.mdp)
+    flow = np.empty(problem.mdp.n_arcs, dtype=np.int64)
+    in_cut = np.empty(problem.mdp.n_nodes, dtype=np.bool_)
+    if capacity is None:
+        minimum_flow(graph, demand, flow, in_cut)
+    else:
+        value = bounded_flow(graph, demand, capacity, flow, in_cut)
+        if value < 0:
+            raise infeasible(problem, in_cut, "in" if value == -1 else "out")
+    return unscaled(problem, flow, scale), in_cut
+
+
 def infeasible(problem: FlowProblem, inside: BoolArray, short_of: str) -> InfeasibleError:
     """Return the error for a set of nodes through which the demands cannot pass; short_of is "in" or "out"."""
     mdp = problem.mdp
@@ -186,7 +212,7 @@ def infeasible(problem: FlowProblem, inside: BoolArray, short_of: str) -> Infeas
     )
 
 
-def _proved(problem: FlowProblem, flow: AnyArray, in_cut: BoolArray, solver: str) -> Flow:
+def _proved(problem: FlowProblem, flow: AnyArray, in_cut: BoolArray) -> Flow:
     """Return the answer, once conservation, demands, capacities and flow value = cut value have been checked."""
     mdp, demand, capacity = problem.mdp, problem.demand, problem.capacity
     member = np.append(in_cut, False)
@@ -213,5 +239,5 @@ def _proved(problem: FlowProblem, flow: AnyArray, in_cut: BoolArray, solver: str
     if not abs(value - proof) <= slack:
         faults.append(f"flow value {value} differs from cut value {proof}")
     if faults:
-        raise SurepathError(f"the answer of solver {solver!r} fails its check: " + "; ".join(faults))
-    return Flow(int(value) if problem.whole else float(value), flow, cut, in_cut, solver)
+        raise SurepathError("the minimum flow fails its check: " + "; ".join(faults))
+    return Flow(int(value) if problem.whole else float(value), flow, cut, in_cut)

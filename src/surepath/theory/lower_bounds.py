@@ -101,7 +101,7 @@ def _minimum_flow(mdp: MDP, local: FloatArray) -> Flow:
         return minimum_flow(mdp, local)
     carried = minimum_flow(mdp, endless.astype(np.float64))
     flow = np.where(carried.flow > 0, np.inf, 0.0) + minimum_flow(mdp, np.where(endless, 0.0, local)).flow
-    return Flow(np.inf, flow, carried.cut, carried.in_cut, carried.solver)
+    return Flow(np.inf, flow, carried.cut, carried.in_cut)
 
 
 def tree_lower_bound(

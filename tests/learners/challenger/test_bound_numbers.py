@@ -18,8 +18,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"epsilon": 0.3},
     {"epsilon": 0.0},
     {"epsilon": 0.3, "prior": "both"},
-    {"epsilon": 0.3, "widths": "two-sided", "prior": "uniform"},
-    {"epsilon": 0.4, "widths": "per-arc"},
+    {"epsilon": 0.3, "prior": "uniform"},
 ]
 
 
@@ -95,7 +94,7 @@ def _set(bound: dict[str, Any], place: str, value: Any) -> None:
         ("entries.1.weight", -0.1, "the weight of an entry must be above 0, not -0.1"),
         ("entries.0.scale", -4.0, "the scale of an entry must be above 0, not -4"),
         ("entries.0.kind", "halfnormal", "kind of entry 'halfnormal' is not known (did you mean \"half-normal\"?)"),
-        ("entries.0.kind", "normal", 'an entry of kind "normal" does not belong to widths "one-sided"'),
+        ("entries.0.kind", "normal", "kind of entry 'normal' is not known"),
         ("entries.0.prior", "none", 'an entry of kind "half-normal" cannot have the prior "none"'),
         ("entries.0.prior", "excursion", 'either all entries of a bound have the prior "excursion" or none has'),
         ("entries.3.trials", -4.0, "the trials of an entry must be above 0, not -4"),
@@ -121,16 +120,6 @@ def test_numbers_that_make_no_bound_are_refused(place: str, value: Any, message:
     with pytest.raises(SettingError) as caught:
         Challenger(mdp, 0.2, 0.1, 1.0, bound=bound)
     assert message in str(caught.value)
-
-
-def test_an_interval_of_an_arc_has_one_precision() -> None:
-    """Two would be two events, each with all of delta."""
-    mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
-    bound = copy.deepcopy(Challenger(mdp, 0.2, 0.1, 1.0, widths="per-arc").bound)
-    Challenger(mdp, 0.2, 0.1, 1.0, widths="per-arc", bound=bound)
-    bound["incumbent"]["factor"] = 9.0
-    with pytest.raises(SettingError, match="intervals of single arcs know no sides"):
-        Challenger(mdp, 0.2, 0.1, 1.0, widths="per-arc", bound=bound)
 
 
 def test_a_bound_is_a_dict() -> None:

@@ -52,9 +52,6 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
         ({"widths": "onesided"}, "widths 'onesided' is not known (did you mean \"one-sided\"?)"),
         ({"prior": "detours"}, "prior 'detours' is not known (did you mean \"detour\"?)"),
         ({"sampling": "separate"}, "sampling 'separate' is not known (did you mean \"separating\"?)"),
-        ({"repeat": -0.1}, "repeat must lie between 0 and 1, not -0.1"),
-        ({"patience": 2}, "patience must lie between 0 and 1, not 2"),
-        ({"repeat": "often"}, "repeat must be a number, not 'often'"),
         ({"sigma": -1.0}, "sigma must be 0 or more, not -1"),
         ({"epsilon": -1.0}, "epsilon must be 0 or more, not -1"),
         ({"delta": 1.0}, "delta must lie strictly between 0 and 1, not 1"),
@@ -182,7 +179,7 @@ def test_the_answer_and_its_certificate_have_one_source() -> None:
 
 def test_settings_rebuild_the_learner() -> None:
     mdp = chain().mdp
-    learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), widths="two-sided", repeat=0.2)
+    learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), prior="both")
     again = learner.fresh(0.5)
     assert again.settings() == learner.settings()
     assert again.ask().tolist() == learner.ask().tolist()

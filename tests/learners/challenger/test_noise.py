@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from surepath.learners.range_noise import declared_noise
-from surepath.study.plain_bound.checker import checker_of
 
 from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, simulate
 from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
-from surepath.learners import tasks
-from surepath.learners.base import Learner
+from surepath.learners import declared_noise, tasks
 from surepath.learners.challenger.bound import make_row
 from surepath.learners.challenger.noise import betting
 from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
 from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
 from surepath.learners.challenger.state import OWN, RIVAL
 from surepath.simulation.stepwise import drive
+from surepath.verify.noise import checker_of
 from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star
 
@@ -121,7 +119,7 @@ def test_the_passes_use_these_widths(noise: str) -> None:
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_snapshot_goes_on_bit_for_bit(noise: str) -> None:
     learner, _ = told(options(2, 2), 25, 7, noise=noise)
-    twin = Learner.from_snapshot(learner.mdp, learner.snapshot())
+    twin = Challenger.from_snapshot(learner.mdp, learner.snapshot())
     rng = np.random.default_rng(1)
     for _ in range(15):
         if learner.stopped:
@@ -177,8 +175,7 @@ def test_the_default_suits_what_is_declared() -> None:
     learned = Challenger(both, 0.1, 0.1, noise="bernstein").pairs.learned
     assert learned is not None
     assert learned.learns.all()
-    assert Challenger(options(1, 2), 0.1, 0.1, widths="two-sided").noise == "sigma"
-    again = Learner.from_snapshot(options(1, 2), Challenger(options(1, 2), 0.1, 0.1).snapshot())
+    again = Challenger.from_snapshot(options(1, 2), Challenger(options(1, 2), 0.1, 0.1).snapshot())
     assert isinstance(again, Challenger)
     assert (again.pairs.kind == BETTING).any()
 
@@ -214,8 +211,6 @@ def test_what_cannot_be_is_refused(settings: dict[str, Any], words: str) -> None
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
     mdp = options(1, 2)
-    with pytest.raises(SettingError, match="one-sided"):
-        Challenger(mdp, 0.1, 0.1, widths="two-sided", noise="betting")
     with pytest.raises(SettingError, match="Gaussian noise"):
         Challenger(mdp, 0.1, 0.1, "unknown", noise="betting")
     bound = Challenger(mdp, 0.1, 0.1, noise="bernstein").bound
@@ -234,7 +229,7 @@ def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
         learner.tell(path, instance.means[path] + 0.3 * rng.standard_normal(2))
     assert 0.3 < learner._work.unit[0] < 0.9
     assert learner.recommend().tolist() == [1, 2]
-    twin = Learner.from_snapshot(instance.mdp, learner.snapshot())
+    twin = Challenger.from_snapshot(instance.mdp, learner.snapshot())
     assert twin.certified_gap() == learner.certified_gap()
     assert learner.findings() == []
     differing = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 2.0})
@@ -243,7 +238,7 @@ def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
     exact = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 0.0})
     learner = Challenger(exact, 0.2, 0.1, "unknown")
     assert (learner.sigma == (exact.sigma > 0)).all()  # type: ignore[operator]
-    plain, why = checker_of(differing, {**learner.settings()}, np.ones(differing.n_arcs, dtype=bool))
+    plain, why = checker_of(differing, learner.settings())
     assert plain is None
     assert "one unknown sigma for all options, but noise from 0.5 to 2" in why
     from surepath import EPRL

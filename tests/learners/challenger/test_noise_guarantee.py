@@ -12,7 +12,7 @@ from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, si
 from tests.learners.rates import is_above
 
 pytestmark = pytest.mark.guarantee
-QUICK = {"repeat": 0.1, "patience": 0.3}
+QUICK: dict[str, Any] = {}
 
 
 def options(stages: int, actions: int, ranged: bool = True) -> MDP:

@@ -13,12 +13,11 @@ from tests.learners.worlds import random_mdp
 
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"widths": "two-sided", "prior": "uniform"},
-    {"prior": "both", "patience": 0.3},
-    {"widths": "per-arc"},
+    {"prior": "uniform"},
+    {"prior": "both"},
     {"sampling": "max-diameter"},
     {"sampling": "separating", "prior": "excursion"},
-    {"sampling": "coverage", "patience": 0.0},
+    {"sampling": "coverage"},
 ]
 
 NAMES = ["-".join(map(str, options.values())) or "default" for options in OPTIONS]
@@ -51,7 +50,7 @@ def test_every_combination_stops_with_a_good_answer(options: dict[str, Any]) -> 
 
 
 def test_the_number_of_workers_changes_nothing() -> None:
-    spec = {"name": "Challenger", "delta": 0.1, "repeat": 0.1}
+    spec = {"name": "Challenger", "delta": 0.1}
     alone, many = (simulate(spec, chain(), runs=9, seed=4, epsilons=[0.3, 0.6], workers=w) for w in (1, 3))
     assert alone.to_dict() == many.to_dict()
     apart = simulate({**spec, "epsilon": 0.6}, chain(), runs=9, seed=4)

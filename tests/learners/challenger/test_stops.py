@@ -26,13 +26,12 @@ def random_instance(rng: np.random.Generator, longest: int) -> Instance:
 
 @pytest.mark.parametrize(("count", "longest"), [(1500, 6), (500, 25)])
 def test_it_always_stops(count: int, longest: int) -> None:
-    quick = {"repeat": 0.2, "patience": 0.1}
     wrong = 0
     for seed in range(count):
         rng = np.random.default_rng([longest, seed])
         instance = random_instance(rng, longest)
         epsilon = float(rng.choice([0.1, 0.3, 1.0])) * max(1.0, instance.mdp.horizon / 4)
-        learner = Challenger(instance.mdp, epsilon, 0.1, instance.sigma, **quick)  # type: ignore[arg-type]
+        learner = Challenger(instance.mdp, epsilon, 0.1, instance.sigma)
         result = simulate(learner, instance, runs=1, seed=seed, budget=50_000, workers=1)
         assert not result.censored.any(), f"seed {seed} of {longest}: {instance.mdp!r} did not stop"
         wrong += int((~result.correct).sum())
@@ -44,11 +43,8 @@ def test_it_stops_under_every_sampling_rule() -> None:
         rng = np.random.default_rng(seed)
         instance = random_instance(rng, 4)
         for sampling in ("separating", "max-diameter", "coverage"):
-            for widths in ("one-sided", "per-arc"):
-                learner = Challenger(
-                    instance.mdp, 0.4, 0.1, instance.sigma, sampling=sampling, widths=widths, repeat=0.2, patience=0.5
-                )
-                assert not simulate(learner, instance, 1, seed, budget=50_000, workers=1).censored.any()
+            learner = Challenger(instance.mdp, 0.4, 0.1, instance.sigma, sampling=sampling)
+            assert not simulate(learner, instance, 1, seed, budget=50_000, workers=1).censored.any()
 
 
 def test_what_the_check_has_proven_of_a_path_stays_proven() -> None:

@@ -80,7 +80,7 @@ def test_the_plan_is_that_of_the_optimal_design() -> None:
     visits = entry["trials"] * learner.pairs.flow
     assert learner.pairs.tilt[-1] == pytest.approx(2.0 / (1.0 / (2 * need) * visits))
     assert learner.pairs.c[:, -1] == pytest.approx(np.stack([entry["steadiness"] * visits] * 2))
-    for absent in (Challenger(mdp, 0.0, 0.1, 1.0), Challenger(mdp, 0.5, 0.1, 1.0, widths="per-arc")):
+    for absent in (Challenger(mdp, 0.0, 0.1, 1.0),):
         assert absent.pairs.planned == np.inf
         assert all(entry["kind"] != "shifted" for entry in absent.bound["entries"])
 
@@ -119,7 +119,7 @@ def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int)
     sigma, epsilon = 0.5, (0.4 if seed else 0.9) * np.sqrt(horizon)
     bound = Challenger(mdp, epsilon, 0.1, sigma).bound
     shifted = {**bound["entries"][-1], "weight": 1.0}
-    learner = Challenger(mdp, epsilon, 0.1, sigma, bound={**bound, "entries": [shifted]}, patience=0.0)
+    learner = Challenger(mdp, epsilon, 0.1, sigma, bound={**bound, "entries": [shifted]})
     limit = CROWD * pair_need(mdp, 0.1, 1.0, shifted["steadiness"])
     most, steady, planned = most_trials(mdp, shifted, 0.1, sampled=1.0), shifted["steadiness"], shifted["trials"]
     stubborn, means = learner.ask(), rng.random(mdp.n_arcs)
@@ -147,7 +147,7 @@ def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
     for _ in range(15):
         mdp = some_mdp(rng)
         instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
-        learner = Challenger(mdp, 1.5, 0.1, 1.0, patience=0.05)
+        learner = Challenger(mdp, 1.5, 0.1, 1.0)
         result = simulate(learner, instance, 20, seed=3, budget=100_000, workers=1)
         assert (result.tau <= most_trials(mdp, learner.bound["entries"][-1], 0.1, sampled=1.05)).all()
         runs += len(result)

@@ -41,7 +41,6 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
     if rng.random() < 0.5:
         mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < 0.4, arc_values(mdp, seed, kind), np.nan))
     options: dict[str, Any] = {
-        "widths": str(rng.choice(["one-sided", "one-sided", "two-sided", "per-arc"])),
         "prior": str(rng.choice(["auto", "detour", "excursion", "uniform", "both"])),
         "epsilon": float(rng.choice([0.0, 0.2, 1.0])),
         "delta": float(rng.choice([0.01, 0.5])),
@@ -115,8 +114,7 @@ def test_priors_are_probabilities(mdp: MDP, rho: float) -> None:
 def test_weights_of_the_entries_sum_to_at_most_one(mdp: MDP, seed: int) -> None:
     learner = learner_on(mdp, seed)
     pairs = learner.pairs
-    arcs = max(1, int((~learner.mdp.is_known).sum())) if learner.widths == "per-arc" else 1
-    assert (np.exp(-pairs.cost) * arcs / learner.delta).sum() <= 1 + 1e-12
+    assert (np.exp(-pairs.cost) / learner.delta).sum() <= 1 + 1e-12
     assert pairs.log_paths == pytest.approx(np.log(len(all_paths(mdp))), abs=1e-9)
     assert (pairs.c > 0).all()
 
@@ -250,8 +248,6 @@ def test_the_table_never_lies_below_the_conjugate() -> None:
     table = np.array([of(conjugate_table(), float(v), float(np.log(v))) for v in y])
     assert (table >= exact).all()
     assert (table <= exact + 1e-5 * (1 + exact) + np.log(2) * (y > MOST_Y) + 0.01 * (y < LEAST_Y)).all()
-    np.testing.assert_allclose(
-        conjugate_table().value, table_values(), rtol=1e-14
-    )  # as shipped
+    np.testing.assert_allclose(conjugate_table().value, table_values(), rtol=1e-14)  # as shipped
     known = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
     assert h_star(known) == pytest.approx([1.538, 0.150, 0.051, 1.332, 7.307], abs=6e-4)

@@ -325,7 +325,7 @@ class Challenger(Learner):
             self._renew_answer()
         before = (self._answer, self.stop_reason)
         self._epsilon = wanted
-        self.stopped, self.stop_reason, self._answer = False, None, None
+        self._go_on()
         self._check_anew()
         if before[0] is not None and before[0][1] <= wanted:  # proven already: no later result can unprove it
             self.stopped, (self._answer, self.stop_reason) = True, before
@@ -353,11 +353,15 @@ class Challenger(Learner):
         self._excluded[:] = excluded
         self.exclusions.append({"arcs": arcs.tolist(), "episodes": self.episodes})
         # What was proven was proven against a best path that may be infeasible: judge anew.
-        self.stopped, self.stop_reason, self._answer = False, None, None
+        self._go_on()
         self._seen.alive[:] = self._seen.open[:] = on_open_paths(self.mdp, ~self._excluded)
         self._proven = {}
         self._check_anew()
         self._note_stop()
+
+    def _go_on(self) -> None:
+        """Clear the stop, its reason and its answer."""
+        self.stopped, self.stop_reason, self._answer = False, None, None
 
     def _around_failures(self, path: IntArray) -> IntArray:
         """Return the path, or one around the arcs that rest after failures: through what has been seen least."""

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surepath._checks import whole
-from surepath.learners.base import Learner
 from surepath.learners.challenger import Challenger
 from surepath.learners.proven import proven_gap
 from surepath.study.forecast.result import Forecast
-from surepath.study.forecast.run import Run, new_run
+from surepath.study.forecast.run import Run
 from surepath.study.forecast.worlds import draw_world
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
 SECONDS = 10.0  # of work; far more than SIMULATED_WORK takes on all but large graphs
-SIMULATED_WORK = {"step by step": 60_000, "learned": 400_000, "compiled": 2_000_000}  # simulated trials times arcs
+SIMULATED_WORK = {"learned": 400_000, "compiled": 2_000_000}  # simulated trials times arcs
 MOST_BYTES = 200_000_000  # of copies of the evidence
 GROUP = 8  # worlds that are played to their end side by side
 
@@ -45,7 +44,7 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
     gaps: list[float] = []
     for child in children:
         rng = np.random.default_rng(child)
-        run = new_run(learner, draw_world(study.mdp, learner, rng), rng)
+        run = Run(learner, draw_world(study.mdp, learner, rng), rng)
         run.go(more, end)
         budget -= run.played
         if runs and clock() > end and run.played < more and not run.done:
@@ -82,9 +81,7 @@ def _to_the_end(runs: list[Run], more: int, end: float, budget: int) -> tuple[li
     return left, played
 
 
-def _trial_budget(learner: Learner) -> int:
+def _trial_budget(learner: Challenger) -> int:
     """Return how many trials are simulated in all worlds together."""
-    kind = "step by step"
-    if type(learner) is Challenger:
-        kind = "compiled" if learner.pairs.learned is None else "learned"
+    kind = "compiled" if learner.pairs.learned is None else "learned"
     return max(1_000, SIMULATED_WORK[kind] // learner.mdp.n_arcs)

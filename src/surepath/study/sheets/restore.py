@@ -14,7 +14,7 @@ from surepath.learners.base import read_rewards
 from surepath.learners.registry import build
 from surepath.model.mdp import MDP
 from surepath.model.sources.files import parse_json_problem
-from surepath.study.creation import Options, check_name
+from surepath.study.creation import Options, check_name, learner_spec
 from surepath.study.fold import EXCLUDE, TIGHTEN
 from surepath.study.sheets.export import LOG_FORMAT, LOG_VERSION
 from surepath.study.storage import PAGE, ActionRow, QueueRow, Storage, StudyRecord, TrialRow, Writing, retrying
@@ -114,7 +114,7 @@ def _record(head: dict[str, Any], name: str) -> StudyRecord:
         raise StudyError(f"{name}: the problem is not what its hash says: the file was changed")
     try:
         Options(**json.loads(record.options))
-        build(json.loads(record.settings), parse_json_problem(record.problem, name).mdp)
+        build(learner_spec(json.loads(record.settings)), parse_json_problem(record.problem, name).mdp)
     except (TypeError, ValueError, SurepathError) as error:
         raise StudyError(f"{name}, line 1 is damaged: {error}") from None
     return record

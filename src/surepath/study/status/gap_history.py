@@ -134,10 +134,9 @@ class Past:
             self.learner._check_anew()
             self.learner._proven = {}  # reading a study does not change it, so no earlier reading is remembered
             return float(self.learner._gap())
-        kept = dict(getattr(self.learner, "_proven", {}))
+        kept = dict(self.learner._proven)
         gap = float(self.learner.certified_gap())
-        if hasattr(self.learner, "_proven"):
-            self.learner._proven = kept  # reading changes nothing, here as in a study
+        self.learner._proven = kept  # reading changes nothing, here as in a study
         return gap
 
     def _act(self, action: Any) -> None:
@@ -150,7 +149,7 @@ class Past:
 
 def _by_sums(learner: Any) -> bool:
     """Return whether visits and sums are all that a learner's bound needs."""
-    return bool(learner.name == "Challenger" and learner.noise == "sigma" and not learner._unknown)
+    return bool(learner.noise == "sigma" and not learner._unknown)
 
 
 def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:

@@ -27,13 +27,12 @@ def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False)
     if brief:
         return f"trials: {counts}{spent}; {gap}{left}{'; in doubt' if now.findings else ''}"
     proven = math.isfinite(now.certified_gap)
-    end = ": done" if proven else ": it has stopped by settings that carry no guarantee"
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
         f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}",
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
-        f"{end if now.done and not now.findings else left}",
+        f"{': done' if now.done and not now.findings else left}",
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.doubt else []
