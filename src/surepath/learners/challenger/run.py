@@ -17,7 +17,7 @@ from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.arc_evidence import refresh, take_in
 from surepath.learners.challenger.bound import set_incumbent
-from surepath.learners.challenger.check import FIND_LEAST, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
+from surepath.learners.challenger.check import FIND_LEAST, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check_slopes, check_stages
 from surepath.learners.challenger.noise.gaussian_size import HIDDEN
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
@@ -108,6 +108,7 @@ def act(
     sampling, repeat = pairs.sampling, pairs.repeat
     playing, telling = task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
     aim, how = epsilon, ROUTINE if playing else THOROUGH
+    by_stage = pairs.prior[0] == at.BY_STAGE
     low, high = 0.0, np.inf
     if task == tasks.CERTIFY:
         aim, how = -np.inf, FIND_LEAST
@@ -123,7 +124,11 @@ def act(
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
                 prepare_quick_check(seen, work)
             else:
-                row, least = check(graph, pairs, seen, work, aim, np.int64(how))
+                row, least = check_slopes(pairs.walks, graph, pairs, seen, work, aim, np.int64(how))
+                if by_stage:
+                    row, least = check_stages(
+                        pairs.stages, work.stage_work, graph, pairs, seen, work, aim, np.int64(how)
+                    )
                 if task == tasks.CHECK:
                     return 1.0 if row == PASSED else 0.0
                 if task == tasks.CERTIFY:
