@@ -11,7 +11,7 @@ import numpy as np
 
 from surepath._types import FloatArray, IntArray
 from surepath.kernels.arrays import Graph, Reality
-from surepath.kernels.draw import draw
+from surepath.kernels.draw import draw_luck, draw_step
 from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
@@ -174,9 +174,14 @@ def act(
             count, steps = min(many, limit - int(memo[at.EPISODES])), len(path)
         if task != tasks.REFRESH:
             for _ in range(count):
+                common = own = 0.0
                 for h in range(steps):
                     e = path[h]
-                    gain = gains[h] if telling else draw(reality, e, rng)
+                    if telling:
+                        gain = gains[h]
+                    else:
+                        common, own = draw_luck(reality.shared, rng, common, own, h)
+                        gain = draw_step(reality.shared, reality, np.uint64(e), rng, common, own)
                     if known[e]:
                         visits[e] += 1
                     else:
