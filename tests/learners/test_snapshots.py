@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
-from surepath.learners.snapshots import setting_parameters
 
 from surepath import MDP
 from surepath.learners.base import setting_parameters

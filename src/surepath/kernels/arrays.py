@@ -33,6 +33,13 @@ class Layers(NamedTuple):
     stage_node: Uint32Array  # [H + 1]
 
 
+class SharedLuck(NamedTuple):
+    """Hold what ties the rewards of an episode together, as in model.rewards.Shared."""
+
+    loading: FloatArray  # [N]
+    carry: float
+
+
 class Reality(NamedTuple):
     """Hold the laws by which a simulation draws rewards, larger ones being better. Kinds as in model.rewards."""
 
@@ -46,6 +53,7 @@ class Reality(NamedTuple):
     sign: float
     plain: int  # 1: all laws are Gaussian or known, so normal numbers can be drawn ahead
     beta: int | None  # None where no law is a beta law: then the code that draws from one is not compiled
+    shared: SharedLuck | None  # None where all draws are independent
 
 
 def own(array: AnyArray, dtype: type) -> AnyArray:
@@ -71,7 +79,7 @@ def layers_of(mdp: MDP) -> Layers:
 def no_reality() -> Reality:
     """Make laws that are never drawn from, for steps whose rewards come from outside."""
     ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0, None)
+    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0, None, None)
 
 
 NO_REALITY = no_reality()
@@ -91,6 +99,7 @@ def reality_of(instance: Instance) -> Reality:
         instance.mdp.sign,
         int(np.isin(law.kind, (GAUSSIAN, KNOWN)).all()),
         1 if (law.kind == BETA).any() else None,
+        None if law.loading is None else SharedLuck(own(law.loading, np.float64), float(law.carry)),
     )
     if instance.mdp.charge is not None:
         _move(reality, -instance.mdp.sign * instance.mdp.charge)

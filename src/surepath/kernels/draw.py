@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import erfc
+
 import numpy as np
 
-from surepath.kernels.arrays import Reality
+from surepath.kernels.arrays import Reality, SharedLuck
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, optional_kernel
 from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
@@ -60,4 +62,41 @@ def draw_law(reality: Reality, e: np.uint64, rng: np.random.Generator, betas: Wh
         x = reality.table[low + int(rng.random() * (high - low))]
     else:
         x = np.nan  # a user's function cannot be drawn here; callers take the step-by-step driver instead
+    return reality.sign * float(x)
+
+
+@optional_kernel
+def draw_luck(
+    shared: SharedLuck | None, rng: np.random.Generator, common: float, own: float, h: int
+) -> tuple[float, float]:
+    """Draw the common effect of an episode at its first stage, and the own effect of each stage."""
+    if shared is None:
+        return 0.0, 0.0
+    if h == 0:
+        return normal(rng), normal(rng)
+    return common, shared.carry * own + np.sqrt(1.0 - shared.carry * shared.carry) * normal(rng)
+
+
+@optional_kernel
+def draw_step(
+    shared: SharedLuck | None, reality: Reality, e: np.uint64, rng: np.random.Generator, common: float, own: float
+) -> float:
+    """Draw a reward of arc e: independently, or where luck is shared its quantile at the luck drawn."""
+    if shared is None:
+        return draw_law(reality, e, rng, reality.beta)
+    kind, a, b = reality.kind[e], reality.a[e], reality.b[e]
+    part = shared.loading[e]
+    z = part * common + np.sqrt(1.0 - part * part) * own
+    chance = 0.5 * erfc(-z * np.sqrt(0.5))
+    if kind == GAUSSIAN:
+        x = a + b * z
+    elif kind == BERNOULLI:
+        x = reality.high[e] if chance > 1.0 - a else reality.low[e]
+    elif kind == UNIFORM:
+        x = within(a + (b - a) * chance, reality.low[e], reality.high[e])
+    elif kind == TABLE:
+        low, high = reality.table_first[e], reality.table_first[e + 1]
+        x = reality.table[low + min(int(chance * (high - low)), high - low - 1)]
+    else:
+        x = a
     return reality.sign * float(x)

@@ -123,6 +123,8 @@ class Instance:
             law.table,
         ):
             digest.update(np.ascontiguousarray(array).tobytes())
+        if law.loading is not None:
+            digest.update(law.loading.tobytes() + np.float64(law.carry).tobytes())
         return digest.hexdigest()
 
     def __hash__(self) -> int:

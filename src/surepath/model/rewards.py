@@ -55,6 +55,8 @@ class ArcLaws:
         a, b: float [N], parameters of the draw.
         table_first, table: rows of equally likely values for TABLE arcs, CSR.
         draw: the user's function for CALLABLE laws.
+        loading: float [N], how strongly an arc follows the common effect of its episode; None: all draws independent.
+        carry: how much of a stage's own effect the next stage inherits.
     """
 
     def __init__(self, mean: FloatArray, sigma: FloatArray, kind: int) -> None:
@@ -65,6 +67,8 @@ class ArcLaws:
         self.a, self.b = mean.copy(), sigma.copy()
         self.table_first, self.table = np.zeros(n + 1, dtype=np.int64), np.zeros(0)
         self.draw: Callable[[int, np.random.Generator], float] | None = None
+        self.loading: FloatArray | None = None
+        self.carry = 0.0
 
 
 class Law(ABC):
@@ -181,6 +185,39 @@ class Drawn(Law):
             raise ProblemError(f"draw must be a function (arc, generator) -> reward, not {self.draw!r}")
         bound = ArcLaws(on_arcs("means", self.means, mdp), check_sigma(self.sigma, mdp.n_arcs), CALLABLE)
         bound.draw = self.draw
+        return bound
+
+
+class Shared(Law):
+    """The rewards of one episode share their luck; each by itself keeps its law.
+
+    Every reward is a quantile of its law at a normal number z = l u + sqrt(1 - l^2) w: u is common to the episode, w the
+    stage's own. So Gaussian rewards of loading l have correlation l^2, loading 1 makes all rewards of an episode rise
+    and fall together, and a negative one turns an arc against the others.
+
+    Args:
+        rewards: The law of the single rewards: Gaussian, Bernoulli, uniform or from tables.
+        loading: l, one number or one per arc, from -1 to 1.
+        carry: Correlation of w with that of the stage before, from -1 to 1: luck that feeds the next step.
+
+    Example:
+        >>> Shared(Gaussian([0.2, 0.8], sigma=0.5), loading=0.3**0.5).carry
+        0.0
+    """
+
+    def __init__(self, rewards: Law, loading: ArrayLike = 1.0, carry: float = 0.0) -> None:
+        self.rewards, self.loading, self.carry = rewards, loading, carry
+
+    def bind(self, mdp: MDP) -> ArcLaws:
+        bound = self.rewards.bind(mdp)
+        if not np.isin(bound.kind, (GAUSSIAN, BERNOULLI, UNIFORM, TABLE)).all():
+            raise ProblemError("shared luck needs rewards that are Gaussian, Bernoulli, uniform or from tables")
+        loading, carry = on_arcs("loading", self.loading, mdp), real("carry", self.carry, error=ProblemError)
+        if (np.abs(loading) > 1).any() or abs(carry) > 1:
+            raise ProblemError("loading and carry must lie between -1 and 1")
+        for arc in np.flatnonzero(bound.kind == TABLE):  # quantiles
+            bound.table[bound.table_first[arc] : bound.table_first[arc + 1]].sort()
+        bound.loading, bound.carry = loading, carry
         return bound
 
 

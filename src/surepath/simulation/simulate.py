@@ -111,6 +111,8 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     if "sigma" not in settings:
         settings |= _learned(settings, instance.mdp)
     settings.setdefault("sigma", instance.sigma)
+    if "dependence" in _names(settings):
+        settings.setdefault("dependence", "independent" if instance.law.loading is None else "any")
     learner = build(settings, instance.mdp)
     _check_ranges(learner, instance)
     return learner
@@ -149,7 +151,8 @@ def _stream(seed: int, run: int) -> np.random.Generator:
 
 
 def _in_python(learner: Learner, instance: Instance) -> bool:
-    return not learner.compiled or bool((instance.law.kind == CALLABLE).any())
+    by_hand = bool((instance.law.kind == CALLABLE).any())
+    return not learner.compiled or by_hand or (instance.law.loading is not None and learner.name != "Challenger")
 
 
 def _compile(learner: Learner, instance: Instance) -> None:

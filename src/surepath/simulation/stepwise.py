@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import ndtr
 
-from surepath._types import FloatArray
+from surepath._types import FloatArray, IntArray
 from surepath.learners.base import Learner
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.runs import BUDGET, STOP_REASONS, RunRecord
@@ -36,6 +37,32 @@ def draw_reward(instance: Instance, arc: int, rng: np.random.Generator) -> float
     return float(law.draw(arc, rng))
 
 
+def draw_rewards(instance: Instance, path: IntArray, rng: np.random.Generator) -> list[float]:
+    """Draw the rewards of one episode, in the user's direction."""
+    law = instance.law
+    if law.loading is None:
+        return [draw_reward(instance, int(arc), rng) for arc in path]
+    common, own, rewards = rng.standard_normal(), rng.standard_normal(), []
+    for h, arc in enumerate(path.tolist()):
+        if h > 0:
+            own = law.carry * own + np.sqrt(1 - law.carry**2) * rng.standard_normal()
+        kind, a, b = law.kind[arc], float(law.a[arc]), float(law.b[arc])
+        z = law.loading[arc] * common + np.sqrt(1 - law.loading[arc] ** 2) * own
+        chance = float(ndtr(z))
+        if kind == GAUSSIAN:
+            rewards.append(a + b * z)
+        elif kind == BERNOULLI:
+            rewards.append(1.0 if chance > 1 - a else 0.0)
+        elif kind == UNIFORM:
+            rewards.append(_within(a + (b - a) * chance, law.low[arc], law.high[arc]))
+        elif kind == TABLE:
+            values = law.table[law.table_first[arc] : law.table_first[arc + 1]]
+            rewards.append(float(values[min(int(chance * len(values)), len(values) - 1)]))
+        else:
+            rewards.append(a)
+    return rewards
+
+
 def _within(x: float, low: float, high: float) -> float:
     """Clip x to a range that rounding may have left."""
     return float(min(max(x, low), high))
@@ -53,7 +80,7 @@ def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget
         while not own.stopped and own.episodes < budget:
             raise_if_cancelled()
             path = own.ask()
-            own.tell(path, [draw_reward(instance, int(arc), rng) for arc in path])
+            own.tell(path, draw_rewards(instance, path, rng))
         record.tau[at] = own.episodes
         record.reason[at] = STOP_REASONS.index(own.stop_reason) if own.stop_reason else BUDGET
         record.path[at] = own.recommend()

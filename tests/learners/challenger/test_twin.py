@@ -69,7 +69,7 @@ def twin_of(learner: Challenger) -> Twin:
     mdp = learner.mdp
     mean = np.where(mdp.is_known, learner.known_gain, seen.sums / seen.visits)
     alive = seen.alive.copy()
-    return Twin(mdp, learner.sigma, seen.visits.copy(), mean, alive, entries, pairs.rho)
+    return Twin(mdp, learner.sigma, seen.visits.copy(), mean, alive, entries, pairs.walks.rho)
 
 
 def scales(learner: Challenger) -> np.ndarray:

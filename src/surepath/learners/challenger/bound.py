@@ -42,6 +42,7 @@ from surepath.learners.challenger.state import (
     Evidence,
     Pairs,
     Scratch,
+    Walks,
 )
 
 
@@ -153,7 +154,7 @@ def passes(graph: Graph, work: Scratch, single: Whole) -> None:
 
 
 @folded_kernel
-def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Whole) -> float:
+def challenge(walks: Walks, graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Whole) -> float:
     """Turn the widths of a row in work.weight into weights; returns the constant that turns weights into G.
 
     Only live arcs and the incumbent's own count. After `passes` the largest G through arc e, of a path or with `single`
@@ -167,7 +168,7 @@ def challenge(graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Who
     stage_node, incumbent = graph.stage_node, work.incumbent
     weight, mean, top = work.weight, work.mean, work.top
     live, leaving, meeting = work.live, work.leaving, work.meeting
-    before, after, rho = pairs.choices_before, pairs.choices_after, pairs.rho
+    before, after, rho = walks.before, walks.after, walks.rho
     j, k, unit = int(work.grid[row, 0]), work.grid[row, 1], work.unit[0]
     prior, toll_k = pairs.prior[j], unit * k
     constant, stay = toll_k * (pairs.cost[j] + pairs.toll[j]), 0.0
@@ -213,7 +214,7 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: 
     for e in range(len(alive)):
         live[e] = alive[e]
     fill_widths(pairs, work, np.int64(0))
-    constant = challenge(graph, pairs, work, np.int64(0), np.int64(single))
+    constant = challenge(pairs.walks, graph, pairs, work, np.int64(0), np.int64(single))
     passes(graph, work, np.int64(single))
     return float(constant)
 

@@ -34,7 +34,12 @@ KINDS = {
     "bernstein": BERNSTEIN,
     "betting": BETTING,
 }
-ENTRY_PRIORS = {"uniform": at.UNIFORM_PRIOR, "detour": at.DETOUR, "excursion": at.EXCURSION}
+ENTRY_PRIORS = {
+    "uniform": at.UNIFORM_PRIOR,
+    "detour": at.DETOUR,
+    "excursion": at.EXCURSION,
+    "stages": at.BY_STAGE,
+}
 # The setting `prior`: "auto" is "excursion" for epsilon 0 and "detour" above.
 PRIORS = {
     "auto": ("detour",),
@@ -42,7 +47,9 @@ PRIORS = {
     "excursion": ("excursion",),
     "uniform": ("uniform",),
     "both": ("detour", "uniform"),
+    "stages": ("stages",),
 }
+DEPENDENCES = ("any", "independent")
 
 DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)
@@ -56,7 +63,8 @@ OPEN_SCALES = (4096.0, 256.0, 24.0, 2.5)  # where sigma is unknown, nothing says
 OPEN_WEIGHTS: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
 SIZE_PART = 0.1  # the part of delta that bounds an unknown sigma
 LEAST_C, LEAST_LEARNED_C, MOST_C = 1.0, 0.25, 1e15
-RHO, RATIO = 0.4, 1.2
+RHO, RATIO, STAGES_RATIO = 0.4, 1.2, 1.6
+STAGES_WEIGHTS: tuple[float, ...] = (0.6, 0.25, 0.15)
 TIES_WEIGHT, STEADINESS = 0.05, 8.0
 
 
@@ -68,9 +76,11 @@ def default_bound(
         noisy = sigma[sigma > 0]
         spread = float(np.sqrt((noisy**2).mean())) if noisy.size else 1.0
         size = min(max(spread / epsilon, 1e-6), 1e9)  # beyond, c meets its own limits
-        need = 6 * mdp.horizon * size**2 * (np.log(2 / delta) + mdp.log_paths)
+        need, weights = 6 * mdp.horizon * size**2 * (np.log(2 / delta) + mdp.log_paths), WEIGHTS
+        if prior == "stages":
+            need, weights = 3 * mdp.horizon**2 * size**2 * np.log(mdp.n_arcs / delta), STAGES_WEIGHTS
         high, low = (need / d for d in DIVISORS)
-        scales, weights = np.geomspace(high, min(low, SMALLEST), len(WEIGHTS)).tolist(), WEIGHTS
+        scales = np.geomspace(high, min(low, SMALLEST), len(weights)).tolist()
     else:
         scales, weights = (list(OPEN_SCALES), OPEN_WEIGHTS) if unknown else (list(EXACT_SCALES), EXACT_WEIGHTS)
     priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
@@ -86,7 +96,7 @@ def default_bound(
         for one in priors
     ]
     declared = noise == "sigma" and not unknown and bool((sigma > 0).any())
-    whole_plans = "excursion" not in priors  # entries of the excursion prior are not mixed with others
+    whole_plans = priors[0] not in ("excursion", "stages")  # their entries are not mixed with others
     if epsilon > 0 and mdp.log_paths > 0 and declared and whole_plans:
         for entry in entries:
             entry["weight"] *= 1 - TIES_WEIGHT
@@ -100,7 +110,7 @@ def default_bound(
         "least": LEAST_C if noise == "sigma" else LEAST_LEARNED_C,
         "most": MOST_C,
         "rho": RHO,
-        "ratio": RATIO,
+        "ratio": STAGES_RATIO if prior == "stages" else RATIO,
     }
 
 

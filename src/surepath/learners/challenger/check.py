@@ -22,12 +22,25 @@ import numpy as np
 
 from surepath._types import BoolArray
 from surepath.kernels.arrays import Graph
-from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
+from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel, optional_kernel
 from surepath.learners.challenger.bound import challenge, fill_widths, passes
 from surepath.learners.challenger.noise.floors import fill_floors
 from surepath.learners.challenger.noise.learned import BERNSTEIN, convex_from
 from surepath.learners.challenger.slopes import fill_grid
-from surepath.learners.challenger.state import EXCURSION, SHIFTED, Evidence, Pairs, Scratch
+from surepath.learners.challenger.stages import fill_stage_rows, stage_weights
+from surepath.learners.challenger.state import (
+    BY_STAGE,
+    EXCURSION,
+    FIRST_KAPPA,
+    KEPT,
+    SHIFTED,
+    Evidence,
+    Pairs,
+    Scratch,
+    Stages,
+    StageScratch,
+    Walks,
+)
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -47,7 +60,31 @@ SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
 @folded_kernel
 def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
     """Return whether entry j clears by single excursions: at epsilon 0, if each is no gain, neither is their sum."""
-    return bool(pairs.prior[j] == EXCURSION and epsilon == 0.0)
+    return bool((pairs.prior[j] == EXCURSION or pairs.prior[j] == BY_STAGE) and epsilon == 0.0)
+
+
+@optional_kernel
+def slope_weights(
+    walks: Walks | None, graph: Graph, pairs: Pairs, work: Scratch, row: Whole, high: float, single: Whole
+) -> float:
+    """Fill work.weight for a row of entry and slope, where rewards are independent; return `challenge`'s constant."""
+    if walks is None:
+        return 0.0
+    if high > 0.0:
+        slopes = (work.grid[row, 1], high)
+        fill_floors(
+            pairs.learned,
+            work.learned_work,
+            int(work.grid[row, 0]),
+            slopes,
+            work.extra,
+            work.live,
+            work.on,
+            work.weight,
+        )
+    else:
+        fill_widths(pairs, work, row)
+    return float(challenge(walks, graph, pairs, work, row, single))
 
 
 @inner_kernel
@@ -69,12 +106,8 @@ def judge(
     on, live, cleared = work.on, work.live, work.cleared
     wall, slack = -work.grid[row, 1], work.slack[0] + SHARE * abs(epsilon)
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
-    if high > 0.0:
-        slopes = (work.grid[row, 1], high)
-        fill_floors(pairs.learned, work.learned_work, int(work.grid[row, 0]), slopes, work.extra, live, on, weight)
-    else:
-        fill_widths(pairs, work, row)
-    constant = challenge(graph, pairs, work, row, single)
+    constant = slope_weights(pairs.walks, graph, pairs, work, row, high, single)
+    constant += stage_weights(pairs.stages, work.stage_work, graph, work, row)
     passes(graph, work, single)
     top, where = -np.inf, np.int64(-1)
     removed, falls = 0, False
@@ -173,8 +206,66 @@ def first_row(pairs: Pairs, work: Scratch, rows: int, scale: float) -> int:
     return found
 
 
-@inner_kernel
-def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, how: Whole) -> tuple[int, float]:
+@optional_kernel
+def check_stages(
+    stages: Stages | None,
+    stage_work: StageScratch | None,
+    graph: Graph,
+    pairs: Pairs,
+    seen: Evidence,
+    work: Scratch,
+    epsilon: float,
+    how: Whole,
+) -> tuple[int, float]:
+    """Check under any dependence: sweep the rows of kappa until none takes out anything more.
+
+    ROUTINE first eliminates by single excursions, then by whole paths (at epsilon 0 both are one sweep), and keeps the
+    S0 bounds. The row to plan with is the one of kappa with the least largest z in the last sweep.
+    """
+    if stages is None:
+        return NO_ROW, np.inf
+    if stage_work is None:
+        return NO_ROW, np.inf
+    alive, live, on = seen.alive, work.live, work.on
+    cleared, judged = work.cleared, work.judged
+    for e in range(len(alive)):
+        live[e] = alive[e]
+        cleared[e] = False
+    rows = fill_stage_rows(stages, stage_work, graph, pairs, seen, work, np.int64(1 if how == ROUTINE else 0))
+    what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE
+    count, before, best = left(live, on, cleared), -1, NO_ROW
+    least, lowest = np.inf, np.inf
+    for row in range(rows):
+        judged[row, 1] = -1.0
+    while True:
+        if what == TAKE_OUT:
+            if count == 0:
+                return PASSED, lowest
+            if count == before:
+                return best, lowest
+            before = count
+        least, best, size = np.inf, NO_ROW, count
+        for row in range(KEPT, rows):
+            if what == ELIMINATE or judged[row, 1] != size:
+                top, removed, _ = judge(graph, pairs, seen, work, np.int64(row), 0.0, epsilon, np.int64(what))
+                size -= removed
+                judged[row, 0], judged[row, 1] = top, size if removed == 0 and what != ELIMINATE else -1
+            lowest = min(lowest, judged[row, 0])
+            if row >= FIRST_KAPPA and judged[row, 0] < least:
+                best, least = row, judged[row, 0]
+        if what == MARK:
+            for e in range(len(alive)):
+                live[e] = alive[e] and not cleared[e]
+        what = min(what + 1, TAKE_OUT)
+        count = left(live, on, cleared)
+        if how == FIND_LEAST:
+            return best, lowest
+
+
+@optional_kernel
+def check_slopes(
+    walks: Walks | None, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, how: Whole
+) -> tuple[int, float]:
     """Check the incumbent, which must be set, in full: PASSED when all is cleared, else the row to plan with.
 
     That is the row of the planning scale with the least largest z in the last sweep, which clears nothing, so that its
@@ -191,6 +282,8 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     them.) Rows of Bernstein entries are first bounded in blocks: by what the widths are at least at all slopes of a
     block, most blocks can take out nothing. Where such a row might still be the one to plan with, it is judged at last.
     """
+    if walks is None:
+        return NO_ROW, np.inf
     alive, live, on = seen.alive, work.live, work.on
     cleared, grid = work.cleared, work.grid
     scale, kind, judged = pairs.scale, pairs.kind, work.judged

@@ -24,7 +24,7 @@ from surepath.learners import tasks
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, locked
 from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound_numbers import PRIORS, checked_bound, default_bound
+from surepath.learners.challenger.bound_numbers import DEPENDENCES, PRIORS, checked_bound, default_bound
 from surepath.learners.challenger.explain import Explanation, explain
 from surepath.learners.challenger.plays import Failures, UnderWay
 from surepath.learners.challenger.prior import pairs_of
@@ -101,6 +101,7 @@ class Challenger(Learner):
         sampling: str | SamplingRule | None = None,
         bound: Mapping[str, Any] | None = None,
         noise: str | None = None,
+        dependence: str = "independent",
         seed: int | None = None,
     ) -> None:
         self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
@@ -111,6 +112,14 @@ class Challenger(Learner):
         self._failures = Failures(mdp.n_arcs)
         # Where sigma is unknown the watch has nothing to compare with.
         self._watch = Watch(mdp, np.where(self.sigma > 0, np.inf, 0.0) if self._unknown else self.sigma)
+        self.dependence = one_of("dependence", dependence, DEPENDENCES)
+        if self.dependence == "any":
+            if self._unknown:
+                raise SettingError(
+                    'sigma="unknown" needs dependence="independent"; declare a sigma or a range where the steps of a '
+                    "trial may share their luck"
+                )
+            prior = "stages"
         self.prior = one_of("prior", prior, PRIORS)
         if sampling is None:
             sampling = "thrifty" if prices_differ(mdp) else "guarded"
@@ -128,7 +137,7 @@ class Challenger(Learner):
                 raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')
         self._is_default = self.bound == chosen
         by_name = isinstance(self.sampling, str) and not thrifty
-        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD
+        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.dependence
         self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, self._unknown, *how)
         self._seen = self._new_evidence()
         self._work = self._new_scratch()
@@ -151,7 +160,8 @@ class Challenger(Learner):
 
     def _new_evidence(self) -> Evidence:
         learned = self.pairs.learned
-        return new_evidence(self.mdp.n_arcs, 0 if learned is None else learned.which.shape[2])
+        bets = 0 if learned is None else learned.which.shape[2]
+        return new_evidence(self.mdp.n_arcs, bets, 0 if self.pairs.stages is None else self.mdp.n_arcs)
 
     def _new_scratch(self) -> Scratch:
         return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)

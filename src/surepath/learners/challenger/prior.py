@@ -28,7 +28,8 @@ from surepath.learners.challenger.conjugate import conjugate_table
 from surepath.learners.challenger.noise.gaussian_size import size_of
 from surepath.learners.challenger.noise.learned import BERNSTEIN, learned_of, rounded
 from surepath.learners.challenger.sampling import prices_of
-from surepath.learners.challenger.state import Pairs
+from surepath.learners.challenger.stages import stages_of
+from surepath.learners.challenger.state import Pairs, Walks
 from surepath.learners.challenger.ties import crowd_limits, planned_shares
 from surepath.learners.declared_noise import ranges_of
 from surepath.model.mdp import MDP
@@ -77,7 +78,7 @@ def tolls(mdp: MDP, prior: str, rho: float, most_choices: float) -> float:
     (1 - rho)^b, b its choices, so dividing by 1 - (1 - rho)^(most choices) leaves at most 1 for the others; and an
     excursion starts at one of b choices.
     """
-    if most_choices == 0:
+    if most_choices == 0 or prior == "stages":
         return 0.0
     if prior == "detour":
         return float(np.log(-np.expm1(most_choices * np.log1p(-rho))))
@@ -95,6 +96,7 @@ def pairs_of(
     unknown: bool,
     thrifty: bool,
     sampling: int,
+    dependence: str,
 ) -> Pairs:
     """Build the settings that kernels read; the part of delta that the entries leave bounds an unknown sigma."""
     c, entries = precisions(mdp, bound), bound["entries"]
@@ -130,9 +132,7 @@ def pairs_of(
         cost=cost,
         toll=np.array([tolls(mdp, entry["prior"], bound["rho"], float(after[0])) for entry in entries]),
         log_paths=mdp.log_paths,
-        choices_before=before,
-        choices_after=after,
-        rho=bound["rho"],
+        walks=None if dependence == "any" else Walks(before, after, bound["rho"]),
         ratio=bound["ratio"],
         conjugate=conjugate_table(),
         learned=learned_of(ranges, kind, c),
@@ -144,4 +144,5 @@ def pairs_of(
         crowd_from=crowd_from,
         price=prices_of(mdp, thrifty),
         sampling=sampling,
+        stages=stages_of(mdp, delta) if dependence == "any" else None,
     )

@@ -10,13 +10,22 @@ from __future__ import annotations
 import numpy as np
 
 from surepath.kernels.arrays import Graph, Reality
-from surepath.kernels.draw import draw
+from surepath.kernels.draw import draw_luck, draw_step
 from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.learners import tasks
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.arc_evidence import refresh, take_in
 from surepath.learners.challenger.bound import set_incumbent
-from surepath.learners.challenger.check import FIND_LEAST, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
+from surepath.learners.challenger.check import (
+    FIND_LEAST,
+    NO_ROW,
+    PASSED,
+    ROUTINE,
+    SHARE,
+    THOROUGH,
+    check_slopes,
+    check_stages,
+)
 from surepath.learners.challenger.noise.gaussian_size import HIDDEN
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
@@ -94,6 +103,7 @@ def act(
     sampling = pairs.sampling
     playing, telling = task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
     aim, how = epsilon, ROUTINE if playing else THOROUGH
+    by_stage = pairs.prior[0] == at.BY_STAGE
     low, high = 0.0, np.inf
     if task == tasks.CERTIFY:
         aim, how = -np.inf, FIND_LEAST
@@ -109,7 +119,11 @@ def act(
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
                 prepare_quick_check(seen, work)
             else:
-                row, least = check(graph, pairs, seen, work, aim, np.int64(how))
+                row, least = check_slopes(pairs.walks, graph, pairs, seen, work, aim, np.int64(how))
+                if by_stage:
+                    row, least = check_stages(
+                        pairs.stages, work.stage_work, graph, pairs, seen, work, aim, np.int64(how)
+                    )
                 if task == tasks.CHECK:
                     return 1.0 if row == PASSED else 0.0
                 if task == tasks.CERTIFY:
@@ -150,9 +164,14 @@ def act(
             if task != tasks.RUN or memo[at.EPISODES] >= limit:
                 return CUT
         if task != tasks.REFRESH:
+            common = own = 0.0
             for h in range(limit if telling else len(path)):
                 e = path[h]
-                gain = gains[h] if telling else draw(reality, e, rng)
+                if telling:
+                    gain = gains[h]
+                else:
+                    common, own = draw_luck(reality.shared, rng, common, own, h)
+                    gain = draw_step(reality.shared, reality, np.uint64(e), rng, common, own)
                 if known[e]:
                     visits[e] += 1
                 else:

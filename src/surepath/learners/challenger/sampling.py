@@ -30,6 +30,7 @@ from surepath.kernels.sweeps import backward, heaviest, walk
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
+from surepath.learners.challenger.stages import fill_quick_row
 from surepath.learners.challenger.state import OWN, Evidence, Pairs, Scratch
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
@@ -82,6 +83,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     incumbent, variance = work.incumbent, work.variance
     live, on = work.live, work.on
     cleared, ratio = work.cleared, pairs.ratio
+    fill_quick_row(pairs.stages, work.stage_work, graph, pairs, seen, work)
     j, k = grid[row, 0], grid[row, 1]
     single = np.int64(1 if singly(pairs, int(j), epsilon) else 0)
     for e in range(len(mark)):

@@ -14,7 +14,7 @@ from surepath.learners.challenger.noise.learned import Learned, LearnedScratch, 
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with.
 HALF_NORMAL, SHIFTED = range(2)
-UNIFORM_PRIOR, DETOUR, EXCURSION = range(3)
+UNIFORM_PRIOR, DETOUR, EXCURSION, BY_STAGE = range(4)
 
 # Rounding of one mean, relative to its size: the reward itself, its difference from the origin, sum, quotient.
 ROUNDING = 2.0**-50
@@ -25,6 +25,40 @@ RIVAL, OWN = range(2)
 # Places in Evidence.memo, float: episodes told, episodes at the next full check, and the row of the last full check
 # (its entry, its slope, and whether there is one); where sigma is unknown, the sum and the number of squares of noise.
 EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, RSS, N_SQUARES, N_MEMO = range(8)
+
+
+# Where the steps of an episode may depend on each other: rows of a check, of quick checks, of kept bounds, and from
+# FIRST_KAPPA on by kappa (row 2 is for arcs without noise); and how many slopes are tried for a pair of arcs.
+QUICK, KEPT, FIRST_KAPPA, MOST_KAPPAS = 0, 1, 3, 20
+SLOPE_POINTS = 11
+
+
+class Stages(NamedTuple):
+    """Settings: what is fixed before the data."""
+
+    far: float  # log(1 / pi(y | x)) where x and y leave different nodes
+    near: FloatArray  # [n_nodes + 1] the same where both leave this node
+    least: FloatArray  # [N] least gain that the declared range allows; -inf where none is declared
+    most: FloatArray  # [N] most gain likewise
+    delta: float
+
+
+class StageScratch(NamedTuple):
+    """Scratch: bounds of the arcs against the incumbent's arcs of their stages."""
+
+    bound: FloatArray  # [FIRST_KAPPA + MOST_KAPPAS, N] by row; QUICK: what does not depend on kappa
+    ceiling: FloatArray  # [N] the least of the kept bound and of what the ranges allow, for quick checks
+    entry: IntArray  # [N] the entry that was best for an arc at the last full check
+    slope: FloatArray  # [N] its slope; 0 where nothing is uncertain
+    tried: FloatArray  # [J * SLOPE_POINTS, 2] slopes of one pair, and W_x + W_y + k [ ... ] without kappa
+
+
+class Walks(NamedTuple):
+    """What the priors over paths and excursions are made of."""
+
+    before: FloatArray  # [n_nodes + 1] the most nodes with a choice on a path to this node, it not counted
+    after: FloatArray  # [n_nodes + 1] the most nodes with a choice on a path from this node, it counted
+    rho: float  # of the detour prior
 
 
 class Pairs(NamedTuple):
@@ -43,9 +77,7 @@ class Pairs(NamedTuple):
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
     log_paths: float
-    choices_before: FloatArray  # [n_nodes + 1] the most nodes with a choice on a path to this node, it not counted
-    choices_after: FloatArray  # [n_nodes + 1] the most nodes with a choice on a path from this node, it counted
-    rho: float  # of the detour prior
+    walks: Walks | None  # what priors over paths need; None where rewards may depend on each other
     ratio: float  # of the grid of k
     conjugate: Conjugate
     learned: Learned | None  # arcs whose noise is learned; None where there are none
@@ -57,6 +89,7 @@ class Pairs(NamedTuple):
     crowd_from: float  # trials before which no path can have that much
     price: FloatArray | None  # [N] price of each arc for the sampling; None where it does not count prices
     sampling: int  # index of the sampling rule
+    stages: Stages | None  # where the rewards of an episode may depend on each other; None where they do not
 
 
 class Evidence(NamedTuple):
@@ -71,6 +104,8 @@ class Evidence(NamedTuple):
     open: BoolArray  # [N] not excluded
     pending: IntArray  # [N] plays asked for and not yet told
     recent: FloatArray  # [N] how often an arc separated challengers lately
+    kept: FloatArray  # [N] least S0 bound of an arc against arc `kept_of`; no arcs where rewards are independent
+    kept_of: IntArray  # [N]
     guarded: IntArray  # [N] plays of the guard that follow the planned flow
     memo: FloatArray  # [N_MEMO]
 
@@ -84,6 +119,7 @@ class Scratch(NamedTuple):
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
     variance: FloatArray  # [N] sigma^2, or a guess of it, for the sampling
+    stage_work: StageScratch | None  # of stage pairs
     learned_work: LearnedScratch | None  # of arcs whose noise is learned
     weight: FloatArray  # [N]
     ahead: FloatArray  # [n_nodes + 1] largest weight of a path from a node to the sink
@@ -105,8 +141,8 @@ class Scratch(NamedTuple):
     slack: FloatArray  # [1] what rounding can do to a bound on a difference of paths
 
 
-def new_evidence(arcs: int, bets: int = 0) -> Evidence:
-    """Allocate evidence of nothing seen yet, with bets on this many arcs: all of them or none."""
+def new_evidence(arcs: int, bets: int = 0, kept: int = 0) -> Evidence:
+    """Allocate evidence of nothing seen yet, with bets and kept bounds on this many arcs: all of them or none."""
     return Evidence(
         visits=np.zeros(arcs, dtype=np.int64),
         origin=np.zeros(arcs),
@@ -117,6 +153,8 @@ def new_evidence(arcs: int, bets: int = 0) -> Evidence:
         open=np.ones(arcs, dtype=np.bool_),
         pending=np.zeros(arcs, dtype=np.int64),
         recent=np.zeros(arcs),
+        kept=np.zeros(kept),
+        kept_of=np.full(kept, -1, dtype=np.int64),
         guarded=np.zeros(arcs, dtype=np.int64),
         memo=np.zeros(N_MEMO),
     )
@@ -138,9 +176,24 @@ def slope_cells(pairs: Pairs) -> int:
     return int((spread + 60.0) / np.log(pairs.ratio)) + 16
 
 
+def new_stage_scratch(stages: Stages | None, entries: int) -> StageScratch | None:
+    """Allocate scratch; None where the steps of an episode are independent."""
+    if stages is None:
+        return None
+    arcs = len(stages.least)
+    return StageScratch(
+        bound=np.zeros((FIRST_KAPPA + MOST_KAPPAS, arcs)),
+        ceiling=np.zeros(arcs),
+        entry=np.zeros(arcs, dtype=np.int64),
+        slope=np.zeros(arcs),
+        tried=np.zeros((entries * SLOPE_POINTS, 2)),
+    )
+
+
 def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) -> Scratch:
     """Allocate scratch for evidence of nothing; `known_gain` holds the known rewards and 0 elsewhere."""
     arcs, entries, cells = len(known_gain), len(pairs.cost), slope_cells(pairs)
+    rows = entries * cells + 1 if pairs.stages is None else FIRST_KAPPA + MOST_KAPPAS
     return Scratch(
         mean=known_gain.copy(),
         top=known_gain.copy(),
@@ -148,6 +201,7 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         log_a=np.zeros((2, entries, arcs)),
         extra=np.zeros((2, entries, arcs)),
         variance=pairs.sigma**2,
+        stage_work=new_stage_scratch(pairs.stages, entries),
         learned_work=new_learned_scratch(pairs.learned),
         weight=np.zeros(arcs),
         ahead=np.zeros(nodes + 1),
@@ -161,8 +215,8 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
         incumbent=np.zeros(horizon, dtype=np.int64),
         path=np.zeros(horizon, dtype=np.int64),
         gain=np.zeros(horizon),
-        grid=np.zeros((entries * cells + 1, 2)),
-        judged=np.zeros((entries * cells + 1, 2)),
+        grid=np.zeros((rows, 2)),
+        judged=np.zeros((rows, 2)),
         through=np.zeros(arcs),
         cells=np.zeros(cells, dtype=np.bool_),
         unit=np.ones(1),

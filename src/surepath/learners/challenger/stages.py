@@ -1,0 +1,244 @@
+"""Bounds that hold under any dependence inside an episode: stage pairs whose evidence is averaged, never multiplied.
+
+Legend: p the incumbent, q any other path, x = q_h and y = p_h their arcs of one stage, n visits, a = sigma sqrt(n + c)
+/ n, k > 0 a slope, j an entry with weight w_j, pi(y | x) the prior over wrong arcs. Two arcs of one stage are never
+played in the same episode, so M_x M_y changes by at most one reward in an episode: a supermartingale whatever the joint
+law of an episode's rewards. Their average over the arcs y off the best path and the entries exceeds 1/delta with
+probability at most delta (docs, "Challenger: the theorem"). On that event, for q = the best path, all p and times,
+
+    S0      mu_x - mu_y <= rhat_x - rhat_y + W_x(k) + W_y(k) + k log(1 / (delta pi w_j))        for every k and j,
+    S       V(q) - V(p) <= sum over stages of [ rhat_x - rhat_y + w(x, y) ] + kappa / delta     for every kappa > 0,
+            w(x, y) = W_x(k) + W_y(k) + k [ log(1 / (pi w_j)) + log(k / kappa) - 1 ],
+
+W(k) = k [h*(a / k) + 1/2 log(1 + n / c)], or the width of the process that learns the noise of an arc. S0 of a pair
+stays proven, so its least value is kept; w of different times must never be added. Each stage takes the least of the
+kept S0 bound, w now, and what the declared ranges allow; kappa / delta is added once. The same holds for a single
+excursion.
+
+A check computes w for a grid of kappa once and then only makes passes over the rows. Between full checks the entry and
+the slope that were best for an arc are taken as they are: any slope is valid.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath.kernels.arrays import Graph
+from surepath.kernels.jit import Whole, hot_kernel, inner_kernel, optional_kernel
+from surepath.learners.challenger import state as at
+from surepath.learners.challenger.conjugate import conjugate
+from surepath.learners.challenger.noise.learned import BERNSTEIN, is_learned, learned_width
+from surepath.learners.challenger.state import (
+    FIRST_KAPPA,
+    KEPT,
+    MOST_KAPPAS,
+    OWN,
+    QUICK,
+    RIVAL,
+    SLOPE_POINTS,
+    Evidence,
+    Pairs,
+    Scratch,
+    Stages,
+    StageScratch,
+)
+from surepath.model.mdp import MDP
+
+KAPPA_RATIO = 1.6
+SLOPE_STEP, BELOW = 1.2, 3  # of the slopes tried for a pair: how far apart, how many below the one that suits S0
+
+
+def stages_of(mdp: MDP, delta: float) -> Stages:
+    """Build the settings: pi gives half to all arcs off a path alike, and half to those that leave one of its nodes."""
+    degree = np.append(np.diff(mdp.first), 0)
+    others = max(1, mdp.n_arcs - mdp.horizon)
+    choices = np.append(degree[:-1] > 1, False).astype(np.int64)
+    most = np.zeros(mdp.n_nodes + 1, dtype=np.int64)
+    for h in reversed(range(mdp.horizon)):
+        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+        source = mdp.source[arcs]
+        np.maximum.at(most, source, choices[source] + most[mdp.target[arcs]])
+    near = 0.5 / others + 0.5 / (max(1, int(most[0])) * np.maximum(degree - 1, 1))
+    least, top = np.full(mdp.n_arcs, -np.inf), np.full(mdp.n_arcs, np.inf)
+    if mdp.gain_range is not None:
+        low, high = mdp.gain_range
+        least, top = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+    least[mdp.is_known] = top[mdp.is_known] = mdp.known_gain[mdp.is_known]
+    return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta)
+
+
+@hot_kernel
+def width_at(pairs: Pairs, work: Scratch, side: Whole, j: int, k: float, log_k: float, e: int) -> float:
+    """Compute W(k) of one arc for entry j; 0 where it has no noise."""
+    a, kind, learned = work.a[side, j, e], pairs.kind[j], pairs.learned
+    if a == 0.0:
+        return 0.0
+    if kind >= BERNSTEIN and is_learned(learned, e):
+        return float(learned_width(learned, work.learned_work, kind, side, np.int64(j), k, log_k, e))
+    return float(k * (conjugate(pairs.conjugate, a / k, work.log_a[side, j, e] - log_k) + work.extra[side, j, e]))
+
+
+@inner_kernel
+def fill_kappas(stages: Stages, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
+    """Fill in the rows of a check; return how many there are.
+
+    From a fifth of delta times the least sigma / sqrt(n) of an arc to a third of delta H sqrt(2) times the largest.
+    Row 2 is the wall of a quiet row where arcs have no noise, else another row of kept bounds.
+    """
+    alive, visits, grid = seen.alive, seen.visits, work.grid
+    a, variance, mean = work.a, work.variance, work.mean
+    low, high, size = np.inf, 0.0, 0.0
+    quiet = False
+    for e in range(len(alive)):
+        if alive[e]:
+            size = max(size, abs(mean[e]))
+            if a[RIVAL, 0, e] > 0.0:
+                s = np.sqrt(variance[e] / visits[e])
+                low, high = min(low, s), max(high, s)
+            else:
+                quiet = True
+    for row in range(FIRST_KAPPA):
+        grid[row, 0], grid[row, 1] = 0, 0.0
+    if quiet:
+        grid[2, 1] = -8.0 * len(work.incumbent) * size if size > 0.0 else -1.0
+    if high == 0.0:
+        return FIRST_KAPPA
+    least, most = 0.2 * stages.delta * low, stages.delta * len(work.incumbent) * np.sqrt(2.0) * high / 3.0
+    ratio = max(KAPPA_RATIO, (most / least) ** (1.0 / (MOST_KAPPAS - 1)))
+    rows, kappa = FIRST_KAPPA, least
+    while rows < FIRST_KAPPA + MOST_KAPPAS and (rows == FIRST_KAPPA or kappa < most * ratio):
+        grid[rows, 0], grid[rows, 1] = 0, kappa
+        rows += 1
+        kappa *= ratio
+    return rows
+
+
+@inner_kernel
+def fill_stage_rows(
+    stages: Stages, stage_work: StageScratch, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, keep: Whole
+) -> int:
+    """Bound every live arc against the incumbent's arc of its stage, row by row; return how many rows there are.
+
+    With `keep` the S0 bounds are kept: they are evidence. The slopes tried for a pair lie around sqrt(A / C), A the mean
+    of both a^2 and C all that is paid per slope in S0; larger ones suit large kappa.
+    """
+    grid, bound, tried = work.grid, stage_work.bound, stage_work.tried
+    first, source, stage_node = graph.first, graph.source, graph.stage_node
+    mean, top, a = work.mean, work.top, work.a
+    extra, cost, alive = work.extra, pairs.cost, seen.alive
+    kept, kept_of, incumbent = seen.kept, seen.kept_of, work.incumbent
+    rows = fill_kappas(stages, pairs, seen, work)
+    paid = -np.log(stages.delta)
+    focus = seen.memo[at.SLOPE]  # kappa of the last full check
+    log_focus = np.log(focus if focus > 0.0 else max(grid[(FIRST_KAPPA + rows) // 2, 1], 1e-300))
+    wall = -grid[2, 1]
+    for h in range(len(incumbent)):
+        y = incumbent[h]
+        node, low = source[y], mean[y] - (top[y] - mean[y])
+        for x in range(first[stage_node[h]], first[stage_node[h + 1]]):
+            if x == y or not alive[x]:
+                continue
+            difference = top[x] - low
+            range_bound = stages.most[x] - stages.least[y]
+            if a[RIVAL, 0, x] == 0.0 and a[OWN, 0, y] == 0.0:
+                stage_work.slope[x] = 0.0
+                for row in range(1, rows):
+                    bound[row, x] = difference
+                continue
+            share = stages.near[node] if source[x] == node else stages.far
+            count, least = 0, np.inf
+            for j in range(len(cost)):
+                fixed = cost[j] + share
+                per = fixed + extra[RIVAL, j, x] + extra[OWN, j, y]
+                k = np.sqrt(0.5 * (a[RIVAL, j, x] ** 2 + a[OWN, j, y] ** 2) / per) / SLOPE_STEP**BELOW
+                for _ in range(SLOPE_POINTS):
+                    log_k = np.log(k)
+                    w = width_at(pairs, work, np.int64(RIVAL), j, k, log_k, x)
+                    w += width_at(pairs, work, np.int64(OWN), j, k, log_k, y)
+                    least = min(least, w + k * fixed)
+                    tried[count, 0], tried[count, 1] = k, w + k * (fixed - paid - 1.0 + log_k)
+                    count += 1
+                    k *= SLOPE_STEP
+            plain = difference + least
+            if kept_of[x] == y:
+                plain = min(plain, kept[x])
+            if keep == 1:
+                kept[x], kept_of[x] = plain, y
+            plain = min(plain, range_bound)
+            bound[KEPT, x] = plain
+            bound[2, x] = difference + wall if wall > 0.0 else plain
+            best, where = np.inf, 0
+            for i in range(count):
+                value = tried[i, 1] - tried[i, 0] * log_focus
+                if value < best:
+                    best, where = value, i
+            stage_work.entry[x], stage_work.slope[x] = where // SLOPE_POINTS, tried[where, 0]
+            for row in range(FIRST_KAPPA, rows):
+                best, log_kappa = np.inf, np.log(grid[row, 1])
+                for i in range(count):
+                    best = min(best, tried[i, 1] - tried[i, 0] * log_kappa)
+                bound[row, x] = min(plain, difference + best)
+    return rows
+
+
+@optional_kernel
+def fill_quick_row(
+    stages: Stages | None, stage_work: StageScratch | None, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch
+) -> None:
+    """Bound every live arc by the entry and slope of the last full check, for any kappa."""
+    if stages is None:
+        return
+    if stage_work is None:
+        return
+    bound, ceiling, slope = stage_work.bound, stage_work.ceiling, stage_work.slope
+    first, source, stage_node = graph.first, graph.source, graph.stage_node
+    mean, top, incumbent = work.mean, work.top, work.incumbent
+    kept, kept_of, alive = seen.kept, seen.kept_of, seen.alive
+    paid = -np.log(stages.delta)
+    for h in range(len(incumbent)):
+        y = incumbent[h]
+        node, low = source[y], mean[y] - (top[y] - mean[y])
+        for x in range(first[stage_node[h]], first[stage_node[h + 1]]):
+            if x == y or not alive[x]:
+                continue
+            difference, k = top[x] - low, slope[x]
+            ceiling[x] = stages.most[x] - stages.least[y]
+            if kept_of[x] == y:
+                ceiling[x] = min(ceiling[x], kept[x])
+            if work.a[RIVAL, 0, x] == 0.0 and work.a[OWN, 0, y] == 0.0:
+                bound[QUICK, x], slope[x] = difference, 0.0
+            elif k > 0.0:
+                j, log_k = stage_work.entry[x], np.log(k)
+                w = width_at(pairs, work, np.int64(RIVAL), j, k, log_k, x)
+                w += width_at(pairs, work, np.int64(OWN), j, k, log_k, y)
+                share = stages.near[node] if source[x] == node else stages.far
+                bound[QUICK, x] = difference + w + k * (pairs.cost[j] + share - paid - 1.0 + log_k)
+            else:
+                bound[QUICK, x] = np.inf  # the incumbent has changed: without noise then, with noise now
+
+
+@optional_kernel
+def stage_weights(
+    stages: Stages | None, stage_work: StageScratch | None, graph: Graph, work: Scratch, row: Whole
+) -> float:
+    """Put the bounds of a row into work.weight, -inf where an arc does not count; return kappa / delta."""
+    if stages is None:
+        return 0.0
+    if stage_work is None:
+        return 0.0
+    first, stage_node, incumbent = graph.first, graph.stage_node, work.incumbent
+    weight, live, kappa = work.weight, work.live, work.grid[row, 1]
+    bound, ceiling, slope = stage_work.bound, stage_work.ceiling, stage_work.slope
+    log_kappa = np.log(kappa) if kappa > 0.0 else 0.0
+    for h in range(len(incumbent)):
+        work.leaving[h] = work.meeting[h] = 0.0
+        for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
+            if not live[e]:
+                weight[e] = -np.inf
+                continue
+            x = bound[row, e]
+            if row == QUICK:
+                x = min(x - slope[e] * log_kappa, ceiling[e])
+            weight[e] = x if x == x else np.inf  # what is no number proves nothing
+        weight[incumbent[h]] = 0.0
+    return float(kappa / stages.delta) if kappa > 0.0 else 0.0

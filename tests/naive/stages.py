@@ -1,0 +1,63 @@
+"""Stage pairs by listing every path and excursion: the prior, S0 and S with all slopes tried, the bound of a pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from surepath.model.mdp import MDP
+from tests.naive.challenger import h_star, most_choices
+from tests.naive.paths import all_paths
+
+SLOPES = np.geomspace(1e-3, 1e3, 4001)
+
+
+def stage_prior(mdp: MDP, y: int, x: int, most: int) -> float:
+    """pi(y | q) for an arc y off q, x the arc of q in its stage."""
+    others = mdp.n_arcs - mdp.horizon
+    share = 0.5 / others
+    if mdp.source[x] == mdp.source[y]:
+        node = int(mdp.source[x])
+        share += 0.5 / (most * (int(mdp.first[node + 1] - mdp.first[node]) - 1))
+    return share
+
+
+@dataclass
+class StageTwin:
+    """Everything that the bounds need, in plain numbers; c is [entries, 2, N], weights sum to at most 1."""
+
+    mdp: MDP
+    delta: float
+    sigma: np.ndarray
+    visits: np.ndarray
+    mean: np.ndarray
+    alive: np.ndarray
+    c: np.ndarray
+    weights: np.ndarray
+
+    def __post_init__(self) -> None:
+        self.paths = [p for p in all_paths(self.mdp) if self.alive[list(p)].all()]
+        self.most = most_choices(self.mdp)
+
+    def width(self, entry: int, side: int, arc: int, k: np.ndarray) -> np.ndarray:
+        """W(k), on q's side (0) or p's (1)."""
+        if self.sigma[arc] == 0:
+            return np.zeros_like(k)
+        n, c = int(self.visits[arc]), float(self.c[entry, side, arc])
+        a = self.sigma[arc] * np.sqrt(n + c) / n
+        return np.asarray(k * (h_star(a / k) + np.log(1 + n / c) / 2))
+
+    def pair(self, x: int, y: int, kappa: float | None) -> float:
+        """The bound on mu_x - mu_y without what was kept: S0, or S for one kappa without kappa / delta."""
+        difference = float(self.mean[x] - self.mean[y])
+        if self.sigma[x] == 0 and self.sigma[y] == 0:
+            return difference
+        scale = max(self.sigma[e] / np.sqrt(self.visits[e]) for e in (x, y))
+        k, best = SLOPES * scale, np.inf
+        for entry, weight in enumerate(self.weights):
+            share = np.log(1 / (stage_prior(self.mdp, y, x, self.most) * weight))
+            per = share + (np.log(1 / self.delta) if kappa is None else np.log(k / kappa) - 1)
+            total = self.width(entry, 0, x, k) + self.width(entry, 1, y, k) + k * per
+            best = min(best, float(total.min()))
+        return difference + best
