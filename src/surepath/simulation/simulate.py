@@ -111,7 +111,7 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     if "sigma" not in settings:
         settings |= _learned(settings, instance.mdp)
     settings.setdefault("sigma", instance.sigma)
-    if "dependence" in _names(settings):
+    if settings.get("name") == "Challenger":
         settings.setdefault("dependence", "independent" if instance.law.loading is None else "any")
     learner = build(settings, instance.mdp)
     _check_ranges(learner, instance)
