@@ -250,8 +250,6 @@ def test_the_table_never_lies_below_the_conjugate() -> None:
     table = np.array([of(conjugate_table(), float(v), float(np.log(v))) for v in y])
     assert (table >= exact).all()
     assert (table <= exact + 1e-5 * (1 + exact) + np.log(2) * (y > MOST_Y) + 0.01 * (y < LEAST_Y)).all()
-    np.testing.assert_allclose(
-        conjugate_table().value, table_values(), rtol=1e-14
-    )  # as shipped
+    np.testing.assert_allclose(conjugate_table().value, table_values(), rtol=1e-14)  # as shipped
     known = np.array([0.1, 0.5, 1.0, 2.0, 4.0])
     assert h_star(known) == pytest.approx([1.538, 0.150, 0.051, 1.332, 7.307], abs=6e-4)
