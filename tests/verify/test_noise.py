@@ -171,8 +171,8 @@ def test_an_unknown_sigma_needs_a_part_of_delta() -> None:
     silent = MDP.from_steps(STEPS, sigma={"a": 1.0, "b": 0.0, "c": 0.0})
     partly = Challenger(silent, 0.5, 0.1, "unknown")
     few = UnknownSigma(silent, partly.settings())
-    assert 0.3 < few.sigma(Sums(np.full(mdp.n_arcs, 50), zeros, zeros, Scores(mdp.n_arcs, exact))) < 0.45
-    assert ((few.plain.sigma > 0) == (partly.sigma > 0)).all()
+    assert 0.3 < few.sigma_at(Sums(np.full(mdp.n_arcs, 50), zeros, zeros, Scores(mdp.n_arcs, exact))) < 0.45
+    assert ((few.sigma > 0) == (partly.sigma > 0)).all()
     share = 1 / sum(entry["weight"] for entry in spec["bound"]["entries"])
     for entry in spec["bound"]["entries"]:
         entry["weight"] *= share * (1 - 1e-15)

@@ -439,8 +439,7 @@ class Study:
             if kind == TIGHTEN:  # nor what would make it refuse results that wait for their turn
                 for row in self._fold.ahead:
                     telling.check_countable(log, self.mdp, row, self._rules._replace(epsilon=content))
-            row = ActionRow(self._fold.actions + 1, self._fold.prefix, kind, json.dumps(content), log.now())
-            log.add_action(row)
+            log.add_action(ActionRow(self._fold.actions + 1, self._fold.prefix, kind, json.dumps(content), log.now()))
 
         with self._lock:
             self._write(do)

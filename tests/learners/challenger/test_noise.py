@@ -237,7 +237,8 @@ def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
         Challenger(differing, 0.2, 0.1, "unknown")
     exact = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 0.0})
     learner = Challenger(exact, 0.2, 0.1, "unknown")
-    assert (learner.sigma == (exact.sigma > 0)).all()  # type: ignore[operator]
+    assert exact.sigma is not None
+    assert np.array_equal(learner.sigma, exact.sigma > 0)
     plain, why = checker_of(differing, learner.settings())
     assert plain is None
     assert "one unknown sigma for all options, but noise from 0.5 to 2" in why

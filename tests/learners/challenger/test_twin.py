@@ -69,6 +69,7 @@ def twin_of(learner: Challenger) -> Twin:
     mdp = learner.mdp
     mean = np.where(mdp.is_known, learner.known_gain, seen.sums / seen.visits)
     alive = seen.alive.copy()
+    assert pairs.walks is not None
     return Twin(mdp, learner.sigma, seen.visits.copy(), mean, alive, entries, pairs.walks.rho)
 
 

@@ -214,7 +214,7 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: 
     for e in range(len(alive)):
         live[e] = alive[e]
     fill_widths(pairs, work, np.int64(0))
-    constant = challenge(pairs.walks, graph, pairs, work, np.int64(0), np.int64(single))
+    constant = challenge(pairs.walks, graph, pairs, work, np.int64(0), np.int64(single))  # type: ignore[arg-type]
     passes(graph, work, np.int64(single))
     return float(constant)
 

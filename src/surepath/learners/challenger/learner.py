@@ -600,7 +600,7 @@ def check_snapshot(snapshot: Any, mdp: MDP) -> None:
         raise SettingError("the snapshot was taken on another problem: the graphs differ")
 
 
-def _one_sigma(mdp: MDP) -> FloatArray | float:
+def _one_sigma(mdp: Any) -> Any:
     """Return the noise of each arc in units of the one sigma that is unknown: 0 where that is declared, else 1."""
     if not isinstance(mdp, MDP):
         return 1.0  # refused in words by every learner

@@ -94,6 +94,7 @@ def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j
     kind, total = pairs.prior[j], float(pairs.toll[j])
     if kind not in (DETOUR, EXCURSION):
         return total
+    assert pairs.walks is not None
     stay, leave_by = (-np.log1p(-pairs.walks.rho), pairs.walks.rho) if kind == DETOUR else (0.0, 1.0)
     for q, p in zip(challenger, incumbent):
         node = mdp.source[p]
