@@ -191,8 +191,8 @@ class Drawn(Law):
 class Shared(Law):
     """The rewards of one episode share their luck; each by itself keeps its law.
 
-    Every reward is a quantile of its law at a normal number z = l u + sqrt(1 - l^2) w: u is common to the episode, w the
-    stage's own. So Gaussian rewards of loading l have correlation l^2, loading 1 makes all rewards of an episode rise
+    Every reward is a quantile of its law at a normal number z = l u + sqrt(1 - l^2) w: u is common to the episode, w
+    the stage's own. So Gaussian rewards of loading l have correlation l^2, loading 1 makes all rewards of an episode rise
     and fall together, and a negative one turns an arc against the others.
 
     Args:

@@ -119,8 +119,8 @@ def fill_stage_rows(
 ) -> int:
     """Bound every live arc against the incumbent's arc of its stage, row by row; return how many rows there are.
 
-    With `keep` the S0 bounds are kept: they are evidence. The slopes tried for a pair lie around sqrt(A / C), A the mean
-    of both a^2 and C all that is paid per slope in S0; larger ones suit large kappa.
+    With `keep` the S0 bounds are kept: they are evidence. The slopes tried for a pair lie around sqrt(A / C), A the
+    mean of both a^2 and C all that is paid per slope in S0; larger ones suit large kappa.
     """
     grid, bound, tried = work.grid, stage_work.bound, stage_work.tried
     first, source, stage_node = graph.first, graph.source, graph.stage_node
