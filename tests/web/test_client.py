@@ -29,7 +29,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from surepath.cli.serve import lines
+from surepath.cli.study import page_links as lines
 
 import surepath
 from surepath import MDP, Study
