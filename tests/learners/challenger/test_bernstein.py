@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from surepath.learners.range_noise import bernstein as at
 
+from surepath.learners.challenger.noise import bernstein as at
 from tests.naive.processes import log_z, squares, z_star
 
 pytestmark = pytest.mark.pure

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from surepath.learners.range_noise import declared_noise
 
 from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, simulate
 from surepath.errors import SettingError
 from surepath.kernels.arrays import reality_of
-from surepath.learners import tasks
+from surepath.learners import declared_noise, tasks
 from surepath.learners.challenger.bound import make_row
 from surepath.learners.challenger.noise import betting
 from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
