@@ -95,7 +95,7 @@ def _set(bound: dict[str, Any], place: str, value: Any) -> None:
         ("entries.0.scale", -4.0, "the scale of an entry must be above 0, not -4"),
         ("entries.0.kind", "halfnormal", "kind of entry 'halfnormal' is not known (did you mean \"half-normal\"?)"),
         ("entries.0.kind", "normal", "kind of entry 'normal' is not known"),
-        ("entries.0.prior", "none", 'an entry of kind "half-normal" cannot have the prior "none"'),
+        ("entries.0.prior", "none", "prior of an entry 'none' is not known"),
         ("entries.0.prior", "excursion", 'either all entries of a bound have the prior "excursion" or none has'),
         ("entries.3.trials", -4.0, "the trials of an entry must be above 0, not -4"),
         ("entries.3.slope", 0.0, "the slope of an entry must be above 0, not 0"),

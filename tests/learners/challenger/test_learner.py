@@ -49,7 +49,6 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"widths": "onesided"}, "widths 'onesided' is not known (did you mean \"one-sided\"?)"),
         ({"prior": "detours"}, "prior 'detours' is not known (did you mean \"detour\"?)"),
         ({"sampling": "separate"}, "sampling 'separate' is not known (did you mean \"separating\"?)"),
         ({"sigma": -1.0}, "sigma must be 0 or more, not -1"),

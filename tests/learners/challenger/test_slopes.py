@@ -17,7 +17,7 @@ pytestmark = pytest.mark.pure
 @given(graphs, seeds)
 def test_no_slope_left_out_would_bound_a_pair_much_better(mdp: MDP, seed: int) -> None:
     """Neighbours are a factor of 1.2 apart, so the best is missed by 1.1 at most, which costs little of the width."""
-    learner = learner_on(mdp, seed, widths="one-sided", prior="both")
+    learner = learner_on(mdp, seed, prior="both")
     learner._act(tasks.CHECK)
     twin = twin_of(learner)
     p, grid = incumbent_of(learner, twin), learner._work.grid
@@ -35,7 +35,7 @@ def test_no_slope_left_out_would_bound_a_pair_much_better(mdp: MDP, seed: int) -
 @settings(max_examples=40)
 @given(graphs, seeds)
 def test_the_slopes_of_an_entry_rise_by_one_factor_and_follow_each_other(mdp: MDP, seed: int) -> None:
-    learner = learner_on(mdp, seed, widths="one-sided")
+    learner = learner_on(mdp, seed)
     learner._act(tasks.CHECK)
     grid = learner._work.grid
     used = grid[grid[:, 1] != 0]
