@@ -192,8 +192,8 @@ class Shared(Law):
     """The rewards of one episode share their luck; each by itself keeps its law.
 
     Every reward is a quantile of its law at a normal number z = l u + sqrt(1 - l^2) w: u is common to the episode, w
-    the stage's own. So Gaussian rewards of loading l have correlation l^2, loading 1 makes all rewards of an episode rise
-    and fall together, and a negative one turns an arc against the others.
+    the stage's own. So Gaussian rewards of loading l have correlation l^2, loading 1 makes all rewards of an episode
+    rise and fall together, and a negative one turns an arc against the others.
 
     Args:
         rewards: The law of the single rewards: Gaussian, Bernoulli, uniform or from tables.
