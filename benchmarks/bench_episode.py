@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.record import record
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
-from surepath.kernels.arrays import reality_of
-from surepath.learners import tasks
+from surepath.kernels.sweeps import reality_of
+from surepath.learners import runs as tasks
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.run import play
@@ -141,7 +141,7 @@ def beside_the_twin() -> None:
 
 def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> float:
     """Measure the seconds an episode of a whole run, draws included."""
-    from surepath.learners.registry import build
+    from surepath.learners.base import build
 
     learner = build({"epsilon": 1e-9, "delta": 0.1, "sigma": 1.0, **spec}, instance.mdp)
     reality, least = reality_of(instance), np.inf
@@ -182,7 +182,7 @@ def as_n_grows() -> None:
 
 def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -> float:
     """Measure the seconds an episode after the first `skip`."""
-    from surepath.learners.registry import build
+    from surepath.learners.base import build
 
     learner: Any = build({"epsilon": 1e-9, "delta": 0.1, "sigma": 1.0, **spec}, instance.mdp)
     learner._table_for(skip + 4 * episodes)

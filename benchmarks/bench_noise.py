@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.record import record
 from surepath import MDP, Bernoulli, Challenger, Instance, families, simulate, theory
-from surepath.learners import tasks
-from surepath.model.rewards import BETA, ArcLaws, Law
+from surepath.learners import runs as tasks
+from surepath.model.worlds import BETA, ArcLaws, Law
 
 DELTA = 0.1
 # What is asked for: how many times fewer trials betting must take, by family and standard deviation (None: Bernoulli).

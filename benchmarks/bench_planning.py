@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.record import record
 from surepath import MDP, Challenger, Gaussian, Instance, families
-from surepath.kernels.arrays import reality_of
-from surepath.learners import tasks
+from surepath.kernels.sweeps import reality_of
+from surepath.learners import runs as tasks
 from surepath.learners.challenger.run import CHECK_GROWTH, act
 from surepath.learners.challenger.state import EPISODES, NEXT_FULL, new_evidence
 

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.record import record
 from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate, theory
 from surepath.errors import SurepathError
-from surepath.learners.challenger.ties import most_trials
+from surepath.learners.challenger.numbers import most_trials
 
 BUDGET = 3_000_000
 MAX_PLANS = 100_000  # above this whole plans are not tried

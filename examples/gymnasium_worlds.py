@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 
 from surepath import MDP, Challenger
-from surepath.model.sources.gymnasium_env import play
+from surepath.model.adapters import play
 
 NOISE = 0.2
 rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ Run: python examples/unknown_graph.py
 import numpy as np
 
 from surepath import Challenger, families
-from surepath.model.sources.discovery import Discovery
+from surepath.model.adapters import Discovery
 
 world = families.chain(steps=4, options=3, seed=1, sigma=0.1)  # a simulated system whose graph nobody wrote down
 rng = np.random.default_rng(0)

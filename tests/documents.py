@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from surepath.kernels.cache_folder import _base
+from surepath.kernels.jit import _base
 from tests.cli.shell import SOURCE
 
 STAND_INS = Path(__file__).with_name("document_programs.py")

@@ -9,7 +9,7 @@ import pytest
 
 from surepath import families
 from surepath._version import __version__
-from surepath.model.sources.files import parse_json_problem
+from surepath.model.files import parse_json_problem
 from tests.documents import DOCUMENTS, ROOT, blocks
 
 

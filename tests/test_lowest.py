@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP, families, simulate
-from surepath.learners.registry import build
+from surepath.learners.base import build
 
 ROOT = Path(__file__).resolve().parent.parent
 # Ray is large and its tests start a cluster, the others need a server: nothing checks these lower bounds.

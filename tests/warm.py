@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from surepath import MDP, families, simulate, theory
-from surepath.learners.registry import LEARNERS, build
+from surepath.learners.base import LEARNERS, build
 
 INSTANCE = families.paper_random(seed=1)
 RULES = {"epsilon": 2.0, "delta": 0.1}

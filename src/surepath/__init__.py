@@ -12,21 +12,21 @@ from surepath._version import __version__
 
 if TYPE_CHECKING:
     from surepath import theory as theory
-    from surepath.learners.challenger import Challenger as Challenger
-    from surepath.learners.design.learner import Design as Design
-    from surepath.learners.per_arc.bpi_ucrl import BPIUCRL as BPIUCRL
+    from surepath.learners.challenger.learner import Challenger as Challenger
+    from surepath.learners.design import Design as Design
+    from surepath.learners.per_arc.eprl import BPIUCRL as BPIUCRL
     from surepath.learners.per_arc.eprl import EPRL as EPRL
-    from surepath.learners.per_arc.uniform import Uniform as Uniform
-    from surepath.learners.whole_plan.learner import WholePlan as WholePlan
+    from surepath.learners.per_arc.eprl import Uniform as Uniform
+    from surepath.learners.whole_plan import WholePlan as WholePlan
     from surepath.model import families as families
-    from surepath.model.instance import Instance as Instance
+    from surepath.model.adapters import Discovery as Discovery
     from surepath.model.mdp import MDP as MDP
-    from surepath.model.rewards import Bernoulli as Bernoulli
-    from surepath.model.rewards import Bounded as Bounded
-    from surepath.model.rewards import Drawn as Drawn
-    from surepath.model.rewards import Empirical as Empirical
-    from surepath.model.rewards import Gaussian as Gaussian
-    from surepath.model.sources.discovery import Discovery as Discovery
+    from surepath.model.worlds import Bernoulli as Bernoulli
+    from surepath.model.worlds import Bounded as Bounded
+    from surepath.model.worlds import Drawn as Drawn
+    from surepath.model.worlds import Empirical as Empirical
+    from surepath.model.worlds import Gaussian as Gaussian
+    from surepath.model.worlds import Instance as Instance
     from surepath.simulation.check_rule import check_rule as check_rule
     from surepath.simulation.simulate import simulate as simulate
     from surepath.study.study import Study as Study
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "MDP": "surepath.model.mdp",
-    "Instance": "surepath.model.instance",
-    "Gaussian": "surepath.model.rewards",
-    "Bernoulli": "surepath.model.rewards",
-    "Bounded": "surepath.model.rewards",
-    "Empirical": "surepath.model.rewards",
-    "Drawn": "surepath.model.rewards",
-    "Discovery": "surepath.model.sources.discovery",
+    "Instance": "surepath.model.worlds",
+    "Gaussian": "surepath.model.worlds",
+    "Bernoulli": "surepath.model.worlds",
+    "Bounded": "surepath.model.worlds",
+    "Empirical": "surepath.model.worlds",
+    "Drawn": "surepath.model.worlds",
+    "Discovery": "surepath.model.adapters",
     "families": "surepath.model.families",
     "theory": "surepath.theory",
     "EPRL": "surepath.learners.per_arc.eprl",
-    "BPIUCRL": "surepath.learners.per_arc.bpi_ucrl",
-    "Challenger": "surepath.learners.challenger",
-    "Design": "surepath.learners.design.learner",
-    "Uniform": "surepath.learners.per_arc.uniform",
-    "WholePlan": "surepath.learners.whole_plan.learner",
+    "BPIUCRL": "surepath.learners.per_arc.eprl",
+    "Challenger": "surepath.learners.challenger.learner",
+    "Design": "surepath.learners.design",
+    "Uniform": "surepath.learners.per_arc.eprl",
+    "WholePlan": "surepath.learners.whole_plan",
     "simulate": "surepath.simulation.simulate",
     "check_rule": "surepath.simulation.check_rule",
     "Study": "surepath.study.study",

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from surepath import MDP, Bernoulli, Gaussian, Instance, families, theory
 from surepath.cli.main import app
 from surepath.errors import ProblemError
-from surepath.model.sources.files import save_problem
+from surepath.model.files import save_problem
 
 run = CliRunner()
 PROBLEM = "paper_random-v1/s2a2h3/seed1"

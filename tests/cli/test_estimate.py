@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from surepath import MDP, families
 from surepath.cli.main import app
-from surepath.model.sources.files import save_problem
+from surepath.model.files import save_problem
 from surepath.simulation.estimate import estimate
 
 NAME = "chain-v1/n3k2/seed7"

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from surepath._version import __version__
 from surepath.cli.main import app
-from surepath.model.sources.files import load_problem
+from surepath.model.files import load_problem
 
 
 def call(*arguments: str) -> str:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from surepath import families, simulate
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SettingError
-from surepath.model.sources.files import load_problem
+from surepath.model.files import load_problem
 
 COSTS = ["--direction", "minimize"]
 NAME = "paper_random-v1/s2a2h3/seed0"

@@ -17,7 +17,7 @@ from surepath.errors import SettingError
 from surepath.experiments.runner import LocalBackend, run
 from surepath.experiments.spec import Columns, Spec, Task
 from surepath.experiments.store import Store, read, scan
-from surepath.model.sources.textfile import PARTIAL_ENDING
+from surepath.model.text_files import PARTIAL_ENDING
 from tests.experiments.specs import MAX_DIAMETER, small
 
 polars = pytest.importorskip("polars")

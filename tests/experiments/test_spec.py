@@ -10,7 +10,7 @@ import pytest
 from surepath.errors import SettingError
 from surepath.experiments.spec import Spec, instance_seed, min_gap_of, name_of
 from surepath.model import families
-from surepath.model.sources.files import save_problem
+from surepath.model.files import save_problem
 from tests.experiments.specs import small
 
 TEXT = """\

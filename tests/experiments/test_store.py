@@ -176,7 +176,7 @@ def test_a_link_for_the_lock_or_the_rows_is_refused(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-import surepath.experiments.figures, surepath.learners.per_arc.eprl, surepath.learners.per_arc.bpi_ucrl
+import surepath.experiments.figures.reproduce, surepath.learners.per_arc.eprl, surepath.learners.per_arc.eprl
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
 sys.argv = ["surepath", *sys.argv[2:]]
 from surepath.cli.main import run

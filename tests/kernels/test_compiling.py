@@ -11,8 +11,7 @@ import numba
 import pytest
 from numba.core import config, event
 
-from surepath.kernels._compiling import Announcer
-from surepath.kernels.cache_folder import Folder
+from surepath.kernels.jit import Announcer, Folder
 from tests.kernels.compiled import compiled_only
 
 pytestmark = compiled_only

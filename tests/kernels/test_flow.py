@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Gaussian, Instance, theory
-from surepath.kernels.arrays import graph_of
-from surepath.kernels.flow import minimum as flow
-from surepath.kernels.flow import nearest, push_relabel, residual
+from surepath.kernels import flow
+from surepath.kernels import flow as nearest
+from surepath.kernels import flow as push_relabel
+from surepath.kernels import flow as residual
 from surepath.kernels.jit import kernel
-from surepath.theory.kernels import excursions, soft_game
+from surepath.kernels.sweeps import graph_of
+from surepath.theory import characteristic_time as excursions
+from surepath.theory import characteristic_time as soft_game
 from tests.kernels.compiled import compiled_only
 from tests.strategies import mdps
 

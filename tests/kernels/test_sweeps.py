@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath import MDP
-from surepath.kernels.arrays import graph_of
-from surepath.kernels.sweeps import backward, forward, walk
+from surepath.kernels.sweeps import backward, forward, graph_of, walk
 from tests.naive.paths import all_paths
 from tests.strategies import arc_values, mdps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from surepath import EPRL, MDP
-from surepath.kernels.widths import new_table
+from surepath.learners.widths import new_table
 
 MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
 

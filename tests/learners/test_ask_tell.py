@@ -9,8 +9,8 @@ import pytest
 
 from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, Uniform, WholePlan, families, simulate
 from surepath.errors import PathError, RewardError, SettingError, StoppedError
-from surepath.learners.registry import build
-from surepath.simulation.stepwise import draw_reward
+from surepath.learners.base import build
+from surepath.simulation.simulate import draw_reward
 from tests.learners.answers import answers
 from tests.learners.worlds import random_mdp, with_known
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Challenger, families
-from surepath.model.sources.discovery import Discovery
-from surepath.model.sources.gymnasium_env import play
+from surepath.model.adapters import Discovery, play
 
 
 def test_a_learner_goes_on_from_what_discovery_saw() -> None:

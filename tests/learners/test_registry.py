@@ -13,12 +13,13 @@ import pytest
 
 from surepath import EPRL, Gaussian, Instance, families, simulate
 from surepath.errors import SettingError
-from surepath.kernels.widths import ARC_WIDTHS
-from surepath.learners.per_arc import elimination, sampling, stopping
+from surepath.learners.base import LEARNERS, build, learner_class, learner_name, setting_names
+from surepath.learners.per_arc import elimination
+from surepath.learners.per_arc import rules as sampling
+from surepath.learners.per_arc import rules as stopping
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
-from surepath.learners.per_arc.sampling import SAMPLING_RULES
-from surepath.learners.per_arc.stopping import RECOMMENDATION
-from surepath.learners.registry import LEARNERS, build, learner_class, learner_name, setting_names
+from surepath.learners.per_arc.rules import RECOMMENDATION, SAMPLING_RULES
+from surepath.learners.widths import ARC_WIDTHS
 from tests.kernels.compiled import COMPILED
 from tests.naive import learner as naive
 
@@ -87,7 +88,7 @@ def test_each_kernel_has_one_signature() -> None:
 import sys
 import numpy as np
 from surepath import Bernoulli, Gaussian, Instance, families, simulate
-from surepath.learners.registry import build
+from surepath.learners.base import build
 instances = [families.paper_random(seed=s) for s in (0, 1)]
 instances.append(Instance(instances[0].mdp, Bernoulli(instances[0].means)))
 for instance in instances:
@@ -101,7 +102,7 @@ for instance in instances:
         learner.recommend(), learner.certified_gap()
 many = []
 for module in list(sys.modules.values()):
-    if module.__name__.startswith(("surepath.learners", "surepath.kernels.widths", "surepath.kernels.draw")):
+    if module.__name__.startswith(("surepath.learners", "surepath.learners.widths", "surepath.kernels.draw")):
         for name, value in vars(module).items():
             signatures = getattr(value, "nopython_signatures", None)
             if signatures is not None and len(signatures) > 1:
@@ -118,7 +119,7 @@ print(sorted(set(many)))
 def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path: Path) -> None:
     program = """
 import numpy as np
-from surepath.kernels.widths import fill_table
+from surepath.learners.widths import fill_table
 fill_table(0, 1.0, 0.1, 1.0, 0, np.zeros(4))
 """
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}

@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 import pytest
 
 from surepath import MDP
-from surepath.learners.base import setting_parameters
+from surepath.learners.base import LEARNERS, build, learner_class, setting_parameters
 from surepath.learners.own_rules import SamplingRule, StoppingRule, View
-from surepath.learners.per_arc.eprl import EPRL
-from surepath.learners.per_arc.uniform import Uniform
-from surepath.learners.registry import LEARNERS, build, learner_class
+from surepath.learners.per_arc.eprl import EPRL, Uniform
 
 MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
 COMMON = {"epsilon": 0.5, "delta": 0.1, "sigma": 2.0}

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Bernoulli, Bounded, Challenger, Empirical, Gaussian, Instance, simulate
 from surepath.errors import ProblemError
-from surepath.kernels.arrays import reality_of
-from surepath.model.costs import in_words
-from surepath.model.rewards import Law
-from surepath.model.sources.files import load_problem, parse_json_problem, problem_text, save_problem
-from surepath.simulation.stepwise import draw_reward
+from surepath.kernels.sweeps import reality_of
+from surepath.model.files import load_problem, parse_json_problem, problem_text, save_problem
+from surepath.model.paths import in_words
+from surepath.model.worlds import Law
+from surepath.simulation.simulate import draw_reward
 from tests.model.test_rewards import fill
 from tests.naive.paths import all_paths
 from tests.strategies import mdps

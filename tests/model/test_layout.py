@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 
 from surepath import MDP
-from surepath.model.layout import fan, node_places
+from surepath.model.paths import fan, node_places
 from tests.strategies import mdps
 
 

@@ -13,8 +13,8 @@ import pytest
 from surepath import Bounded, Gaussian, Instance, families, theory
 from surepath._checks import check_sigma, noise_missing_message
 from surepath.errors import NoiseError, ProblemError, SettingError
+from surepath.model.files import load_problem, parse_json_problem, parse_problem_text, save_problem
 from surepath.model.mdp import MDP
-from surepath.model.sources.files import load_problem, parse_json_problem, parse_problem_text, save_problem
 from surepath.simulation.estimate import estimate
 from tests.model.sources.problem_texts import EDGE, problem
 

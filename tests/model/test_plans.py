@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from surepath._text import words_of_users
 from surepath.errors import PathError, ProblemError, SettingError
 from surepath.model.mdp import MDP
-from surepath.model.plans import option_arcs
+from surepath.model.paths import option_arcs
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 

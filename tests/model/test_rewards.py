@@ -10,11 +10,11 @@ import pytest
 
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance
 from surepath.errors import ProblemError, SettingError
-from surepath.kernels.arrays import Reality, reality_of
 from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel
-from surepath.model.rewards import Law
-from surepath.simulation.stepwise import draw_reward
+from surepath.kernels.sweeps import Reality, reality_of
+from surepath.model.worlds import Law
+from surepath.simulation.simulate import draw_reward
 
 pytestmark = pytest.mark.pure
 

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from surepath import MDP, families
-from surepath.model.sketch import OPEN_COLOUR, OUT_COLOUR, PLAN_COLOUR, graph_html, graph_svg
+from surepath.model.paths import OPEN_COLOUR, OUT_COLOUR, PLAN_COLOUR, graph_html, graph_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

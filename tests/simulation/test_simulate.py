@@ -7,7 +7,7 @@ import pytest
 
 from surepath import EPRL, Drawn, Instance, families, simulate
 from surepath.errors import SettingError
-from surepath.simulation.results import different_rows
+from surepath.simulation.simulate import different_rows
 
 MAX_DIAMETER = {"name": "EPRL", "delta": 0.1, "sampling": "max-diameter", "elimination": "both"}
 BPI = {"name": "BPIUCRL", "delta": 0.1}

@@ -11,8 +11,8 @@ import time
 import pytest
 
 from surepath import MDP, Gaussian, Instance, families, simulate
-from surepath.learners.cancellation import Cancelled, raise_if_cancelled
-from surepath.simulation.workers import REPORT_EVERY, play_all
+from surepath.learners.runs import Cancelled, raise_if_cancelled
+from surepath.simulation.simulate import REPORT_EVERY, play_all
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Study
-from surepath._numbers import rounded_up
+from surepath._checks import rounded_up
 from surepath.errors import CertificateError
 from surepath.study.certificate import Certificate, verify, write_certificate
 from surepath.study.sql import SqlStorage

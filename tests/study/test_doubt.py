@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath import MDP, Study
-from surepath._numbers import rounded_up
+from surepath._checks import rounded_up
 from surepath._text import choose_words_of_users
 from surepath.study.certificate import verify
-from surepath.study.status.display import html_page
-from surepath.study.status.in_words import status_in_words
+from surepath.study.status import html_page, status_in_words
 from surepath.verify.file import content_hash, statement
 from surepath.web.views import sentence
 from tests.cli.shell import shell
@@ -141,7 +140,7 @@ def test_a_gap_that_the_ranges_alone_allow_is_no_proof() -> None:
 
 
 def test_known_scores_and_costs_count_in_what_ranges_allow() -> None:
-    from surepath.learners.proven import range_gap
+    from surepath.learners.runs import range_gap
 
     mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, reward_range=(0.0, 2.0), direction="minimize")
     assert range_gap(mdp, mdp.path({"a": "x", "b": "u"})) == 4.0

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binom
 
 from surepath import MDP
-from surepath.learners.registry import build
+from surepath.learners.base import build
 from surepath.study import Study
 from surepath.study.sql import SqlStorage
 

@@ -16,7 +16,7 @@ from surepath import MDP, Study
 from surepath.cli.main import app
 from surepath.errors import RewardError, StudyError
 from surepath.study.pilot import SIGMA_FACTOR, Pilot, pilot_paths, read_pilot
-from surepath.study.sheets.sheet import read_past
+from surepath.study.sheets import read_past
 from tests.strategies import mdps
 
 STEPS = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v", "w"]})

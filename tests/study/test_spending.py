@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath.errors import BudgetError, SettingError
 from surepath.study.certificate import Certificate, verify
-from surepath.study.spending import Spending, affordable, money
+from surepath.study.fold import Spending, affordable, money
 from surepath.study.storage import TrialRow
 from surepath.study.trial import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, Trial
 from surepath.verify.file import content_hash

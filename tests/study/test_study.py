@@ -15,7 +15,7 @@ from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
 from surepath.study.certificate import verify
 from surepath.study.sql import SqlStorage
-from surepath.study.status.gap_history import gap_history
+from surepath.study.status import gap_history
 from surepath.study.telling import Result
 from surepath.verify.file import content_hash, statement
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from surepath import MDP, Gaussian, Instance, families
 from surepath.errors import SettingError
 from surepath.theory import characteristic_time, gaps
-from surepath.theory.allocation import Allocation
-from surepath.theory.case import checked_case
+from surepath.theory.characteristic_time import Allocation
+from surepath.theory.gaps import checked_case
 from tests.naive import characteristic_time as naive
 from tests.strategies import arc_values, mdps
 
@@ -56,7 +56,7 @@ def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
     allocation = Allocation(at)
     shares = rng.random(mdp.n_arcs) ** 3 + 1e-3
     shares /= np.add.reduceat(shares, mdp.first[:-1])[mdp.source]
-    from surepath.theory.kernels.soft_game import spread
+    from surepath.theory.characteristic_time import spread
 
     spread(allocation.graph, shares, allocation.weight)
     allocation._settle(1e-6, 10**6)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance
 from surepath.errors import ProblemError
 from surepath.theory import divergence_lower_bound, lower_bound
-from surepath.theory.case import checked_case
-from surepath.theory.divergence_bound import shifts
-from surepath.theory.divergences import atoms, bounded, kl, nearest
+from surepath.theory.bounds import atoms, bounded, kl, nearest, shifts
+from surepath.theory.gaps import checked_case
 from tests.naive.divergence import least_change, nearest_on_a_grid
 from tests.naive.flows import least_episodes
 from tests.naive.gaps import return_gaps

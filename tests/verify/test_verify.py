@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath.errors import CertificateError, StudyError
-from surepath.model.sources.files import parse_json_problem
+from surepath.model.files import parse_json_problem
 from surepath.study.certificate import verify
-from surepath.study.sheets.export import write_export
+from surepath.study.export import write_export
 from surepath.verify.file import assumptions, content_hash, statement
 from surepath.verify.log import Action, Replay, in_order, read_log
 from tests.cli.shell import shell

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from surepath.errors import CertificateError
-from surepath.learners.challenger.ties import planned_shares
+from surepath.learners.challenger.numbers import planned_shares
 from surepath.study.certificate import verify
 from surepath.verify.bound import PlainBound
 from surepath.verify.file import content_hash

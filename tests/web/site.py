@@ -15,7 +15,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.status.gap_history import Past
+from surepath.study.status import Past
 from surepath.study.storage import TrialRow
 from surepath.web.access import Access, listen
 from surepath.web.app import create_app

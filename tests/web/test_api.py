@@ -20,7 +20,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, settings
 
 from surepath import Study
-from surepath._numbers import rounded_up
+from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
 from surepath.study.sql import SqlStorage

@@ -29,11 +29,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from surepath.cli.study import page_links as lines
 
 import surepath
 from surepath import MDP, Study
 from surepath._text import hidden
+from surepath.cli.study import page_links as lines
 from surepath.errors import (
     BudgetError,
     ConflictError,

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
 from surepath.study.sql import SqlStorage
-from surepath.study.status.gap_history import MOST_POINTS, thin
+from surepath.study.status import MOST_POINTS, thin
 from surepath.web import routes
 from surepath.web.access import Access, listen
 from surepath.web.app import create_app

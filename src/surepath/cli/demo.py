@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from surepath.learners.challenger import Challenger
-    from surepath.model.instance import Instance
+    from surepath.learners.challenger.learner import Challenger
     from surepath.model.mdp import MDP
+    from surepath.model.worlds import Instance
     from surepath.study.study import Study
 
 
@@ -110,7 +110,7 @@ def _facts(
 ) -> dict[str, Any]:
     from surepath._version import __version__
     from surepath.cli.problem import summary
-    from surepath.model.sources.files import Problem
+    from surepath.model.files import Problem
 
     about = ("Scores are simulated from a table in the package; no model was run.",)
     problem = Problem(instance.mdp, instance, learner.epsilon, learner.delta, name="support tickets", about=about)

@@ -47,7 +47,7 @@ def simulate(
 ) -> None:
     """Run a learner many times and say how many trials it needs and how often it is wrong."""
     from surepath.errors import ProblemError
-    from surepath.learners.registry import learner_name
+    from surepath.learners.base import learner_name
     from surepath.simulation.simulate import simulate as run_many
 
     found = open_noisy(problem, direction, sigma)

@@ -147,7 +147,7 @@ def colour(name: str) -> str | None:
 
 def print_json(data: Any) -> None:
     """Print one JSON object on standard output; NaN and infinity become null, which JSON can hold."""
-    from surepath._numbers import plain
+    from surepath._checks import plain
 
     typer.echo(safe_json(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
 

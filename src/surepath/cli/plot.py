@@ -94,7 +94,8 @@ def plot(
 
 
 def _graph(source: str, name: str | None = None) -> Drawn:
-    from surepath.plots.graph import READING, draw_graph
+    from surepath.plots.graph import GRAPH_READING as READING
+    from surepath.plots.graph import draw_graph
 
     found = _problem(source)
     if found is not None:
@@ -212,7 +213,7 @@ def _problem(source: str) -> Any:
     if source.endswith(".csv") or (re.match(r"\w+-v\d+(/|$)", source) and not path.exists()):
         return open_problem(source)
     if source.endswith(".json"):
-        from surepath.model.sources.textfile import read_text
+        from surepath.model.text_files import read_text
         from surepath.verify.file import KIND
 
         try:

@@ -16,8 +16,8 @@ from surepath._text import columns, shown
 from surepath.cli.main import AsJson, app, print_json
 
 if TYPE_CHECKING:
+    from surepath.model.files import Problem
     from surepath.model.mdp import MDP
-    from surepath.model.sources.files import Problem
     from surepath.simulation.estimate import Estimate
     from surepath.theory.summary import Summary
 
@@ -52,7 +52,7 @@ def open_problem(name: str, direction: str | None = None, sigma: float | None = 
     """Read a problem file, or build the instance whose id this is ("chain-v1/n8k4/seed7")."""
     from surepath.errors import ProblemError
     from surepath.model.families import FAMILIES, from_id
-    from surepath.model.sources.files import Problem, load_problem
+    from surepath.model.files import Problem, load_problem
 
     path = Path(name)
     if re.match(r"\w+-v\d+(/|$)", name) and not path.exists():
@@ -111,7 +111,7 @@ def new(
     from importlib import resources
 
     from surepath.errors import ProblemError
-    from surepath.model.sources.textfile import write_text
+    from surepath.model.text_files import write_text
 
     if path.exists() and not force:
         raise ProblemError(f"{path} is there already; choose another name, or replace it with --force")
@@ -173,9 +173,8 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
     """Return the facts of a problem as plain values; `missing` says what its file does not declare of the noise."""
     import numpy as np
 
-    from surepath.learners.declared_noise import choose_noise
-    from surepath.model.costs import in_words
-    from surepath.model.paths import best_path
+    from surepath.learners.widths import choose_noise
+    from surepath.model.paths import best_path, in_words
 
     mdp, instance = problem.mdp, problem.instance
     learned = missing is None and mdp.noise_missing("") is None and choose_noise(mdp, None, False) != "sigma"

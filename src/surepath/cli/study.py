@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import os
@@ -126,7 +127,7 @@ def scores(words: Sequence[str]) -> Any:
 
 def shown_plan(plan: Any) -> str:
     """Write a plan on one line of a terminal: model=large, prompt=long."""
-    from surepath.model.plans import plan_in_words
+    from surepath.model.paths import plan_in_words
 
     return shown(plan_in_words(plan))
 
@@ -338,9 +339,8 @@ def run(
     The command prints a score for each step, as numbers or as one line of JSON; a non-zero exit is a failed trial.
     One that ends with exit code 0 and prints anything else ends the run.
     """
-    from surepath.study.running.command import Command
-    from surepath.study.running.runner import Runner
-    from surepath.study.spending import checked_budget
+    from surepath.study.fold import checked_budget
+    from surepath.study.runner import Command, Runner
 
     found = load(storage, name)
     performer = Command(found.mdp, command, found.name)
@@ -369,8 +369,8 @@ def run(
 
 
 def _print_run(found: Any, runner: Any, as_json: bool) -> None:
-    from surepath.study.spending import money
-    from surepath.study.status.in_words import waiting_in_words
+    from surepath.study.fold import money
+    from surepath.study.status import waiting_in_words
 
     now = found.status()
     facts = {
@@ -401,7 +401,7 @@ def _print_run(found: Any, runner: Any, as_json: bool) -> None:
     if not math.isfinite(now.certified_gap):
         typer.echo("nothing is proven about it yet")
     else:
-        from surepath._numbers import rounded_up
+        from surepath._checks import rounded_up
 
         word = "by the arithmetic" if now.findings else "proven"
         sure = (
@@ -436,7 +436,7 @@ def status(
 
 
 def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
-    from surepath.study.status.in_words import status_in_words
+    from surepath.study.status import status_in_words
 
     before = None
     while True:
@@ -465,7 +465,7 @@ def tighten(
     as_json: AsJson = False,
 ) -> None:
     """Continue with a smaller epsilon, all data kept."""
-    from surepath.study.status.progress import gap_in_words
+    from surepath.study.status import gap_in_words
 
     found = load(storage, name)
     found.tighten(epsilon)
@@ -662,3 +662,6 @@ def page_links(address: str, access: Any, rest: str = "") -> list[str]:
             link = f"#token={url_quote(token, safe='')}{rest}" if access.generated else f"  with the {kind} token given"
             text.append(f"{what:24}{address}{link}")
     return [*text, "Ctrl-C ends it; nothing is lost"]
+
+
+importlib.import_module("surepath.cli.trials")

@@ -35,8 +35,8 @@ from surepath.cli.study import (
 )
 
 if TYPE_CHECKING:
+    from surepath.model.files import Problem
     from surepath.model.mdp import MDP
-    from surepath.model.sources.files import Problem
     from surepath.study.pilot import Pilot
 
 SHORT_LEASE = 3600.0
@@ -96,9 +96,9 @@ def ask(
 
 
 def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
-    from surepath.model.sources.textfile import write_text
-    from surepath.study.lease import in_words
-    from surepath.study.sheets.sheet import sheet_text
+    from surepath.model.text_files import write_text
+    from surepath.study.creation import in_words
+    from surepath.study.sheets import sheet_text
 
     try:
         write_text(sheet, sheet_text(found.mdp, trials))
@@ -143,7 +143,7 @@ def tell(
 
 
 def _one(found: Any, storage: str, number: int, rewards: Any, as_json: bool) -> None:
-    from surepath.study.running.performed import with_known
+    from surepath.study.runner import with_known
 
     path = trial_row(found, number).path
     rewards = with_known(found.mdp, path, rewards)
@@ -168,7 +168,7 @@ def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
 
     from surepath.errors import StudyError
     from surepath.learners.base import read_rewards
-    from surepath.study.running.performed import missing
+    from surepath.study.runner import missing
 
     seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards).tolist()
     if lacking := missing(mdp, path, len(seen)):
@@ -180,8 +180,7 @@ def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
 
 
 def _sheet(found: Any, storage: str, path: Path, as_json: bool) -> None:
-    from surepath.study.sheets.rows import plan_columns
-    from surepath.study.sheets.sheet import read_sheet, read_table
+    from surepath.study.sheets import plan_columns, read_sheet, read_table
 
     sheet = read_sheet(found.mdp, read_table(path), path.name)
     answers = found.tell_many(sheet.results)
@@ -322,7 +321,7 @@ def import_log(
     as_json: AsJson = False,
 ) -> None:
     """Import past results, all of the file or nothing; valid if they were not picked by how they came out."""
-    from surepath.study.sheets.past import import_past
+    from surepath.study.sheets import import_past
 
     found = load(storage, name)
     count = import_past(found, path, again=again)
@@ -353,9 +352,9 @@ def pilot(
 
     Without --command the sheet is filled in by hand: call this once to write it, fill in the scores, call it again.
     """
-    from surepath.model.sources.textfile import write_text
+    from surepath.model.text_files import write_text
     from surepath.study.pilot import pilot_paths, read_pilot
-    from surepath.study.sheets.sheet import read_past, read_table, sheet_text
+    from surepath.study.sheets import read_past, read_table, sheet_text
     from surepath.study.trial import Trial
 
     about = open_problem(problem, direction)
@@ -381,11 +380,9 @@ def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bo
     from rich.progress import track
 
     from surepath.errors import RewardError
-    from surepath.model.sources.textfile import csv_line, write_text
-    from surepath.study.running.command import Command
-    from surepath.study.running.performed import rewards_of
-    from surepath.study.sheets.rows import option_names, plan_columns, score_columns
-    from surepath.study.sheets.sheet import sheet_text
+    from surepath.model.text_files import csv_line, write_text
+    from surepath.study.runner import Command, rewards_of
+    from surepath.study.sheets import option_names, plan_columns, score_columns, sheet_text
 
     performer = Command(mdp, command, "pilot")
     lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]

@@ -18,7 +18,7 @@ import numpy as np
 from surepath._optional import need
 from surepath._text import shown
 from surepath.errors import SettingError
-from surepath.model.sources.textfile import write_bytes
+from surepath.model.text_files import write_bytes
 
 if TYPE_CHECKING:
     import polars

@@ -30,7 +30,7 @@ from surepath.experiments.drawing import (
 )
 from surepath.experiments.stats import compare
 from surepath.experiments.store import read
-from surepath.simulation.results import Results
+from surepath.simulation.simulate import Results
 
 if TYPE_CHECKING:
     import polars

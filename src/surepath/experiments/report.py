@@ -22,7 +22,7 @@ from surepath.experiments import pictures
 from surepath.experiments.drawing import picture_bytes
 from surepath.experiments.stats import compare, failure_rates, too_often
 from surepath.experiments.store import Store, read
-from surepath.model.sources.textfile import write_text
+from surepath.model.text_files import write_text
 
 if TYPE_CHECKING:
     import polars

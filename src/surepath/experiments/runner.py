@@ -16,7 +16,7 @@ from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath.experiments.spec import Columns, Spec, Task, instance_of
 from surepath.experiments.store import Store
-from surepath.learners.cancellation import cancelled_by
+from surepath.learners.runs import cancelled_by
 from surepath.simulation.simulate import simulate
 
 Report = Callable[[int, int], None]

@@ -27,15 +27,14 @@ from pydantic import (
     model_validator,
 )
 
-from surepath._checks import MOST, check_delta, check_epsilon, suggest, whole
-from surepath._numbers import shortened
+from surepath._checks import MOST, check_delta, check_epsilon, shortened, suggest, whole
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, SurepathError
-from surepath.learners.registry import LEARNERS, build, setting_names
+from surepath.learners.base import LEARNERS, build, setting_names
 from surepath.model import families
-from surepath.model.instance import Instance
-from surepath.model.sources.files import parse_problem_text
-from surepath.model.sources.textfile import MAX_BYTES, read_text
+from surepath.model.files import parse_problem_text
+from surepath.model.text_files import MAX_BYTES, read_text
+from surepath.model.worlds import Instance
 
 MAX_SPEC_BYTES = 4 * 2**20
 GRID_FIELDS = ("epsilon", "delta")

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtrc, betaincinv, ndtr, stdtrit
 
-from surepath._checks import real, whole
+from surepath._checks import FloatArray, IntArray, real, whole
 from surepath._optional import need
-from surepath._types import FloatArray, IntArray
 from surepath.errors import SettingError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import FileError, SettingError
 from surepath.experiments.spec import MOST_RUNS, ROWS_FORMAT, Cell, Columns, Task, name_of
-from surepath.model.sources.textfile import PARTIAL_ENDING, make_folder, write_bytes
+from surepath.model.text_files import PARTIAL_ENDING, make_folder, write_bytes
 
 if TYPE_CHECKING:
     import polars

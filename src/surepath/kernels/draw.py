@@ -6,9 +6,9 @@ from math import erfc
 
 import numpy as np
 
-from surepath.kernels.arrays import Reality, SharedLuck
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, optional_kernel
-from surepath.model.rewards import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
+from surepath.kernels.sweeps import Reality, SharedLuck
+from surepath.model.worlds import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
 
 @hot_kernel

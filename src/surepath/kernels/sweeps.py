@@ -1,16 +1,130 @@
-"""Dynamic programs over the layered graph: one sweep over the nodes, up or down, O(N).
-
-Every kernel writes into arrays it is given. Weights are finite; -inf in a value means that no path goes through, and
-since +inf never enters, infinities of opposite sign cannot meet.
-"""
+"""A graph as kernels see it, and the dynamic programs over it that several parts use."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.kernels.arrays import Graph
+from surepath._checks import AnyArray, BoolArray, FloatArray, IntArray, Uint32Array
 from surepath.kernels.jit import bare_kernel, folded_kernel
+from surepath.model.mdp import MDP
+from surepath.model.worlds import BETA, GAUSSIAN, KNOWN, UNIFORM, Instance
+
+# Arrays ---------------------------------------------------------------------------------------------------------------
+# The arrays that kernels take, built in one place: C-contiguous, writable, of few number types.
+#
+# Kernels read these NamedTuples instead of long argument lists. A read-only or strided array would add a compiled
+# signature, so nothing else builds kernel arguments.
+
+
+class Graph(NamedTuple):
+    """Hold the layered graph. Node n_nodes is the sink; nodes are in stage order, so a sweep is a dynamic program."""
+
+    first: IntArray  # [n_nodes + 1] first arc of each node
+    target: IntArray  # [N] node each arc leads to
+    source: IntArray  # [N] node each arc leaves
+    stage_node: IntArray  # [H + 1] first node of each stage
+
+
+class Layers(NamedTuple):
+    """Hold the graph for the tight loops of the learners: half the memory, and unsigned, so no index is negative."""
+
+    first: Uint32Array  # [n_nodes + 1]
+    target: Uint32Array  # [N]
+    stage_node: Uint32Array  # [H + 1]
+
+
+class SharedLuck(NamedTuple):
+    """Hold what ties the rewards of an episode together, as in model.rewards.Shared."""
+
+    loading: FloatArray  # [N]
+    carry: float
+
+
+class Reality(NamedTuple):
+    """Hold the laws by which a simulation draws rewards, larger ones being better. Kinds as in model.rewards."""
+
+    kind: IntArray  # [N]
+    a: FloatArray  # [N]
+    b: FloatArray  # [N]
+    low: FloatArray  # [N]
+    high: FloatArray  # [N]
+    table_first: IntArray  # [N + 1]
+    table: FloatArray
+    sign: float
+    plain: int  # 1: all laws are Gaussian or known, so normal numbers can be drawn ahead
+    beta: int | None  # None where no law is a beta law: then the code that draws from one is not compiled
+    shared: SharedLuck | None  # None where all draws are independent
+
+
+def own(array: AnyArray, dtype: type) -> AnyArray:
+    """Copy an array into a writable C-contiguous one of the given type."""
+    return np.array(array, dtype=dtype, order="C", copy=True)
+
+
+def graph_of(mdp: MDP) -> Graph:
+    """Copy the graph of an MDP into kernel arrays."""
+    return Graph(
+        own(mdp.first, np.int64),
+        own(mdp.target, np.int64),
+        own(mdp.source, np.int64),
+        own(mdp.stage_node, np.int64),
+    )
+
+
+def layers_of(mdp: MDP) -> Layers:
+    """Copy the graph of an MDP into compact kernel arrays, of at most 2**32 - 1 arcs."""
+    return Layers(own(mdp.first, np.uint32), own(mdp.target, np.uint32), own(mdp.stage_node, np.uint32))
+
+
+def no_reality() -> Reality:
+    """Make laws that are never drawn from, for steps whose rewards come from outside."""
+    ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
+    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0, None, None)
+
+
+NO_REALITY = no_reality()
+
+
+def reality_of(instance: Instance) -> Reality:
+    """Copy an instance's reward laws into kernel arrays; where costs count, the laws of worths."""
+    law = instance.law
+    reality = Reality(
+        own(law.kind, np.int64),
+        own(law.a, np.float64),
+        own(law.b, np.float64),
+        own(law.low, np.float64),
+        own(law.high, np.float64),
+        own(law.table_first, np.int64),
+        own(law.table, np.float64),
+        instance.mdp.sign,
+        int(np.isin(law.kind, (GAUSSIAN, KNOWN)).all()),
+        1 if (law.kind == BETA).any() else None,
+        None if law.loading is None else SharedLuck(own(law.loading, np.float64), float(law.carry)),
+    )
+    if instance.mdp.charge is not None:
+        _move(reality, -instance.mdp.sign * instance.mdp.charge)
+    return reality
+
+
+def _move(reality: Reality, shift: FloatArray) -> None:
+    """Add a number to all rewards of each arc: to what is a reward in a law, not to what is a shape or a chance."""
+    kind = reality.kind
+    placed, even = np.isin(kind, (GAUSSIAN, KNOWN)), kind == UNIFORM
+    reality.a[placed | even] += shift[placed | even]
+    reality.b[even] += shift[even]
+    reality.low[:] += shift
+    reality.high[:] += shift
+    if len(reality.table):
+        reality.table[:] += np.repeat(shift, np.diff(reality.table_first))
+
+
+# Sweeps ---------------------------------------------------------------------------------------------------------------
+# Dynamic programs over the layered graph: one sweep over the nodes, up or down, O(N).
+#
+# Every kernel writes into arrays it is given. Weights are finite; -inf in a value means that no path goes through, and
+# since +inf never enters, infinities of opposite sign cannot meet.
 
 
 @bare_kernel

@@ -1,19 +1,9 @@
-"""The contract of every learner: ask for a path, tell its rewards, until it has stopped.
-
-The guarantee of a learner never depends on which paths were played, so `tell` takes any path, asked for or not.
-Inside, everything maximises: rewards are multiplied by the MDP's sign when they come in and results are turned
-back when they go out. Ground truth never enters here.
-
-Threads: every public method takes the learner's own lock, so one learner may be shared by the threads of one process.
-It knows nothing of other processes, each of which has a copy of its own.
-
-Below the class: rewards as people give them (`read_rewards`), and whether double precision holds them well enough for
-epsilon (`check_decidable`).
-"""
+"""The contract of learners: ask, tell, stopped, recommend, certified_gap; and learners by name."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import inspect
 import threading
 from abc import ABC, abstractmethod
@@ -25,19 +15,44 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import LARGEST, check_delta, check_epsilon, check_sigma
-from surepath._numbers import NotNumbersError, read_numbers, shortened
+from surepath._checks import (
+    LARGEST,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    NotNumbersError,
+    check_delta,
+    check_epsilon,
+    check_sigma,
+    one_of,
+    read_numbers,
+    shortened,
+    suggest,
+)
 from surepath._text import many, word
-from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import RewardError, SettingError, StoppedError, SurepathError
-from surepath.kernels.arrays import Graph, Reality, graph_of
-from surepath.learners.declared_noise import declared_sigma
+from surepath.kernels.sweeps import Graph, Reality, graph_of
 from surepath.learners.runs import GO_ON, STOP_REASONS, RunRecord, joined
+from surepath.learners.widths import declared_sigma
 from surepath.model.mdp import MDP
-from surepath.model.plans import step_in_words, step_number
+from surepath.model.paths import step_in_words, step_number
 
 if TYPE_CHECKING:
     from surepath.learners.own_rules import SamplingRule
+
+
+# Base -----------------------------------------------------------------------------------------------------------------
+# The contract of every learner: ask for a path, tell its rewards, until it has stopped.
+#
+# The guarantee of a learner never depends on which paths were played, so `tell` takes any path, asked for or not.
+# Inside, everything maximises: rewards are multiplied by the MDP's sign when they come in and results are turned
+# back when they go out. Ground truth never enters here.
+#
+# Threads: every public method takes the learner's own lock, so one learner may be shared by the threads of one
+# process. It knows nothing of other processes, each of which has a copy of its own.
+#
+# Below the class: rewards as people give them (`read_rewards`), and whether double precision holds them well enough
+# for epsilon (`check_decidable`).
 
 Rewards = ArrayLike | Mapping[Any, Any]
 
@@ -538,3 +553,59 @@ def check_decidable(
             f"{rounding:.1g} in double precision, too coarse for epsilon {epsilon:g}; subtract the same amount from "
             f"all {rewards} of a {word('stage', 'step')}, or ask for a larger epsilon"
         )
+
+
+# Registry -------------------------------------------------------------------------------------------------------------
+# Learners by name: a spec is a dict with a name and settings, such as {"name": "EPRL", "sampling": "max-diameter"}.
+
+# Name of each learner and the module that holds it; modules are imported when asked for.
+LEARNERS = {
+    "EPRL": "surepath.learners.per_arc.eprl",
+    "BPIUCRL": "surepath.learners.per_arc.eprl",
+    "Challenger": "surepath.learners.challenger.learner",
+    "Design": "surepath.learners.design",
+    "Uniform": "surepath.learners.per_arc.eprl",
+    "WholePlan": "surepath.learners.whole_plan",
+}
+
+
+def learner_name(given: str) -> str:
+    """Return the name of a learner that was written in any case, with or without dashes."""
+    names = {name.lower(): name for name in LEARNERS}
+    return names.get(given.lower().replace("-", "").replace("_", "")) or one_of("learner", given, LEARNERS)
+
+
+def learner_class(name: str) -> type[Learner]:
+    """Import and return the learner class of this name."""
+    module = LEARNERS[one_of("learner", name, LEARNERS)]
+    found: type[Learner] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def setting_names(name: str) -> list[str]:
+    """List the settings that a learner takes, in the order of its constructor."""
+    return list(setting_parameters(learner_class(name)))
+
+
+def build(spec: Mapping[str, Any], mdp: MDP) -> Learner:
+    """Build a learner from its spec.
+
+    Example:
+        >>> from surepath import MDP
+        >>> build({"name": "BPIUCRL", "epsilon": 0.1, "delta": 0.05, "sigma": 1.0}, MDP.from_arrays([[[0, 0]]])).name
+        'BPIUCRL'
+    """
+    if not isinstance(spec, Mapping):
+        raise SettingError(f'a learner spec is a dict such as {{"name": "EPRL", "epsilon": 0.1}}, not {spec!r}')
+    settings = dict(spec)
+    if "name" not in settings:
+        raise SettingError("a learner spec needs a name, one of " + ", ".join(f'"{n}"' for n in LEARNERS))
+    found = learner_class(settings.pop("name"))
+    valid = setting_names(found.name)
+    for key in settings:
+        if key not in valid:
+            raise SettingError(f"{found.name} has no setting {key!r}{suggest(str(key), valid)}")
+    for key in ("epsilon", "delta"):
+        if key not in settings:
+            raise SettingError(f"the spec of {found.name} needs {key}")
+    return found(mdp, **settings)

@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import frozen, one_of
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._checks import BoolArray, FloatArray, IntArray, frozen, one_of
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, values_through, values_to_go

@@ -1,13 +1,31 @@
-"""The record of simulated runs: when and why each ended, and its answer."""
+"""What passes between a learner and its compiled runs: tasks, records, cancellation, snapshots and proofs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._types import FloatArray, IntArray
+from surepath._checks import FloatArray, IntArray
+from surepath.model.mdp import MDP
+from surepath.model.paths import best_path
+
+# Tasks ----------------------------------------------------------------------------------------------------------------
+# What the compiled entry point of a learner can be asked for: one table for all of them, read as `tasks.RUN`.
+#
+# Each entry point says in its docstring which tasks it takes and what they do. The order matters in one place:
+# `per_arc.run` takes ASK, TELL and TEST for single steps, and RUN and FINISH, which come last, for whole runs.
+
+ASK, TELL, TEST, SET_UP, ADVISE, DROP, MEASURE = range(7)
+PLAN, AGAIN, REFRESH, INCUMBENT, CERTIFY, CHECK = range(7, 13)
+RUN, FINISH = range(13, 15)
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+# The record of simulated runs: when and why each ended, and its answer.
 
 # Why a run ended; the names are what people see, the numbers what kernels return.
 STOP_REASONS = ("budget", "gap", "single", "cleared")
@@ -39,3 +57,67 @@ def reordered(record: RunRecord, order: IntArray) -> RunRecord:
 def joined(records: Sequence[RunRecord]) -> RunRecord:
     """Join the records of several runs, in their order."""
     return RunRecord(*(np.concatenate(columns) for columns in zip(*records)))
+
+
+# Cancellation ---------------------------------------------------------------------------------------------------------
+# Cancel simulated runs: each thread has a flag that long runs test between two stretches of compiled work.
+
+_mine = threading.local()
+
+
+class Cancelled(Exception):
+    """The run of this worker was cancelled."""
+
+
+def raise_if_cancelled() -> None:
+    """Raise `Cancelled` if this thread's runs are cancelled; called between runs, in long ones between kernels too."""
+    halt: threading.Event | None = getattr(_mine, "halt", None)
+    if halt is not None and halt.is_set():
+        raise Cancelled
+
+
+@contextlib.contextmanager
+def cancelled_by(halt: threading.Event) -> Iterator[None]:
+    """Let runs on this thread end at their next `raise_if_cancelled` once the event is set."""
+    before = getattr(_mine, "halt", None)
+    _mine.halt = halt
+    try:
+        yield
+    finally:
+        _mine.halt = before
+
+
+# Proven ---------------------------------------------------------------------------------------------------------------
+# The proven gap of a study: the certified one, once it says more than the declared ranges do.
+
+
+def proven_gap(learner: Any) -> float:
+    """Return a learner's certified gap; infinite while the declared ranges alone say as much.
+
+    Example:
+        >>> from surepath import MDP, Challenger
+        >>> learner = Challenger(MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, reward_range=(0, 1)), 0.1, 0.1)
+        >>> for _ in range(4):
+        ...     learner.tell(learner.ask(), [0.5, 0.5])
+        >>> learner.certified_gap() > 2, proven_gap(learner)
+        (True, inf)
+    """
+    return gap_beyond_ranges(learner, float(learner.certified_gap()))
+
+
+def gap_beyond_ranges(learner: Any, gap: float) -> float:
+    """Return a gap of a learner's recommended path; infinite while the ranges alone say as much."""
+    if learner.stopped or not np.isfinite(gap) or gap < range_gap(learner.mdp, learner.recommend()):
+        return gap
+    return float("inf")
+
+
+def range_gap(mdp: MDP, path: IntArray) -> float:
+    """Return how far a path can be from the best by the declared ranges alone; infinite where some arc has none."""
+    if mdp.gain_range is None:
+        return float("inf")
+    low, high = (np.where(mdp.is_known, mdp.known_gain, end) for end in mdp.gain_range)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return float("inf")
+    high[path] = low[path]  # what two paths share cannot set them apart
+    return float(high[best_path(mdp, high)].sum() - low[path].sum())

@@ -1,10 +1,4 @@
-"""MDP: the layered graph of a problem, held in CSR arrays.
-
-A node is a reachable (stage, state); an arc is an available (stage, state, action). Nodes are numbered in
-(stage, state) order and arcs in (stage, state, action) order, so the arcs that leave node i are
-first[i] .. first[i + 1] - 1, every arc points to a node with a larger number, and one sweep over the nodes,
-up or down, is a dynamic program. All arcs of the last stage lead to the sink, the node numbered n_nodes.
-"""
+"""The MDP: a layered graph in CSR arrays, with labels, declared noise and costs."""
 
 from __future__ import annotations
 
@@ -18,16 +12,87 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import frozen, noise_missing_message, one_of
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._checks import BoolArray, FloatArray, IntArray, frozen, is_whole, noise_missing_message, one_of, suggest
+from surepath._text import word
 from surepath.errors import ProblemError
-from surepath.model.costs import check_costs, check_weight
-from surepath.model.labels import describe_arc, find_arc, find_node
-from surepath.model.paths import checked_path, log_number_of_paths, paths_from
-from surepath.model.plans import Plan, check_step_labels, path_of, plan_of, step_number
+from surepath.model.paths import (
+    Plan,
+    check_costs,
+    check_step_labels,
+    check_weight,
+    checked_path,
+    log_number_of_paths,
+    path_of,
+    paths_from,
+    plan_of,
+    stage_of,
+    step_number,
+)
 
 if TYPE_CHECKING:
-    from surepath.model.sources.edges import EdgeRow
+    from surepath.model.edges import EdgeRow
+
+
+# Labels ---------------------------------------------------------------------------------------------------------------
+# Nodes and arcs by the names people gave them, and arcs in words.
+
+
+def find_arc(mdp: MDP, stage: int, state: int | str, action: int | str) -> int:
+    """Return the number of the arc (stage, state, action); states and actions by number or by label."""
+    node = find_node(mdp, stage, state)
+    wanted = _number(mdp, "action", action, mdp.action_labels)
+    low, high = int(mdp.first[node]), int(mdp.first[node + 1])
+    hits = np.flatnonzero(mdp.action[low:high] == wanted)
+    if not hits.size:
+        have = ", ".join(mdp.action_label(e) for e in range(low, min(high, low + 20)))
+        raise ProblemError(f"stage {stage}, state {state!r} has no action {action!r}; it has: {have}")
+    return low + int(hits[0])
+
+
+def find_node(mdp: MDP, stage: int, state: int | str) -> int:
+    """Return the number of the node (stage, state)."""
+    if not is_whole(stage) or not 0 <= stage < mdp.horizon:
+        raise ProblemError(f"stage must be a whole number 0..{mdp.horizon - 1}, not {stage!r}")
+    low, high = int(mdp.stage_node[stage]), int(mdp.stage_node[stage + 1])
+    wanted = _number(mdp, "state", state, mdp.state_labels)
+    at = low + int(np.searchsorted(mdp.node_state[low:high], wanted))
+    if at == high or mdp.node_state[at] != wanted:
+        raise ProblemError(f"state {state!r} cannot be reached at stage {stage}")
+    return at
+
+
+def _number(mdp: MDP, kind: str, value: int | str, labels: tuple[str, ...] | None) -> int:
+    if isinstance(value, str):
+        if labels is None:
+            if value.isascii() and value.isdigit():
+                return int(value)
+            raise ProblemError(f"{kind}s have numbers here, no names; got {value!r}")
+        index = mdp.label_index(kind).get(value)
+        if index is None:
+            raise ProblemError(f"no {kind} is called {value!r}{suggest(value, labels[:50])}")
+        return index
+    if not is_whole(value):
+        article = "an" if kind == "action" else "a"
+        raise ProblemError(f"{article} {kind} is a whole number or a name, not {value!r}")
+    return int(value)
+
+
+def describe_arc(mdp: MDP, arc: int) -> str:
+    """Return an arc in words, for messages: "arc 17 (stage 2, state 'a', action 'x')"."""
+    stage, node = stage_of(mdp, arc), int(mdp.source[arc])
+    if word("arc", "option") == "option":
+        name = stage if mdp.step_labels is None else repr(mdp.step_labels[stage])
+        return f"option {mdp.action_label(arc)!r} of step {name} (state {mdp.state_label(node)!r})"
+    return f"arc {arc} (stage {stage}, state {mdp.state_label(node)!r}, action {mdp.action_label(arc)!r})"
+
+
+# Mdp ------------------------------------------------------------------------------------------------------------------
+# MDP: the layered graph of a problem, held in CSR arrays.
+#
+# A node is a reachable (stage, state); an arc is an available (stage, state, action). Nodes are numbered in
+# (stage, state) order and arcs in (stage, state, action) order, so the arcs that leave node i are
+# first[i] .. first[i + 1] - 1, every arc points to a node with a larger number, and one sweep over the nodes,
+# up or down, is a dynamic program. All arcs of the last stage lead to the sink, the node numbered n_nodes.
 
 Direction = Literal["maximize", "minimize"]
 
@@ -153,7 +218,7 @@ class MDP:
             >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).n_arcs
             6
         """
-        from surepath.model.sources.dense import from_arrays
+        from surepath.model.steps import from_arrays
 
         return from_arrays(next_state, initial_state, available, direction=direction, reward_range=reward_range)
 
@@ -188,7 +253,7 @@ class MDP:
             >>> MDP.from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1).n_arcs
             6
         """
-        from surepath.model.sources.steps import from_steps
+        from surepath.model.steps import from_steps
 
         return from_steps(
             steps,
@@ -223,7 +288,7 @@ class MDP:
             direction: "maximize" (the default) or "minimize"; a CSV may say it in a line "# direction: minimize".
             cost_weight: What one unit of `cost` takes from a path's worth; 0, the default, keeps costs out of it.
         """
-        from surepath.model.sources.edges import from_edges
+        from surepath.model.edges import from_edges
 
         return from_edges(rows, source=source, target=target, sigma=sigma, direction=direction, cost_weight=cost_weight)
 
@@ -252,7 +317,7 @@ class MDP:
             direction: "maximize" or "minimize".
             attributes: Other names for edge attributes, such as {"known": "toll"}.
         """
-        from surepath.model.sources.networkx_dag import from_networkx
+        from surepath.model.adapters import from_networkx
 
         return from_networkx(graph, source, target, sigma=sigma, direction=direction, attributes=attributes)
 
@@ -270,7 +335,7 @@ class MDP:
     ) -> MDP:
         """Discover the graph of a deterministic Gymnasium environment by replaying actions from a reset.
 
-        What it checks and what it cannot see is said in `surepath.model.sources.gymnasium_env`, whose `play` plays a
+        What it checks and what it cannot see is said in `surepath.model.adapters`, whose `play` plays a
         path and compares every step with the graph.
 
         Args:
@@ -282,7 +347,7 @@ class MDP:
             direction: "maximize" or "minimize".
             progress: A function (stage, horizon, arcs so far), True or False; by default shown on a terminal.
         """
-        from surepath.model.sources.gymnasium_env import from_gymnasium
+        from surepath.model.adapters import from_gymnasium
 
         return from_gymnasium(
             env,
@@ -297,13 +362,13 @@ class MDP:
     @classmethod
     def load(cls, path: str | Path, *, direction: str | None = None) -> MDP:
         """Read a JSON problem file or an edge-table CSV; `direction` is for a CSV that does not say it itself."""
-        from surepath.model.sources.files import load_problem
+        from surepath.model.files import load_problem
 
         return load_problem(path, direction=direction).mdp
 
     def save(self, path: str | Path) -> None:
         """Write a JSON problem file, or an edge-table CSV when the name ends in .csv."""
-        from surepath.model.sources.files import save_problem
+        from surepath.model.files import save_problem
 
         save_problem(path, self)
 
@@ -376,7 +441,7 @@ class MDP:
         return describe_arc(self, arc)
 
     def _repr_html_(self) -> str:
-        from surepath.model.sketch import graph_html
+        from surepath.model.paths import graph_html
 
         return graph_html(self)
 

@@ -1,24 +1,42 @@
-"""Paths of a graph: the best one, how many there are, even shares of the plays, and whether one is a path at all.
-
-Dynamic programs go one stage at a time; this is the one place in NumPy for the best path and the number of paths, but
-for `verify/bound.py`, which shares nothing with what it checks.
-
-Weights are one number per arc; -inf closes an arc. Where two paths tie, the lowest arc wins.
-"""
+"""Paths and plans of a problem: how they are checked, named, priced and drawn in text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._numbers import refuse_masks
-from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.errors import PathError
+from surepath._checks import (
+    LARGEST,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    is_real,
+    is_whole,
+    per_arc,
+    real,
+    refuse_masks,
+    repeated,
+    suggest,
+)
+from surepath._text import word
+from surepath.errors import PathError, ProblemError, SettingError, SurepathError
 
 if TYPE_CHECKING:
     from surepath.model.mdp import MDP
+
+
+# Paths ----------------------------------------------------------------------------------------------------------------
+# Paths of a graph: the best one, how many there are, even shares of the plays, and whether one is a path at all.
+#
+# Dynamic programs go one stage at a time; this is the one place in NumPy for the best path and the number of paths,
+# but for `verify/bound.py`, which shares nothing with what it checks.
+#
+# Weights are one number per arc; -inf closes an arc. Where two paths tie, the lowest arc wins.
 
 
 def values_to_go(mdp: MDP, weight: FloatArray) -> FloatArray:
@@ -150,3 +168,391 @@ def checked_path(mdp: MDP, path: ArrayLike) -> IntArray:
             )
         node = int(mdp.target[arc])
     return arcs
+
+
+# Costs ----------------------------------------------------------------------------------------------------------------
+# Known costs of options: what a trial of a plan spends, and what a plan's worth loses by it where the user says so.
+#
+# An arc may have a cost, money or time, known in advance. The price of a path is the sum of its arcs' costs. With a
+# weight w > 0 the worth of a step is its score minus w times its cost; where scores are to be minimised, it is the
+# score plus w times its cost, and less is better. Inside, where larger is better, both are one rule:
+#
+#     gain = sign * score - w * cost.
+#
+# A known shift of a reward changes neither its noise nor the width of its range, so every bound holds unchanged. What
+# is told and kept is the score alone; the shift is made where a learner takes it in.
+
+
+def check_costs(costs: Any, n_arcs: int, error: type[SurepathError] = ProblemError) -> FloatArray | None:
+    """Return the cost of each arc, float [N]; None where nothing costs anything."""
+    if costs is None:
+        return None
+    array = np.asarray(per_arc("cost", costs, n_arcs, error=error), dtype=np.float64)
+    bad = np.flatnonzero(~((array >= 0) & (array <= LARGEST)))
+    if bad.size:
+        raise error(f"a cost is a number of at least 0, not {array[bad[0]]:g}")
+    return array.copy() if array.any() else None
+
+
+def check_weight(weight: Any, cost: FloatArray | None, error: type[SurepathError] = ProblemError) -> float:
+    """Return the weight of costs in a plan's worth: at least 0, and 0 where nothing costs anything."""
+    number = real("cost_weight", weight, error=error)
+    if not 0 <= number <= LARGEST:
+        raise error(f"cost_weight says what one unit of cost takes from the score: at least 0, not {number:g}")
+    if number > 0 and cost is None:
+        raise error(f"cost_weight is {number:g}, but no option has a cost")
+    if cost is not None and number * float(cost.max()) > LARGEST:
+        raise error(f"cost_weight times a cost must lie within {LARGEST:g} of 0")
+    return number
+
+
+def step_costs(
+    costs: Any, named: Mapping[str, tuple[str, ...]], error: type[SurepathError] = ProblemError
+) -> dict[str, dict[str, float]]:
+    """Read {step: {option: cost}} or {step: cost}; what is not named costs nothing."""
+    if not isinstance(costs, Mapping):
+        raise error(f"costs must be a mapping {{step: {{option: cost}}}}, not {costs!r}")
+    found: dict[str, dict[str, float]] = {}
+    for step, own in costs.items():
+        if step not in named:
+            raise error(f"costs names no step {step!r}{suggest(str(step), list(named))}")
+        options = set(named[step])
+        table = own if isinstance(own, Mapping) else dict.fromkeys(named[step], own)
+        found[step] = {}
+        for option, cost in table.items():
+            if str(option) not in options:
+                raise error(f"step {step!r} has no option {str(option)!r}{suggest(str(option), named[step])}")
+            number = real(f"the cost of {step}={option}", cost, error=error)
+            if not 0 <= number <= LARGEST:
+                raise error(f"the cost of {step}={option} must be a number of at least 0, not {number:g}")
+            found[step][str(option)] = number
+    return found
+
+
+def in_words(mdp: MDP) -> str:
+    """Say how a plan's worth is made; nothing where it is the score."""
+    if mdp.charge is None:
+        return ""
+    weight = "" if mdp.cost_weight == 1 else f"{mdp.cost_weight:g} x "
+    return f"worth = score {'-' if mdp.sign > 0 else '+'} {weight}cost"
+
+
+# Plans ----------------------------------------------------------------------------------------------------------------
+# Paths and options by name: a plan is {step: option}, a path the same as arc numbers.
+#
+# Who writes a plan uses the words of users, so messages about plans do too, in the API as well.
+
+Plan = dict[str | int, str | int]
+
+SHOWN = 20  # options that a message lists
+WHOLE = "whole plan"  # the one step of a problem in which every plan is one option: it is scored at the end
+
+
+def whole_label(plan: Mapping[str, str]) -> str:
+    """Write a plan as the name of one option, so that `plan_of` can read it back."""
+    return json.dumps(plan, ensure_ascii=False)
+
+
+def _parts(mdp: MDP, arc: int) -> Plan | None:
+    """Read the plan that an option names, where every plan is one option."""
+    if mdp.step_labels != (WHOLE,) or mdp.action_labels is None:
+        return None
+    try:
+        found = json.loads(mdp.action_label(arc))
+    except ValueError:
+        return None
+    return dict(found) if isinstance(found, dict) else None
+
+
+def plan_of(mdp: MDP, path: ArrayLike) -> Plan:
+    """Return the option taken at each step of a path, under the names of steps and options, or their numbers."""
+    arcs = mdp.check_path(path).tolist()
+    if (parts := _parts(mdp, arcs[0])) is not None:
+        return parts
+    steps: tuple[str | int, ...] = mdp.step_labels or tuple(range(mdp.horizon))
+    return {step: _option(mdp, arc) for step, arc in zip(steps, arcs)}
+
+
+def plan_in_words(plan: Mapping[Any, Any]) -> str:
+    """Write a plan on one line.
+
+    Example:
+        >>> plan_in_words({"model": "large", "prompt": "long"})
+        'model=large, prompt=long'
+    """
+    return ", ".join(f"{step}={option}" for step, option in plan.items())
+
+
+def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
+    """Return the arcs that a plan takes, int [H]; every step needs an option that its state has."""
+    if not isinstance(plan, Mapping):
+        raise PathError(f"a plan is a mapping {{step: option}}, not {plan!r}")
+    first = _parts(mdp, 0)
+    if first is not None and WHOLE not in plan:
+        given = {str(step): number_name(option) for step, option in plan.items()}
+        if given.keys() != first.keys():
+            raise PathError(f"a plan here has the steps {', '.join(map(repr, first))}, not {plan!r}")
+        plan = {WHOLE: whole_label({step: given[step] for step in map(str, first)})}
+    taken: dict[int, Any] = {}
+    for key, option in plan.items():
+        stage = step_number(mdp, key, PathError)
+        if stage in taken:
+            raise PathError(f"the plan names {_step(mdp, stage)} twice")
+        taken[stage] = option
+    for stage in range(mdp.horizon):
+        if stage not in taken:
+            raise PathError(f"the plan lacks {_step(mdp, stage)}; it needs an option for every step")
+    path, node = np.zeros(mdp.horizon, dtype=np.int64), 0
+    for stage in range(mdp.horizon):
+        path[stage] = _arc(mdp, stage, node, taken[stage])
+        node = int(mdp.target[path[stage]])
+    return path
+
+
+def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
+    """Return the stage of a step, given by its name or number."""
+    labels = mdp.step_labels
+    number = _chosen(key, labels, mdp.label_index("step"), "step", error)
+    if number is not None and 0 <= number < mdp.horizon:
+        return number
+    if labels is not None:
+        raise error(f"no step is called {key!r}{suggest(str(key), labels[:50])}")
+    raise error(f"there is no step {key!r}; steps have the numbers 0..{mdp.horizon - 1} here")
+
+
+def step_in_words(mdp: MDP, stage: int) -> str:
+    """Name a stage in messages: "stage 2", "stage 2 ('answer')" where steps have names; to users "step 'answer'"."""
+    if word("stage", "step") == "step":
+        return _step(mdp, stage)
+    return f"stage {stage}" if mdp.step_labels is None else f"stage {stage} ({mdp.step_labels[stage]!r})"
+
+
+def _step(mdp: MDP, stage: int) -> str:
+    return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
+
+
+def check_step_labels(labels: Any, horizon: int, error: type[SurepathError]) -> tuple[str, ...] | None:
+    """Check the names of the steps: one each, text, none empty, none twice."""
+    if labels is None:
+        return None
+    if isinstance(labels, str) or not isinstance(labels, (list, tuple)):
+        raise error(f"the names of steps must be a list of texts, not {labels!r}")
+    for label in labels:
+        if not isinstance(label, str) or not label:
+            raise error(f"the name of a step must be text and not empty, not {label!r}")
+    if len(labels) != horizon:
+        raise error(f"there are {horizon} steps but {len(labels)} names of steps; give one per step")
+    twice = repeated(labels)
+    if twice is not None:
+        raise error(f"two steps are both called {twice!r}; names of steps differ")
+    return tuple(str(label) for label in labels)
+
+
+def number_name(value: Any) -> str:
+    """Return an option as its name: a text is its own, a number the shortest text that reads back as it, as "0.2"."""
+    return repr(float(value)) if is_real(value) and not is_whole(value) else str(value)
+
+
+def _option(mdp: MDP, arc: int) -> str | int:
+    return int(mdp.action[arc]) if mdp.action_labels is None else mdp.action_label(arc)
+
+
+def _arc(mdp: MDP, stage: int, node: int, option: Any) -> int:
+    low, high = int(mdp.first[node]), int(mdp.first[node + 1])
+    number = _chosen(option, mdp.action_labels, mdp.label_index("action"), "option", PathError)
+    hits = np.flatnonzero(mdp.action[low:high] == number) if number is not None else np.zeros(0)
+    if hits.size:
+        return low + int(hits[0])
+    have = [mdp.action_label(arc) for arc in range(low, min(high, low + SHOWN))]
+    raise PathError(
+        f"{_step(mdp, stage)} has no option {option!r} in state {mdp.state_label(node)!r}{suggest(str(option), have)}"
+    )
+
+
+def _chosen(
+    key: Any, labels: tuple[str, ...] | None, index: Mapping[str, int], what: str, error: type[SurepathError]
+) -> int | None:
+    """Return the number behind a name or a number, or None. Text is a name, where there are names."""
+    if isinstance(key, str) or (labels is not None and what == "option" and is_real(key) and not is_whole(key)):
+        key = number_name(key)
+        if labels is None:
+            return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
+        return index.get(key)
+    if not is_whole(key):
+        raise error(f"a plan names each {what} by text or by a whole number, not {key!r}")
+    number, text = int(key), str(int(key))
+    if labels is None or text not in index or (0 <= number < len(labels) and labels[number] == text):
+        return number
+    if 0 <= number < len(labels):
+        raise error(f"{number} may be the {what} number {number} or the one called {text!r}; write the name as text")
+    return index[text]  # [256, 512] given as numbers, when only names of that kind exist
+
+
+def option_arcs(mdp: MDP, option: Any) -> IntArray:
+    """Find the arcs that an option names, or raise an error that says what was expected.
+
+    Args:
+        mdp: The graph.
+        option: An arc number, several of them, or {step: option}: that option of the step in every state.
+
+    Example:
+        >>> from surepath import MDP
+        >>> option_arcs(MDP.from_arrays([[[0, 1], [0, 1]], [[0, 0], [0, 0]]]), {1: 0}).tolist()
+        [2, 4]
+    """
+    if isinstance(option, Mapping):
+        if not option:
+            raise SettingError(f"{_expected()}, not an empty mapping")
+        return np.concatenate([_named_arcs(mdp, step, name) for step, name in option.items()])
+    arcs = np.atleast_1d(np.asarray(option))
+    if arcs.ndim != 1 or not arcs.size or arcs.dtype.kind not in "iu":
+        raise SettingError(f"{_expected()}, not {option!r}")
+    if arcs.min() < 0 or arcs.max() >= mdp.n_arcs:
+        raise SettingError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {arcs.tolist()}")
+    return arcs.astype(np.int64)
+
+
+def _expected() -> str:
+    return word("give an arc number, several of them, or {stage: action}", "name options as {step: option}")
+
+
+def _named_arcs(mdp: MDP, step: Any, name: Any) -> IntArray:
+    stage = step_number(mdp, step, SettingError)
+    arcs = range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1]))
+    found = [arc for arc in arcs if mdp.action_label(arc) == str(name)]
+    if not found:
+        have = list(dict.fromkeys(mdp.action_label(arc) for arc in arcs[:1000]))
+        raise SettingError(f"{_step(mdp, stage)} has no option {name!r}{suggest(str(name), have)}")
+    return np.array(found, dtype=np.int64)
+
+
+# Layout ---------------------------------------------------------------------------------------------------------------
+# Where the nodes and arcs of a layered graph go in a drawing, in units of one column and one row.
+
+
+def node_places(mdp: MDP) -> tuple[FloatArray, FloatArray]:
+    """Return x and y of each node and of the end, [n_nodes + 1]: stages rightwards, states of a stage down around 0.
+
+    Example:
+        >>> from surepath import MDP
+        >>> x, y = node_places(MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]]))
+        >>> x.tolist(), y.tolist()
+        ([0.0, 1.0, 1.0, 2.0], [0.0, -0.5, 0.5, 0.0])
+    """
+    sizes = np.diff(mdp.stage_node)
+    x = np.append(np.repeat(np.arange(mdp.horizon), sizes), mdp.horizon).astype(float)
+    y = np.zeros(mdp.n_nodes + 1)
+    y[:-1] = np.arange(mdp.n_nodes) - np.repeat(mdp.stage_node[:-1], sizes) - np.repeat((sizes - 1) / 2, sizes)
+    return x, y
+
+
+def fan(mdp: MDP) -> tuple[FloatArray, FloatArray]:
+    """Return how far each arc is bent, so that parallel arcs do not overlap, and how many join the same two nodes.
+
+    Example:
+        >>> from surepath import MDP
+        >>> bend, size = fan(MDP.from_arrays([[[0, 0]]]))
+        >>> bend.tolist(), size.tolist()
+        ([-0.5, 0.5], [2.0, 2.0])
+    """
+    bend, size = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
+    pair = mdp.source * (mdp.n_nodes + 1) + mdp.target
+    order = np.argsort(pair, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
+        size[group] = len(group)
+        bend[group] = np.arange(len(group)) - (len(group) - 1) / 2
+    return bend, size
+
+
+# Sketch ---------------------------------------------------------------------------------------------------------------
+# A static SVG of a layered graph, for notebooks: no script, no style sheet, and nothing in a name is obeyed.
+
+MOST_ARCS = 2_000
+MOST_LABELS = 300  # arcs beyond which nodes go without names
+SIDE, HEAD, COLUMN, ROW, FAN = 30, 40, 120, 40, 22
+# Colours that can be seen on white and on black.
+PLAN_COLOUR, OPEN_COLOUR, OUT_COLOUR = "#12936a", "#7d8fa3", "#aab4bf"
+
+
+def graph_svg(
+    mdp: MDP, plan: IntArray | None = None, visits: IntArray | None = None, active: BoolArray | None = None
+) -> str:
+    """Draw the graph: a plan bold, arcs that are not active grey, width by visits.
+
+    Args:
+        mdp: The graph; of one with more than 2,000 arcs a sentence is returned.
+        plan: Arcs of a plan to mark.
+        visits: How often each arc was played, int [N].
+        active: Arcs that may still be on a best path, bool [N].
+    """
+    if mdp.n_arcs > MOST_ARCS:
+        return f"<p>{mdp.n_arcs:,} options are too many to draw.</p>"
+    x, y = _places(mdp)
+    marked = np.zeros(mdp.n_arcs, dtype=bool)
+    if plan is not None:
+        marked[plan] = True
+    alive = np.ones(mdp.n_arcs, dtype=bool) if active is None else active
+    most = 1 if visits is None else max(1, int(visits.max()))
+    width = np.full(mdp.n_arcs, 1.2) if visits is None else 0.8 + 5.0 * np.sqrt(visits / most)
+    bend = _bends(mdp)
+    arcs = []
+    for arc in np.lexsort((marked, alive)).tolist():  # the plan is drawn last, on top
+        u, v = int(mdp.source[arc]), int(mdp.target[arc])
+        third, lift = 0.4 * (x[v] - x[u]), 4 / 3 * bend[arc]
+        curve = (
+            f"M{x[u]:.0f} {y[u]:.1f}C{x[u] + third:.1f} {y[u] + lift:.1f} {x[v] - third:.1f} {y[v] + lift:.1f} "
+            f"{x[v]:.0f} {y[v]:.1f}"
+        )
+        colour, opacity = (PLAN_COLOUR, 1.0) if marked[arc] else (OPEN_COLOUR, 0.7) if alive[arc] else (OUT_COLOUR, 0.5)
+        thick = max(3.0, width[arc]) if marked[arc] else width[arc] if alive[arc] else min(1.0, width[arc])
+        arcs.append(
+            f'<path d="{curve}" fill="none" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="{thick:.1f}">'
+            f"<title>{escape(mdp.action_label(arc))}</title></path>"
+        )
+    high = float(y.max()) + SIDE
+    wide = float(x.max()) + SIDE
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" '
+        f'style="max-width:100%;height:auto" role="img" aria-label="graph of {mdp.horizon} steps">'
+        f'{"".join(arcs)}<g font-family="sans-serif" font-size="11" text-anchor="middle" fill="currentColor">'
+        f"{_labels(mdp, x, y, marked)}</g></svg>"
+    )
+
+
+def graph_html(mdp: MDP) -> str:
+    """Return a graph as a notebook shows it: its sizes in words, and the drawing."""
+    count = f"{mdp.n_paths:,}" if mdp.log_paths < 40 else f"about 10^{mdp.log_paths / np.log(10):.0f}"
+    words = f"{mdp.horizon:,} steps, {mdp.n_arcs:,} options, {count} plans; {mdp.direction}"
+    return f"<div><p>{words}</p>{graph_svg(mdp)}</div>"
+
+
+def _places(mdp: MDP) -> tuple[FloatArray, FloatArray]:
+    """Return where each node goes: stages from left to right, states of a stage one above the other."""
+    x, y = node_places(mdp)
+    inner = max((int(np.diff(mdp.stage_node).max()) - 1) * ROW, 100)
+    return SIDE + COLUMN * x, HEAD + inner / 2 + ROW * y
+
+
+def _bends(mdp: MDP) -> FloatArray:
+    """Return how far each arc is bent, so that parallel arcs do not overlap."""
+    bend, size = fan(mdp)
+    return bend * np.minimum(FAN, 100 / np.maximum(1, size - 1))
+
+
+def _labels(mdp: MDP, x: FloatArray, y: FloatArray, marked: BoolArray) -> str:
+    parts = []
+    for h in range(mdp.horizon):
+        name = mdp.step_labels[h] if mdp.step_labels is not None else f"step {h}"
+        parts.append(f'<text x="{SIDE + (h + 0.5) * COLUMN}" y="14" font-weight="bold">{_short(name)}</text>')
+    on = {int(node) for node in mdp.source[marked]}
+    for node in range(mdp.n_nodes):
+        colour = PLAN_COLOUR if node in on else OPEN_COLOUR
+        parts.append(f'<circle cx="{x[node]:.0f}" cy="{y[node]:.1f}" r="3.5" fill="{colour}"/>')
+        if mdp.n_arcs <= MOST_LABELS:
+            name = _short(mdp.state_label(node))
+            parts.append(f'<text x="{x[node]:.0f}" y="{y[node] - 8:.1f}">{name}</text>')
+    return "".join(parts)
+
+
+def _short(name: str) -> str:
+    return escape(name if len(name) <= 18 else name[:17] + "…")

@@ -30,14 +30,23 @@ if TYPE_CHECKING:
     from surepath.plots.studies import known as known
     from surepath.plots.studies import visits_data as visits_data
 
-_PAIRS = {
-    "plots.studies": ("challengers", "gap", "intervals", "visits"),
-    "experiments.pictures": ("comparison", "cost", "stopping"),
+_MODULES: dict[str, str] = {
+    **dict.fromkeys(("draw_graph", "graph_layout"), "graph"),
+    **dict.fromkeys(
+        (
+            "challengers_data",
+            "draw_challengers",
+            "draw_gap",
+            "draw_intervals",
+            "draw_visits",
+            "gap_data",
+            "intervals_data",
+            "known",
+            "visits_data",
+        ),
+        "studies",
+    ),
 }
-_MODULES = {f"{name}_data": module for module, names in _PAIRS.items() for name in names}
-_MODULES |= {f"draw_{name}": module for module, names in _PAIRS.items() for name in names}
-_MODULES |= {"graph_layout": "plots.graph", "draw_graph": "plots.graph", "known": "plots.studies"}
-_MODULES |= {"save": "experiments.drawing", "rows_of": "experiments.pictures"}
 
 __all__ = sorted(_MODULES)
 

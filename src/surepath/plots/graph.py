@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath._text import shown, word
-from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import ProblemError
 from surepath.experiments.drawing import COLUMN_WIDTH, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
-from surepath.model.layout import fan, node_places
 from surepath.model.mdp import MDP
+from surepath.model.paths import fan, node_places
 
 READING = (
     "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The current plan is "

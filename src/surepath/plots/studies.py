@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import whole
+from surepath._checks import BoolArray, FloatArray, IntArray, whole
 from surepath._text import shown
-from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import CertificateError, SettingError, SurepathError
 from surepath.experiments.drawing import (
     FAINT,
@@ -30,12 +29,10 @@ from surepath.experiments.drawing import (
     short,
     style_axes,
 )
-from surepath.learners.base import Learner
-from surepath.learners.registry import build
-from surepath.model.costs import in_words
+from surepath.learners.base import Learner, build
 from surepath.model.mdp import MDP
-from surepath.model.plans import plan_in_words
-from surepath.study.status.gap_history import MOST_POINTS, gap_history
+from surepath.model.paths import in_words, plan_in_words
+from surepath.study.status import MOST_POINTS, gap_history
 from surepath.study.study import Study
 from surepath.verify.file import checked_kind
 from surepath.verify.verify import facts_of

@@ -11,12 +11,11 @@ import numpy as np
 from surepath._checks import seed_number, whole
 from surepath.errors import SettingError, SurepathError
 from surepath.learners.base import Learner
-from surepath.learners.challenger import Challenger
+from surepath.learners.challenger.learner import Challenger
 from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule, View
 from surepath.learners.per_arc.eprl import EPRL
-from surepath.model.instance import Instance
 from surepath.model.mdp import MDP
-from surepath.model.rewards import Gaussian
+from surepath.model.worlds import Gaussian, Instance
 
 Rule = SamplingRule | EliminationRule | StoppingRule
 

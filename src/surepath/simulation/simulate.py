@@ -1,30 +1,353 @@
-"""simulate: many runs of a learner on an instance, compiled, over threads, the same for any number of workers."""
+"""Simulate a learner in a world, many runs at once, and the results: one row per run and epsilon."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from scipy.special import ndtr
 
-from surepath._checks import check_epsilon, seed_number, whole
+from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, seed_number, whole
+from surepath._optional import need
 from surepath._text import word
-from surepath._types import FloatArray
 from surepath._version import __version__
 from surepath.errors import SettingError
-from surepath.kernels.arrays import reality_of
-from surepath.learners.base import Learner
-from surepath.learners.declared_noise import choose_noise, ranges_of
-from surepath.learners.registry import build
-from surepath.learners.runs import RunRecord, joined
-from surepath.model.instance import Instance
+from surepath.kernels.sweeps import reality_of
+from surepath.learners.base import Learner, build
+from surepath.learners.runs import BUDGET, STOP_REASONS, RunRecord, cancelled_by, joined, raise_if_cancelled
+from surepath.learners.widths import choose_noise, ranges_of
 from surepath.model.mdp import MDP
-from surepath.model.rewards import CALLABLE
-from surepath.simulation.progress import Progress, Reporter
-from surepath.simulation.results import Results, different_rows
-from surepath.simulation.stepwise import drive
-from surepath.simulation.workers import play_all
+from surepath.model.worlds import BERNOULLI, BETA, CALLABLE, GAUSSIAN, KNOWN, TABLE, UNIFORM, Instance
+
+# Workers --------------------------------------------------------------------------------------------------------------
+# Play runs over threads: each worker takes the next runs from one counter, so none waits while runs are left.
+
+Record = TypeVar("Record")
+
+REPORT_EVERY = 0.2  # seconds between two reports
+STRETCH = 0.05  # seconds that a worker plays before it takes the next runs, where runs are short
+
+
+class Counter:
+    """Assign runs: few at first, then as many as a worker plays in a STRETCH, fewer again towards the end."""
+
+    def __init__(self, runs: int, workers: int) -> None:
+        self.runs, self.workers = runs, workers
+        self.next = 0
+        self.lock = threading.Lock()
+
+    def take(self, wish: int) -> tuple[int, int]:
+        """Return the first of the next runs and their number, 0 when none is left."""
+        with self.lock:
+            first = self.next
+            left = self.runs - first
+            share = left if self.workers == 1 else max(left // (2 * self.workers), wish // 16, 1)
+            count = min(left, wish, share)
+            self.next += count
+            return first, count
+
+
+def wish_after(count: int, seconds: float) -> int:
+    """Choose how many runs a worker takes next, after `count` of them took so many seconds."""
+    return max(1, min(64 * count, int(count * STRETCH / max(seconds, 1e-6))))
+
+
+def play_all(
+    some: Callable[[int, int], Record], runs: int, workers: int, report: Callable[[int], None]
+) -> list[Record]:
+    """Return the records of runs 0, 1, ... in their order, whoever played them.
+
+    Args:
+        some: Plays the runs first .. first + count - 1, given (first, count), and returns one record of all of them.
+        runs: How many.
+        workers: Threads; with one, the runs are played here.
+        report: Called with the number of runs done: after each with one worker, else about five times a second, and at
+            the end.
+
+    An error in a run, or Ctrl-C, cancels the others: runs under way end at their next `raise_if_cancelled`.
+    """
+    counter = Counter(runs, workers)
+    records: dict[int, Record] = {}
+    if workers == 1:
+        wish = 1
+        while True:
+            raise_if_cancelled()
+            first, count = counter.take(wish)
+            if count == 0:
+                return list(records.values())
+            begun = time.monotonic()
+            records[first] = some(first, count)
+            wish = wish_after(count, time.monotonic() - begun)
+            for done in range(first, first + count):
+                report(done + 1)
+    halt, played = threading.Event(), [0] * workers
+
+    def work(worker: int) -> None:
+        wish = 1
+        with cancelled_by(halt):
+            while not halt.is_set():
+                first, count = counter.take(wish)
+                if count == 0:
+                    return
+                begun = time.monotonic()
+                records[first] = some(first, count)
+                played[worker] += count
+                wish = wish_after(count, time.monotonic() - begun)
+
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            working = {pool.submit(work, worker) for worker in range(workers)}
+            while working:
+                finished, working = wait(working, timeout=REPORT_EVERY, return_when=FIRST_EXCEPTION)
+                for future in finished:
+                    future.result()
+                report(sum(played))
+        finally:
+            halt.set()
+    return [records[first] for first in sorted(records)]
+
+
+# Progress -------------------------------------------------------------------------------------------------------------
+# The progress of simulated runs: a bar on standard error, or calls of a function of the user's own.
+
+Progress = Callable[[int, int], None]
+
+
+class Reporter:
+    """Call the user's function, or show a bar, or do nothing."""
+
+    def __init__(self, progress: bool | Progress, runs: int) -> None:
+        self.progress, self.runs = progress, runs
+        self.bar: Any = None
+        self.task: Any = None
+        self.shown = 0.0
+
+    def __enter__(self) -> Callable[[int], None]:
+        if self.progress is True:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self.bar = Progress(*columns, console=Console(stderr=True))
+            self.bar.start()
+            self.task = self.bar.add_task("runs", total=self.runs)
+        return self.report
+
+    def report(self, done: int) -> None:
+        """Move the bar, a few times a second at most, or call the user's function."""
+        if self.bar is not None:
+            now = time.monotonic()
+            if done == self.runs or now >= self.shown + REPORT_EVERY:
+                self.bar.update(self.task, completed=done)
+                self.shown = now
+        elif callable(self.progress):
+            self.progress(done, self.runs)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+# Results --------------------------------------------------------------------------------------------------------------
+# What `simulate` gives back: one row per (run, epsilon), in columns.
+
+
+class Row(NamedTuple):
+    """Hold one run at one epsilon."""
+
+    run: int
+    epsilon: float
+    tau: int
+    censored: bool
+    correct: bool
+    regret: float
+    reason: str
+    eliminated: int
+    gap: float
+
+
+class Results:
+    """Hold simulated runs in columns, each a numpy array with one entry per (run, epsilon), runs in order.
+
+    Attributes:
+        run: Index of the run; its seed is a child of the main seed keyed by this index.
+        epsilon: The epsilon of this row.
+        tau: Episodes played when the stopping rule was met, or the budget.
+        censored: Whether the budget ended the run first.
+        correct: Whether the recommended path is within epsilon of the best.
+        regret: How far the recommended path is from the best.
+        reason: Why it stopped: "gap", "single", "cleared" or "budget".
+        eliminated: Arcs ruled out.
+        gap: Certified gap at the end.
+        path: Recommended path, int [rows, H].
+        settings: Of the learner, the instance and the simulation.
+    """
+
+    COLUMNS = Row._fields
+
+    def __init__(
+        self,
+        *,
+        run: IntArray,
+        epsilon: FloatArray,
+        tau: IntArray,
+        reason: IntArray,
+        correct: BoolArray,
+        regret: FloatArray,
+        eliminated: IntArray,
+        gap: FloatArray,
+        path: IntArray,
+        settings: dict[str, Any],
+    ) -> None:
+        self.run, self.epsilon, self.tau = run, epsilon, tau
+        self.censored: BoolArray = reason == 0
+        self.correct, self.regret = correct, regret
+        self.reason = np.array(STOP_REASONS)[reason]
+        self.eliminated, self.gap, self.path = eliminated, gap, path
+        self.settings = settings
+
+    def __len__(self) -> int:
+        return len(self.tau)
+
+    def __iter__(self) -> Iterator[Row]:
+        for values in zip(*(getattr(self, name).tolist() for name in self.COLUMNS)):
+            yield Row(*values)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns as plain lists."""
+        return {name: getattr(self, name).tolist() for name in self.COLUMNS}
+
+    def frame(self) -> Any:
+        """Return a polars data frame; needs the `data` extra."""
+        return need("polars", "data").DataFrame({name: getattr(self, name) for name in self.COLUMNS})
+
+    def at(self, epsilon: float) -> BoolArray:
+        """Select the rows of this epsilon."""
+        chosen: BoolArray = self.epsilon == epsilon
+        if not chosen.any():
+            have = ", ".join(f"{x:g}" for x in np.unique(self.epsilon))
+            raise SettingError(f"no run has epsilon {epsilon:g}; there are: {have}")
+        return chosen
+
+    def mean_tau(self, epsilon: float | None = None) -> float:
+        """Average the number of episodes; censored runs count with the budget, so it is then a lower bound."""
+        return float(self.tau.mean() if epsilon is None else self.tau[self.at(epsilon)].mean())
+
+    def failure_rate(self, epsilon: float | None = None) -> float:
+        """Compute the share of the runs that stopped by themselves and were wrong, among all runs."""
+        wrong = ~self.correct & ~self.censored
+        return float(wrong.mean() if epsilon is None else wrong[self.at(epsilon)].mean())
+
+    def __repr__(self) -> str:
+        return (
+            f"Results({len(self)} rows, mean tau {self.mean_tau():.6g}, wrong {self.failure_rate():.3g}, "
+            f"censored {float(self.censored.mean()):.3g})"
+        )
+
+
+def different_rows(path: IntArray, arcs: int) -> tuple[IntArray, IntArray]:
+    """Find the first row of each path, and for each row the place of its path among these.
+
+    What `np.unique` does over rows, which it compares byte by byte. Here a row becomes one number, digit by digit with
+    `arcs` digits; the numbers are replaced by their ranks before they grow too large.
+    """
+    number, below = np.zeros(len(path), dtype=np.int64), 1
+    for column in path.T:
+        if below > 2**62 // arcs:
+            number = np.unique(number, return_inverse=True)[1]
+            below = len(path)
+        number, below = number * arcs + column, below * arcs
+    _, first, which = np.unique(number, return_index=True, return_inverse=True)
+    return first, which
+
+
+# Stepwise -------------------------------------------------------------------------------------------------------------
+# Play one run step by step in Python: for reward laws given as a function, and for rules written in Python.
+
+
+def draw_reward(instance: Instance, arc: int, rng: np.random.Generator) -> float:
+    """Draw one reward of an arc, in the user's direction."""
+    law, kind = instance.law, int(instance.law.kind[arc])
+    a, b = float(law.a[arc]), float(law.b[arc])
+    if kind == KNOWN:
+        return a
+    if kind == GAUSSIAN:
+        return a + b * rng.standard_normal()
+    if kind == BERNOULLI:
+        return 1.0 if rng.random() < a else 0.0
+    if kind == UNIFORM:
+        return _within(a + (b - a) * rng.random(), law.low[arc], law.high[arc])
+    if kind == BETA:
+        low, high = float(law.low[arc]), float(law.high[arc])
+        if a <= 0 or b <= 0:
+            return low if a <= 0 else high
+        return _within(low + (high - low) * rng.beta(a, b), low, high)
+    if kind == TABLE:
+        low, high = int(law.table_first[arc]), int(law.table_first[arc + 1])
+        return float(law.table[low + int(rng.random() * (high - low))])
+    assert law.draw is not None
+    return float(law.draw(arc, rng))
+
+
+def draw_rewards(instance: Instance, path: IntArray, rng: np.random.Generator) -> list[float]:
+    """Draw the rewards of one episode, in the user's direction."""
+    law = instance.law
+    if law.loading is None:
+        return [draw_reward(instance, int(arc), rng) for arc in path]
+    common, own, rewards = rng.standard_normal(), rng.standard_normal(), []
+    for h, arc in enumerate(path.tolist()):
+        if h > 0:
+            own = law.carry * own + np.sqrt(1 - law.carry**2) * rng.standard_normal()
+        kind, a, b = law.kind[arc], float(law.a[arc]), float(law.b[arc])
+        z = law.loading[arc] * common + np.sqrt(1 - law.loading[arc] ** 2) * own
+        chance = float(ndtr(z))
+        if kind == GAUSSIAN:
+            rewards.append(a + b * z)
+        elif kind == BERNOULLI:
+            rewards.append(1.0 if chance > 1 - a else 0.0)
+        elif kind == UNIFORM:
+            rewards.append(_within(a + (b - a) * chance, law.low[arc], law.high[arc]))
+        elif kind == TABLE:
+            values = law.table[law.table_first[arc] : law.table_first[arc + 1]]
+            rewards.append(float(values[min(int(chance * len(values)), len(values) - 1)]))
+        else:
+            rewards.append(a)
+    return rewards
+
+
+def _within(x: float, low: float, high: float) -> float:
+    """Clip x to a range that rounding may have left."""
+    return float(min(max(x, low), high))
+
+
+def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget: int, grid: FloatArray) -> RunRecord:
+    """Ask, draw and tell until each epsilon is settled; every epsilon has a run of its own from the same seed."""
+    size, horizon = len(grid), learner.mdp.horizon
+    record = RunRecord.empty(size, horizon)
+    start = rng.bit_generator.state
+    for at, epsilon in enumerate(grid.tolist()):
+        rng.bit_generator.state = start
+        own = learner.fresh(epsilon)
+        own._begin(rng)
+        while not own.stopped and own.episodes < budget:
+            raise_if_cancelled()
+            path = own.ask()
+            own.tell(path, draw_rewards(instance, path, rng))
+        record.tau[at] = own.episodes
+        record.reason[at] = STOP_REASONS.index(own.stop_reason) if own.stop_reason else BUDGET
+        record.path[at] = own.recommend()
+        record.eliminated[at] = int((~own.active).sum())
+        record.gap[at] = own.certified_gap()
+    return record
+
+
+# Simulate -------------------------------------------------------------------------------------------------------------
+# simulate: many runs of a learner on an instance, compiled, over threads, the same for any number of workers.
 
 
 def simulate(

@@ -21,20 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath._text import shown, words_of_users
-from surepath._types import BoolArray, FloatArray, IntArray
 from surepath._version import __version__
 from surepath.errors import CertificateError
-from surepath.learners.challenger.ties import planned_shares
-from surepath.learners.proven import proven_gap
-from surepath.learners.registry import build
+from surepath.learners.base import build
+from surepath.learners.challenger.numbers import planned_shares
+from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
-from surepath.model.sources.textfile import write_text
-from surepath.study.fold import Fold
-from surepath.study.sheets.rows import all_trials
+from surepath.model.text_files import write_text
+from surepath.study.fold import LEFT_OUT, MARKED, Fold
+from surepath.study.sheets import all_trials
 from surepath.study.storage import ActionRow, Reading, Storage, TrialRow, open_storage
-from surepath.study.tally import LEFT_OUT, MARKED
 from surepath.verify.bound import PlainBound, Scores, Sums
 from surepath.verify.file import (
     ADVICE,

@@ -1,29 +1,112 @@
-"""What is frozen when a study is created: the problem, the learner and every number of its bound, the options."""
+"""Create a study: its problem, learner, settings and lease."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from surepath._checks import one_of
-from surepath._numbers import shortened
+from surepath._checks import one_of, real, shortened
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, StudyError
+from surepath.learners.base import build, learner_name
 from surepath.learners.own_rules import SamplingRule
-from surepath.learners.registry import build, learner_name
-from surepath.model.instance import Instance
+from surepath.model.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.model.mdp import MDP
-from surepath.model.plans import WHOLE
-from surepath.model.sources.files import Problem, load_problem, parse_json_problem, problem_text
-from surepath.study.lease import seconds
-from surepath.study.storage import Storage, StudyRecord, retrying
-from surepath.study.trial import LEAVE_OUT, ON_FAILURE, WORST
+from surepath.model.paths import WHOLE
+from surepath.model.worlds import Instance
+from surepath.study.storage import QueueRow, Storage, StudyRecord, TrialRow, Writing, retrying
+from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST
+
+# Lease ----------------------------------------------------------------------------------------------------------------
+# Leases: how long a worker may keep a trial, as people write it, and what happens when a lease expires.
+#
+# When a lease ends, the plan is assigned again first, as a new trial, twice at most: the worker may have died. The
+# trial itself is awaited for GRACE leases, since a proof that passes over slow trials leaves scores out by what they
+# are. Then it is given up, and counts as lost.
+
+UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+LONGEST_LEASE = 10 * 365 * 86400.0
+GRACE = 10  # leases after which a trial is given up
+MOST_RETRIES = 2  # an option that kills its worker must not be assigned for ever
+BATCH = 1_000
+
+
+def this_worker() -> str:
+    """Name the worker that this process is: its host and its number."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def seconds(value: Any, what: str = "lease") -> float:
+    """Read a duration as seconds: "10min", "2h", "45s", "3d", a number of seconds, a timedelta.
+
+    Example:
+        >>> seconds("10min"), seconds("1.5h"), seconds(30)
+        (600.0, 5400.0, 30.0)
+    """
+    if isinstance(value, timedelta):
+        found = value.total_seconds()
+    elif isinstance(value, str):
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", value)
+        unit = (match.group(2).lower() or "s") if match else ""
+        if match is None or unit not in UNITS:
+            raise SettingError(f'{what} must be a duration such as "10min", "2h" or "3d", not {value!r}')
+        found = float(match.group(1)) * UNITS[unit]
+    else:
+        found = real(what, value)
+    if not 0.0 < found <= LONGEST_LEASE:
+        raise SettingError(f"{what} must be longer than 0 and at most ten years, not {value!r}")
+    return found
+
+
+def in_words(duration: float) -> str:
+    """Write seconds the way people say them.
+
+    Example:
+        >>> in_words(600.0), in_words(5400.0), in_words(86400.0 * 3)
+        ('10min', '1.5h', '3d')
+    """
+    for unit in ("d", "h", "min"):
+        if duration >= UNITS[unit]:
+            return f"{duration / UNITS[unit]:.3g}{unit}"
+    return f"{duration:.3g}s"
+
+
+def expire(log: Writing, lease: float) -> None:
+    """Mark trials whose lease has ended as expired and queue their plans at the front; give up what is long over."""
+    now = log.now()
+    for row in reversed(log.expired(now, BATCH)):  # the oldest ends up at the front
+        if row.state == EXPIRED:
+            log.update_trial(row._replace(told=now))
+            continue
+        log.update_trial(row._replace(state=EXPIRED, lease=row.lease + (GRACE - 1) * lease))
+        if _retries(log, row) < MOST_RETRIES:
+            log.add_to_queue(QueueRow(0, row.path, RETRIED, row.number, now), front=True)
+
+
+def _retries(log: Writing, row: TrialRow) -> int:
+    """Count how often this plan was already assigned again."""
+    count = 0
+    while row.source == RETRIED and row.of is not None and count <= MOST_RETRIES:
+        count += 1
+        earlier = log.trial(row.of)
+        if earlier is None:
+            break
+        row = earlier
+    return count
+
+
+# Creation -------------------------------------------------------------------------------------------------------------
+# What is frozen when a study is created: the problem, the learner and every number of its bound, the options.
 
 LONGEST_NAME = 200
 

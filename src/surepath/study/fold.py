@@ -1,17 +1,10 @@
-"""The learner as a fold over the log: trials enter in the order in which they were asked for.
-
-Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as
-pending plays until their turn comes. So what is proven does not depend on which results come in first, even if quick
-trials are the good ones (docs, "Crashes, failures, budgets"). A result that comes after its trial was given up, and
-counted as lost, stays in the log and out of the proof, which is in doubt from then on: slow trials were left out. The
-state is a function of the log alone: another worker, or a replay elsewhere, has the same active arcs, incumbent, next
-plan and stop.
-"""
+"""Fold the log of a study into a learner: trials counted, budgets spent, snapshots kept."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Iterable
 from copy import deepcopy
@@ -19,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from surepath._types import IntArray
+from surepath._checks import FloatArray, IntArray, real
 from surepath._version import __version__
-from surepath.errors import RewardError, StudyError, SurepathError
-from surepath.learners.registry import build
+from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
+from surepath.learners.base import build
 from surepath.model.mdp import MDP
 from surepath.study.storage import (
     ENCODING_FORMAT,
@@ -36,8 +29,195 @@ from surepath.study.storage import (
     encode_tree,
     missing_row,
 )
-from surepath.study.tally import Tally
-from surepath.study.trial import EXPIRED, FAILED, LATE, PARTIAL, SCORED, WORST
+from surepath.study.trial import (
+    CANCELLED,
+    COMPLETE,
+    EXPIRED,
+    FAILED,
+    IMPORTED,
+    LATE,
+    PARTIAL,
+    SCORED,
+    SETTLED,
+    SOURCES,
+    WORST,
+)
+
+# Spending -------------------------------------------------------------------------------------------------------------
+# What trials have cost: the sum of their known costs, step by step, as far as each trial came.
+#
+# A trial counts for the steps that were run: all of them when it is complete, the steps that were scored and the one
+# that failed when it failed on the way (the first step alone when nothing was scored). A trial that expired counts in
+# full, since nobody knows how far it came, until a late result says so. A cancelled trial was not run, and an
+# imported one was paid for elsewhere: they count nothing.
+
+
+def money(amount: float) -> str:
+    """Write an amount: two decimals, or as many figures as a small one needs.
+
+    Example:
+        >>> money(12.5), money(1234.0), money(0.0042), money(0)
+        ('12.50', '1,234.00', '0.0042', '0.00')
+    """
+    return f"{amount:.2g}" if 0 < abs(amount) < 0.01 else f"{amount:,.2f}"
+
+
+class Spending:
+    """What settled trials have cost, in the order of the log.
+
+    Attributes:
+        total: The sum.
+        unreported: Numbers of expired trials that count in full so far.
+    """
+
+    def __init__(self, cost: FloatArray) -> None:
+        self._cost = cost
+        self.total = 0.0
+        self.unreported: set[int] = set()
+
+    def count(self, row: TrialRow) -> None:
+        """Count one settled trial."""
+        if row.state == CANCELLED or row.source == IMPORTED:
+            return
+        if row.source == LATE and row.of in self.unreported:
+            self.unreported.discard(row.of)
+            self.total -= self.price(row.path)
+        if row.state == EXPIRED:
+            self.unreported.add(row.number)
+        whole = row.state in (COMPLETE, EXPIRED)
+        self.total += self.price(row.path if whole else row.path[: len(row.rewards) + 1])
+
+    def price(self, arcs: Iterable[int]) -> float:
+        """Return the sum of the costs of some arcs."""
+        return math.fsum(self._cost[list(arcs)])
+
+    def with_rows(self, rows: Iterable[TrialRow]) -> Spending:
+        """Return the spending with these rows counted too, those that still run as if complete."""
+        later = Spending(self._cost)
+        later.total, later.unreported = self.total, set(self.unreported)
+        for row in sorted(rows):
+            later.count(row if row.settled or row.state == EXPIRED else row._replace(state=COMPLETE))
+        return later
+
+    def as_tree(self) -> dict[str, Any]:
+        """Return everything as numbers and arrays."""
+        return {"spent": self.total, "unreported": np.array(sorted(self.unreported), dtype=np.int64)}
+
+    def load(self, tree: dict[str, Any]) -> None:
+        """Load what `as_tree` returned."""
+        self.total = float(tree["spent"])
+        self.unreported = set(np.asarray(tree["unreported"]).tolist())
+
+
+def checked_budget(mdp: MDP, budget: float | None) -> float | None:
+    """Check what a study may spend in all, in the unit of the problem's costs; None where nothing limits it."""
+    if budget is None:
+        return None
+    if mdp.cost is None:
+        raise SettingError("a budget is in the unit of the problem's costs, and no option of this one has a cost")
+    limit = real("budget", budget)
+    if limit <= 0:
+        raise SettingError(f"a budget is a positive amount, not {limit:g}")
+    return limit
+
+
+def affordable(spent: float, prices: Iterable[float], budget: float) -> int:
+    """Count the next trials that fit into the budget, or raise an error that says why none does."""
+    count = 0
+    for price in prices:
+        if spent + price > budget * (1 + 1e-12):
+            if count == 0:
+                raise BudgetError(
+                    f"the budget of {money(budget)} is spent: {money(spent)} are spent or under way, and the next "
+                    f"trial costs {money(price)}; no trial was assigned"
+                )
+            break
+        spent, count = spent + price, count + 1
+    return count
+
+
+# Tally ----------------------------------------------------------------------------------------------------------------
+# What a fold counts beside the evidence: trials by state and source, and those left out, arc by arc.
+
+LEFT_OUT = (FAILED, EXPIRED, CANCELLED)
+MARKED = (LATE, IMPORTED)
+
+
+class Tally:
+    """Counts over the settled prefix of a log.
+
+    Attributes:
+        states: Trials of each settled state.
+        sources: Trials of each source.
+        left_out: Plays of each arc that were failed, expired or cancelled, int [3, N].
+        marked: Plays of each arc that were reported too late to count, or imported, int [2, N].
+        refused: Trials whose rewards the learner could not take, in logs of earlier versions or changed by hand.
+        outlived: Results that came after the lease of their trial, which counted as lost by then.
+        spending: What the trials have cost; None where nothing costs anything.
+    """
+
+    def __init__(self, n_arcs: int, cost: FloatArray | None = None) -> None:
+        self.spending = None if cost is None else Spending(cost)
+        self.states = dict.fromkeys(sorted(SETTLED), 0)
+        self.sources = dict.fromkeys(SOURCES, 0)
+        self.left_out: IntArray = np.zeros((len(LEFT_OUT), n_arcs), dtype=np.int64)
+        self.marked: IntArray = np.zeros((len(MARKED), n_arcs), dtype=np.int64)
+        self.refused = self.outlived = 0
+        self._expired: set[int] = set()  # numbers
+
+    @property
+    def scored(self) -> int:
+        """Return how many trials have scores that count."""
+        return sum(self.states[state] for state in SCORED) - self.sources[LATE]
+
+    def count(self, row: TrialRow) -> None:
+        """Count one settled trial."""
+        self.states[row.state] += 1
+        self.sources[row.source] += 1
+        if row.state not in SCORED:
+            self.left_out[LEFT_OUT.index(row.state), list(row.path)] += 1
+        if row.state == EXPIRED:
+            self._expired.add(row.number)
+        self.outlived += row.source == LATE and row.of in self._expired
+        if row.source in MARKED:
+            self.marked[MARKED.index(row.source), list(row.path)] += 1
+        if self.spending is not None:
+            self.spending.count(row)
+
+    def as_tree(self) -> dict[str, Any]:
+        """Return everything as numbers and arrays."""
+        expired = np.array(sorted(self._expired), dtype=np.int64)
+        arrays = {"left_out": self.left_out, "marked": self.marked, "expired": expired}
+        spent = {} if self.spending is None else self.spending.as_tree()
+        return {
+            "states": self.states,
+            "sources": self.sources,
+            "refused": self.refused,
+            "outlived": self.outlived,
+            **arrays,
+            **spent,
+        }
+
+    def load(self, tree: dict[str, Any]) -> None:
+        """Load what `as_tree` returned."""
+        self.states.update(tree["states"])
+        self.sources.update(tree["sources"])
+        self.left_out[:], self.marked[:] = tree["left_out"], tree["marked"]
+        self.refused, self.outlived = int(tree["refused"]), int(tree["outlived"])
+        self._expired = set(np.asarray(tree["expired"]).tolist())
+        if self.spending is not None:
+            self.spending.load(tree)
+
+
+# Fold -----------------------------------------------------------------------------------------------------------------
+# The learner as a fold over the log: trials enter in the order in which they were asked for.
+#
+# Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as
+# pending plays until their turn comes. So what is proven does not depend on which results come in first, even if
+# quick trials are the good ones (docs, "Crashes, failures, budgets"). A result that comes after its trial was given
+# up, and counted as lost, stays in the log and out of the proof, which is in doubt from then on: slow trials were
+# left out. The state is a function of the log alone: another worker, or a replay elsewhere, has the same active arcs,
+# incumbent, next plan and stop.
 
 FEW_AHEAD = 4  # results that may wait before it is tried whether they suffice
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import whole
-from surepath._types import FloatArray, IntArray
+from surepath._checks import FloatArray, IntArray, whole
 from surepath.errors import StudyError
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path

@@ -21,8 +21,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from surepath._checks import suggest
-from surepath._numbers import shortened
+from surepath._checks import shortened, suggest
 from surepath.errors import StorageError, StudyError
 from surepath.study import tables as sql
 from surepath.study.storage import (

@@ -1,8 +1,4 @@
-"""Study: ask for trials, tell their results, from any number of workers; nothing reported is ever lost.
-
-The log in the storage is the truth. This object holds a fold over it, brought up to date before it answers, so any
-number of Study objects, in any number of processes, may work on one study at once. Threads may share one object.
-"""
+"""Study: a learner made durable. Ask for trials, tell their scores, from many processes; nothing is lost."""
 
 from __future__ import annotations
 
@@ -14,21 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from surepath._checks import check_epsilon, whole
-from surepath._types import IntArray
+from surepath._checks import IntArray, check_epsilon, whole
 from surepath.errors import StoppedError, StorageError, StudyError
 from surepath.learners.base import MOST_ASKED
-from surepath.learners.proven import proven_gap
+from surepath.learners.runs import proven_gap
+from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
-from surepath.model.plans import Plan, option_arcs
-from surepath.model.sources.files import parse_json_problem
+from surepath.model.paths import Plan, option_arcs
 from surepath.study import telling
-from surepath.study.asking import next_plans
-from surepath.study.creation import Options, enter, new_record, only_name
-from surepath.study.fold import EXCLUDE, TIGHTEN, Fold
-from surepath.study.lease import expire, this_worker
-from surepath.study.sheets.past import Imports
-from surepath.study.spending import checked_budget
+from surepath.study.creation import Options, enter, expire, new_record, only_name, this_worker
+from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
+from surepath.study.sheets import Imports
 from surepath.study.storage import (
     ActionRow,
     QueueRow,
@@ -41,12 +33,51 @@ from surepath.study.storage import (
     open_storage,
     retrying,
 )
-from surepath.study.trial import CANCELLED, LEAVE_OUT, QUEUED, RUNNING, Trial, trial_number
+from surepath.study.trial import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, Trial, trial_number
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
     from surepath.study.status import Status
+
+
+# Asking ---------------------------------------------------------------------------------------------------------------
+# Which plans are assigned next: those that wait first, then what the learner chooses, as far as a budget goes.
+
+
+def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[QueueRow]:
+    """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it."""
+    plans = _from_queue(log, fold, n)
+    if len(plans) < n:
+        for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
+            plans.append(QueueRow(0, tuple(path), ASKED))
+    if budget is not None and fold.committed is not None:
+        prices = [fold.mdp.price(plan.path) for plan in plans]
+        kept = affordable(fold.committed, prices, budget)
+        for plan in reversed(plans[kept:]):
+            if plan.source != ASKED:
+                log.add_to_queue(plan, front=True)
+        plans = plans[:kept]
+    return plans
+
+
+def _from_queue(log: Writing, fold: Fold, n: int) -> list[QueueRow]:
+    """Take up to n waiting plans from the front; those with an excluded option are dropped."""
+    plans: list[QueueRow] = []
+    while len(plans) < n and (waiting := log.queue(n - len(plans))):
+        excluded = fold.learner.excluded
+        for plan in waiting:
+            log.take_from_queue(plan.number)
+            if not excluded[list(plan.path)].any():
+                plans.append(plan)
+    return plans
+
+
+# Study ----------------------------------------------------------------------------------------------------------------
+# Study: ask for trials, tell their results, from any number of workers; nothing reported is ever lost.
+#
+# The log in the storage is the truth. This object holds a fold over it, brought up to date before it answers, so any
+# number of Study objects, in any number of processes, may work on one study at once. Threads may share one object.
 
 T = TypeVar("T")
 
@@ -348,7 +379,7 @@ class Study:
         Returns:
             How many results the import holds.
         """
-        from surepath.study.sheets.past import import_rows
+        from surepath.study.sheets import import_rows
 
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
@@ -383,7 +414,7 @@ class Study:
             budget: What this study may spend in all, in the unit of the problem's costs; no trial is begun that would
                 cost more than what is left.
         """
-        from surepath.study.running.optimize import optimize
+        from surepath.study.runner import optimize
 
         optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, checked_budget(self.mdp, budget))
 
@@ -394,7 +425,7 @@ class Study:
 
         Returns the number of trials written.
         """
-        from surepath.study.sheets.export import write_export
+        from surepath.study.export import write_export
 
         return write_export(self, Path(path))
 
@@ -403,7 +434,7 @@ class Study:
         cls, path: str | Path, storage: str | Storage = "sqlite:///study.db", name: str | None = None
     ) -> Study:
         """Make the study of an exported log (JSON lines) in a storage, under its own or another name."""
-        from surepath.study.sheets.restore import read_export
+        from surepath.study.export import read_export
 
         place = open_storage(storage)
         return cls(place, read_export(Path(path), place, name))
@@ -496,25 +527,25 @@ class Study:
 
     def status(self) -> Status:
         """Return the status of the study: trials by state, the current plan, what is proven, who works on it."""
-        from surepath.study.status.status import read_status
+        from surepath.study.status import read_status
 
         return read_status(self)
 
     @property
     def trials(self) -> Any:
         """Return every trial as a row of a frame, polars if it is installed, else pandas; waiting plans come last."""
-        from surepath.study.sheets.frames import trials_frame
+        from surepath.study.export import trials_frame
 
         return trials_frame(self)
 
     def _repr_html_(self) -> str:
-        from surepath.study.status.display import html_page
+        from surepath.study.status import html_page
 
         return html_page(self.status(), self.learner)
 
     def watch(self, every: float = 1.0) -> None:
         """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""
-        from surepath.study.status.display import watch
+        from surepath.study.status import watch
 
         watch(self, every)
 
@@ -539,7 +570,7 @@ class Study:
 
     def explain(self) -> str:
         """Describe what is known: the plan, what is proven, which plans may still be better, what needs attention."""
-        from surepath.study.status.explain import explain
+        from surepath.study.status import explain
 
         return explain(self)
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._numbers import shortened
+from surepath._checks import shortened
 from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.base import Sizes, check_decidable, read_rewards
 from surepath.model.mdp import MDP
-from surepath.model.plans import plan_in_words
+from surepath.model.paths import plan_in_words
 from surepath.study.fold import TIGHTEN, counted_rewards
 from surepath.study.storage import Reading, TrialRow, Writing
 from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from surepath._checks import whole
-from surepath._types import IntArray
-from surepath.model.plans import Plan, plan_in_words
+from surepath._checks import IntArray, whole
+from surepath.model.paths import Plan, plan_in_words
 
 WAITING = "waiting"
 RUNNING = "running"

@@ -5,24 +5,24 @@ This part needs the true means; no learner imports it.
 
 from __future__ import annotations
 
-from surepath.theory.case import is_tree as is_tree
+from surepath.theory.bounds import FlowComparison as FlowComparison
+from surepath.theory.bounds import LowerBound as LowerBound
+from surepath.theory.bounds import UpperBound as UpperBound
+from surepath.theory.bounds import compare_flows as compare_flows
+from surepath.theory.bounds import design_episodes as design_episodes
+from surepath.theory.bounds import divergence_lower_bound as divergence_lower_bound
+from surepath.theory.bounds import gap_complexity as gap_complexity
+from surepath.theory.bounds import lower_bound as lower_bound
+from surepath.theory.bounds import tree_lower_bound as tree_lower_bound
+from surepath.theory.bounds import tree_upper_bound as tree_upper_bound
+from surepath.theory.bounds import upper_bound as upper_bound
+from surepath.theory.bounds import worst_case_lower_bound as worst_case_lower_bound
+from surepath.theory.bounds import worst_case_upper_bound as worst_case_upper_bound
 from surepath.theory.characteristic_time import CharacteristicTime as CharacteristicTime
 from surepath.theory.characteristic_time import characteristic_time as characteristic_time
-from surepath.theory.divergence_bound import divergence_lower_bound as divergence_lower_bound
-from surepath.theory.flow_comparison import FlowComparison as FlowComparison
-from surepath.theory.flow_comparison import compare_flows as compare_flows
 from surepath.theory.flows import Flow as Flow
 from surepath.theory.flows import minimum_flow as minimum_flow
 from surepath.theory.flows import policy_cover as policy_cover
 from surepath.theory.gaps import Gaps as Gaps
 from surepath.theory.gaps import gaps as gaps
-from surepath.theory.lower_bounds import LowerBound as LowerBound
-from surepath.theory.lower_bounds import lower_bound as lower_bound
-from surepath.theory.lower_bounds import tree_lower_bound as tree_lower_bound
-from surepath.theory.upper_bounds import UpperBound as UpperBound
-from surepath.theory.upper_bounds import gap_complexity as gap_complexity
-from surepath.theory.upper_bounds import tree_upper_bound as tree_upper_bound
-from surepath.theory.upper_bounds import upper_bound as upper_bound
-from surepath.theory.upper_bounds import worst_case_upper_bound as worst_case_upper_bound
-from surepath.theory.worst_case import design_episodes as design_episodes
-from surepath.theory.worst_case import worst_case_lower_bound as worst_case_lower_bound
+from surepath.theory.gaps import is_tree as is_tree

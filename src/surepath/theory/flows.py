@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._numbers import NotNumbersError, read_numbers
-from surepath._types import AnyArray, BoolArray, FloatArray, IntArray
+from surepath._checks import AnyArray, BoolArray, FloatArray, IntArray, NotNumbersError, read_numbers
 from surepath.errors import InfeasibleError, ProblemError, SettingError, SurepathError
 from surepath.model.mdp import MDP
-from surepath.model.rewards import on_arcs
+from surepath.model.worlds import on_arcs
 
 UNLIMITED = 2**61  # an unlimited capacity in whole numbers
 TOLERANCE = 1e-9  # relative, of the checks
@@ -90,8 +89,8 @@ def policy_cover(mdp: MDP, arcs: Iterable[int]) -> list[IntArray]:
         >>> len(policy_cover(MDP.from_arrays([[[0, 0]], [[0, 0]]]), [0, 1, 2]))
         2
     """
-    from surepath.kernels.arrays import graph_of
-    from surepath.kernels.flow.minimum import extract_cover
+    from surepath.kernels.flow import extract_cover
+    from surepath.kernels.sweeps import graph_of
 
     wanted = np.asarray(list(arcs) if not isinstance(arcs, np.ndarray) else arcs)
     if wanted.size == 0:
@@ -177,9 +176,9 @@ def unscaled(problem: FlowProblem, flow: IntArray, scale: float) -> AnyArray:
 
 
 def solve(problem: FlowProblem) -> tuple[AnyArray, BoolArray]:
-    """Solve by push-relabel in whole numbers (`kernels/flow/minimum.py`): flow [N], nodes of the maximum cut."""
-    from surepath.kernels.arrays import graph_of
-    from surepath.kernels.flow.minimum import bounded_flow, minimum_flow
+    """Solve by push-relabel in whole numbers (`kernels/flow.py`): flow [N], nodes of the maximum cut."""
+    from surepath.kernels.flow import bounded_flow, minimum_flow
+    from surepath.kernels.sweeps import graph_of
 
     demand, capacity, scale = scaled(problem)
     graph = graph_of(problem.mdp)

@@ -1,28 +1,65 @@
-"""How much worse each arc is: value gap, return gap, deterministic return gap, and what follows from them.
-
-Names of the paper (section "The Complexity of PAC RL in Deterministic MDPs"):
-
-- value gap Delta: V*(state) - Q*(state, action), what the action costs from its state on;
-- deterministic return gap: best return of all less best return through the arc, eq. (drg);
-- return gap of Dann et al.: the deterministic return gap divided by H.
-
-One backward and one forward pass give all of them. Gaps are in gains, so they are 0 or more whichever way the returns
-are wanted. A gap of at most `tolerance` = 1e-12 x (largest return that the sizes of the means allow) counts as 0.
-"""
+"""Gaps of an instance: by value and by return, and the case that every bound starts from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import log
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from surepath._checks import check_epsilon, whole
-from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.errors import SettingError
-from surepath.model.instance import Instance
+from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma, whole
+from surepath.errors import ProblemError, SettingError
+from surepath.kernels.jit import kernel
+from surepath.kernels.sweeps import Graph
 from surepath.model.mdp import MDP
+from surepath.model.worlds import Instance
+
+# Path counts ----------------------------------------------------------------------------------------------------------
+# Count the paths of small total cost: a dynamic program over nodes and budgets.
+
+
+@kernel
+def log_paths_within(graph: Graph, cost: IntArray, budget: int) -> float:
+    """Compute the logarithm of the number of paths from the start whose whole costs (0 or more) sum to at most budget.
+
+    One backward sweep, O(N budget): count[i, b] = sum over arcs e of node i with cost[e] <= b of
+    count[target, b - cost[e]], two stages in memory at a time.
+    """
+    first, target, stage_node = graph.first, graph.target, graph.stage_node
+    horizon = len(stage_node) - 1
+    ahead = np.zeros((1, budget + 1))
+    for h in range(horizon - 1, -1, -1):
+        low, high = stage_node[h], stage_node[h + 1]
+        here = np.full((high - low, budget + 1), -np.inf)
+        for i in range(low, high):
+            for e in range(first[i], first[i + 1]):
+                row = target[e] - high
+                for b in range(cost[e], budget + 1):
+                    x, y = here[i - low, b], ahead[row, b - cost[e]]
+                    if y > x:
+                        x, y = y, x
+                    if y > -np.inf:
+                        x += np.log1p(np.exp(y - x))
+                    here[i - low, b] = x
+        ahead = here
+    return float(ahead[0, budget])
+
+
+# Gaps -----------------------------------------------------------------------------------------------------------------
+# How much worse each arc is: value gap, return gap, deterministic return gap, and what follows from them.
+#
+# Names of the paper (section "The Complexity of PAC RL in Deterministic MDPs"):
+#
+# - value gap Delta: V*(state) - Q*(state, action), what the action costs from its state on;
+# - deterministic return gap: best return of all less best return through the arc, eq. (drg);
+# - return gap of Dann et al.: the deterministic return gap divided by H.
+#
+# One backward and one forward pass give all of them. Gaps are in gains, so they are 0 or more whichever way the
+# returns are wanted. A gap of at most `tolerance` = 1e-12 x (largest return that the sizes of the means allow) counts
+# as 0.
 
 RELATIVE_TOLERANCE = 1e-12
 
@@ -98,8 +135,7 @@ class Gaps:
         A path is epsilon-optimal iff the value gaps along it sum to at most epsilon. Counting such sums exactly is a
         knapsack; here the gaps are rounded down, and up, to epsilon / cells. epsilon = 0 is exact.
         """
-        from surepath.kernels.arrays import graph_of
-        from surepath.theory.kernels.path_counts import log_paths_within
+        from surepath.kernels.sweeps import graph_of
 
         whole("cells", cells, low=1)
         budget = check_epsilon(epsilon)
@@ -123,8 +159,7 @@ def gaps(instance: Instance) -> Gaps:
         >>> gaps(two).deterministic_return.tolist()
         [0.75, 0.0]
     """
-    from surepath.kernels.arrays import graph_of, own
-    from surepath.kernels.sweeps import backward, forward, walk
+    from surepath.kernels.sweeps import backward, forward, graph_of, own, walk
 
     if not isinstance(instance, Instance):
         raise SettingError(f"gaps need an Instance, with its true means, not {type(instance).__name__}")
@@ -154,3 +189,84 @@ def gaps(instance: Instance) -> Gaps:
 def _clean(gap: FloatArray, tolerance: float) -> FloatArray:
     gap[gap <= tolerance] = 0.0
     return gap
+
+
+# Case -----------------------------------------------------------------------------------------------------------------
+# An instance with the accuracy asked of it, checked once, and what the formulas of all bounds share.
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An instance with the accuracy asked of it.
+
+    Attributes:
+        instance: The problem with its true means.
+        gaps: Its gaps.
+        epsilon, delta: Accuracy and allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor of each arc, float [N]; 0 on arcs whose reward is known.
+    """
+
+    instance: Instance
+    gaps: Gaps
+    epsilon: float
+    delta: float
+    sigma: FloatArray
+
+    @property
+    def mdp(self) -> MDP:
+        """Return the layered graph."""
+        return self.instance.mdp
+
+    @property
+    def largest_sigma(self) -> float:
+        """Return the sigma of formulas that have a single one: the largest of the arcs'."""
+        return float(self.sigma.max())
+
+    def upper_gap(self) -> FloatArray:
+        """Compute max(deterministic return gap, Delta_min, epsilon), what the upper bounds divide by, float [N]."""
+        return np.maximum(self.gaps.deterministic_return, max(self.gaps.minimum, self.epsilon))
+
+
+def checked_case(
+    instance: Instance, epsilon: float, delta: float, sigma: ArrayLike | None = None, *, known: Gaps | None = None
+) -> Case:
+    """Check an instance and the accuracy asked of it.
+
+    A given sigma replaces the instance's own factors, except on arcs with known reward.
+    """
+    if not isinstance(instance, Instance):
+        raise SettingError(f"a bound needs an Instance, with its true means, not {type(instance).__name__}")
+    factors = check_sigma(instance.sigma if sigma is None else sigma, instance.mdp.n_arcs)
+    factors[instance.mdp.is_known] = 0.0
+    found = gaps(instance) if known is None else known
+    return Case(instance, found, check_epsilon(epsilon), check_delta(delta), factors)
+
+
+def log_confidence(delta: float, factor: float) -> float:
+    """Compute log(1 / (factor delta)), or 0 where that is negative: a lower bound is never below 0."""
+    return max(0.0, -log(factor * delta))
+
+
+def is_tree(mdp: MDP) -> bool:
+    """Return whether every (stage, state) but the first has exactly one arc into it."""
+    return bool((np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[1 : mdp.n_nodes] == 1).all())
+
+
+def require_tree(mdp: MDP) -> None:
+    """Raise unless the MDP is a tree, naming a state with several arcs into it."""
+    entering = np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[: mdp.n_nodes]
+    many = np.flatnonzero(entering > 1)
+    if many.size:
+        node = int(many[0])
+        stage = int(np.searchsorted(mdp.stage_node, node, side="right")) - 1
+        raise ProblemError(
+            f"this bound holds for trees, where one arc leads to each state; {int(entering[node])} arcs lead to "
+            f"stage {stage}, state {mdp.state_label(node)!r}; use the bound for general graphs"
+        )
+
+
+def divide(numerator: ArrayLike, gap: ArrayLike) -> FloatArray:
+    """Compute numerator / gap^2, where 0 / 0^2 is 0 (nothing to learn), other x / 0^2 infinite and x / infinity 0."""
+    above, below = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), np.asarray(gap, dtype=np.float64))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where((above == 0) | np.isinf(below), 0.0, above / below**2)

@@ -8,17 +8,23 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._types import FloatArray
+from surepath._checks import FloatArray
 from surepath.errors import SettingError
-from surepath.model.instance import Instance
-from surepath.model.rewards import CALLABLE, GAUSSIAN
-from surepath.theory.case import Case, checked_case, divide, is_tree
+from surepath.model.worlds import CALLABLE, GAUSSIAN, Instance
+from surepath.theory.bounds import (
+    LowerBound,
+    compare_flows,
+    divergence_lower_bound,
+    gap_complexity,
+    lower_bound,
+    tree_lower_bound,
+    tree_upper_bound,
+    upper_bound,
+    worst_case_lower_bound,
+    worst_case_upper_bound,
+)
 from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time, confidence
-from surepath.theory.divergence_bound import divergence_lower_bound
-from surepath.theory.flow_comparison import compare_flows
-from surepath.theory.lower_bounds import LowerBound, lower_bound, tree_lower_bound
-from surepath.theory.upper_bounds import gap_complexity, tree_upper_bound, upper_bound, worst_case_upper_bound
-from surepath.theory.worst_case import worst_case_lower_bound
+from surepath.theory.gaps import Case, checked_case, divide, is_tree
 
 TIMED_ARCS = 5_000  # up to this many arcs T* and divergences are computed unasked
 TIME = "T* kl(delta, 1 - delta)"

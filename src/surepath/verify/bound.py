@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import erfcx, ndtr
 
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
 

@@ -20,12 +20,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from surepath._numbers import rounded_up, shortened
-from surepath._types import FloatArray
+from surepath._checks import FloatArray, rounded_up, shortened
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
-from surepath.model.plans import plan_in_words
-from surepath.model.sources.textfile import read_text
+from surepath.model.paths import plan_in_words
+from surepath.model.text_files import read_text
 
 KIND, CERTIFICATE_FORMAT = "surepath certificate", 4
 CERTIFICATE_FIELDS = {

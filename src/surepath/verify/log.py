@@ -21,12 +21,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from surepath._checks import LARGEST
-from surepath._types import FloatArray, IntArray
+from surepath._checks import LARGEST, FloatArray, IntArray
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
-from surepath.model.plans import WHOLE
-from surepath.model.sources.textfile import plain_cell, read_text
+from surepath.model.paths import WHOLE
+from surepath.model.text_files import plain_cell, read_text
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import LEFT_OUT, MARKED, SOURCES, STATES, TIGHTEN, WORST
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import LARGEST
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.verify.bound import OWN, Entries, Entry, PlainBound, Scores, Sums, invalid_numbers
 

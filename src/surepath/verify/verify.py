@@ -21,12 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import LARGEST
-from surepath._types import BoolArray, FloatArray, IntArray
+from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
 from surepath.errors import CertificateError, SurepathError
+from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
-from surepath.model.sources.files import parse_json_problem
 from surepath.verify.bound import PlainBound, Scores, Sums
 from surepath.verify.file import (
     ADVICE,

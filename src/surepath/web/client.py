@@ -22,18 +22,15 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 
 from surepath import errors
-from surepath._checks import check_epsilon
-from surepath._numbers import read_numbers, shortened
+from surepath._checks import IntArray, check_epsilon, read_numbers, shortened
 from surepath._optional import need
 from surepath._text import hidden
-from surepath._types import IntArray
 from surepath.errors import RewardError, SettingError, StorageError, StudyError, SurepathError
+from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
-from surepath.model.plans import Plan, option_arcs
-from surepath.model.sources.files import parse_json_problem
-from surepath.study.creation import Options
-from surepath.study.lease import this_worker
-from surepath.study.status.status import Status
+from surepath.model.paths import Plan, option_arcs
+from surepath.study.creation import Options, this_worker
+from surepath.study.status import Status
 from surepath.study.storage import QueueRow, StudyRecord, TrialRow
 from surepath.study.telling import past_result
 from surepath.study.trial import Trial, trial_number
@@ -150,14 +147,14 @@ class RemoteStudy:
     @property
     def trials(self) -> Any:
         """Return every trial as one row of a frame; see Study.trials."""
-        from surepath.study.sheets.frames import trials_frame
+        from surepath.study.export import trials_frame
 
         return trials_frame(cast(Any, self))
 
     def export(self, path: str | Path) -> int:
         """Write the whole log to a file here; see Study.export."""
-        from surepath.model.sources.textfile import write_bytes
-        from surepath.study.sheets.export import ending
+        from surepath.model.text_files import write_bytes
+        from surepath.study.export import ending
 
         place = Path(path)
         wanted = "csv" if ending(place) == "csv" else "jsonl"
@@ -166,7 +163,7 @@ class RemoteStudy:
         return int(answer.headers["Surepath-Trials"])
 
     def _repr_html_(self) -> str:
-        from surepath.study.status.display import html_page
+        from surepath.study.status import html_page
 
         found = self._call("graph")
         whole = len(found["arcs"]["arc"]) == self.mdp.n_arcs  # of a large graph only a part comes, and none is drawn
@@ -178,7 +175,7 @@ class RemoteStudy:
 
     def watch(self, every: float = 1.0) -> None:
         """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""
-        from surepath.study.status.display import watch
+        from surepath.study.status import watch
 
         watch(cast(Any, self), every)
 
@@ -329,7 +326,7 @@ class RemoteStudy:
         budget: float | None = None,
     ) -> None:
         """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
-        from surepath.study.running.optimize import optimize
+        from surepath.study.runner import optimize
 
         optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
 

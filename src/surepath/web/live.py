@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 
-from surepath._numbers import plain
+from surepath._checks import plain
 from surepath.errors import StorageError, StudyError
-from surepath.learners.proven import proven_gap
+from surepath.learners.runs import proven_gap
 from surepath.study.fold import Fold
-from surepath.study.status.gap_history import MOST_POINTS, Past, Point, thin
-from surepath.study.status.progress import rough_trials_left
+from surepath.study.status import MOST_POINTS, Past, Point, rough_trials_left, thin
 from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
 from surepath.web.views import arc_values, page_status, rounded

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
-from surepath._numbers import plain
+from surepath._checks import plain
 from surepath._version import __version__
 from surepath.study.storage import TransientError
 from surepath.study.telling import Result

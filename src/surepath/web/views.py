@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from surepath._numbers import plain, rounded_up
+from surepath._checks import IntArray, plain, rounded_up
 from surepath._text import many, words_of_users
-from surepath._types import IntArray
-from surepath.learners.challenger.plays import PATIENCE
-from surepath.model.costs import in_words
+from surepath.learners.challenger.explain import PATIENCE
 from surepath.model.mdp import MDP
-from surepath.model.plans import step_in_words
+from surepath.model.paths import in_words, step_in_words
 from surepath.plots.studies import differences, half_width
 from surepath.study.fold import Fold
-from surepath.study.status.status import status_of
+from surepath.study.status import status_of
 from surepath.study.storage import Reading, TrialRow
 from surepath.study.study import Study
 from surepath.study.trial import FAILED, PARTIAL, RUNNING, WORST

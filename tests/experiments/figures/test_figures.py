@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from surepath.experiments import figures
 from surepath.experiments.drawing import draw_panels
 from surepath.experiments.figures import cover
-from surepath.experiments.figures.common import LABELS, PRESETS, Options, learners
+from surepath.experiments.figures import reproduce as figures
+from surepath.experiments.figures.common import LABELS, Options, learners
 from surepath.experiments.figures.reproduce import FIGURES
-from surepath.learners.registry import build
+from surepath.learners.base import build
+from surepath.learners.per_arc.eprl import PRESETS
 from surepath.model import families
 
 pytest.importorskip("polars")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath import Challenger, Instance, families
-from surepath.simulation.stepwise import draw_reward
+from surepath.simulation.simulate import draw_reward
 
 
 def play(learner: Challenger, instance: Instance, rng: np.random.Generator, episodes: int) -> None:

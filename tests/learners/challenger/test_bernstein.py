@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surepath.learners.challenger.noise import bernstein as at
+from surepath.learners.challenger import noise as at
 from tests.naive.processes import log_z, squares, z_star
 
 pytestmark = pytest.mark.pure

@@ -11,8 +11,8 @@ import pytest
 
 from surepath import MDP, Challenger, families, simulate
 from surepath.errors import SettingError
-from surepath.learners.challenger import bound_numbers
-from surepath.learners.registry import build
+from surepath.learners.base import build
+from surepath.learners.challenger import numbers as bound_numbers
 
 OPTIONS: list[dict[str, Any]] = [
     {"epsilon": 0.3},

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from surepath import MDP, Challenger, families
-from surepath.kernels.arrays import no_reality
-from surepath.learners import tasks
+from surepath.kernels.sweeps import no_reality
+from surepath.learners import runs as tasks
 from surepath.learners.challenger.bound import make_row
 from surepath.learners.challenger.run import act
 from surepath.learners.challenger.state import EXCURSION

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Gaussian, Instance
-from surepath.learners.challenger.pair_bound import pair_bound
-from surepath.learners.proven import proven_gap
+from surepath.learners.challenger.explain import pair_bound
+from surepath.learners.runs import proven_gap
 from tests.learners.challenger.plays import chain, play
 from tests.learners.worlds import with_known
 

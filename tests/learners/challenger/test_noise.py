@@ -10,14 +10,15 @@ import pytest
 
 from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, simulate
 from surepath.errors import SettingError
-from surepath.kernels.arrays import reality_of
-from surepath.learners import declared_noise, tasks
+from surepath.kernels.sweeps import reality_of
+from surepath.learners import runs as tasks
+from surepath.learners import widths as declared_noise
+from surepath.learners.challenger import noise as betting
 from surepath.learners.challenger.bound import make_row
-from surepath.learners.challenger.noise import betting
-from surepath.learners.challenger.noise.learned import BERNSTEIN, BETTING
-from surepath.learners.challenger.pair_bound import arc_widths, pair_bound
+from surepath.learners.challenger.explain import arc_widths, pair_bound
+from surepath.learners.challenger.noise import BERNSTEIN, BETTING
 from surepath.learners.challenger.state import OWN, RIVAL
-from surepath.simulation.stepwise import drive
+from surepath.simulation.simulate import drive
 from surepath.verify.noise import checker_of
 from tests.learners.worlds import options
 from tests.naive.processes import log_wealth, log_z, squares, z_star

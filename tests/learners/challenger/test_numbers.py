@@ -9,7 +9,7 @@ import pytest
 
 from surepath import MDP, Challenger, Empirical, Gaussian, Instance, families, simulate
 from surepath.errors import RewardError, SettingError
-from surepath.learners import tasks
+from surepath.learners import runs as tasks
 from surepath.learners.challenger.state import READY, SLOPE
 from surepath.verify.bound import Sums
 from tests.learners.challenger.plays import play

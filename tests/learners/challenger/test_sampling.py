@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Gaussian, Instance
-from surepath.learners import tasks
+from surepath.learners import runs as tasks
 from surepath.learners.challenger.sampling import LEAST_PRICE, OTHER_ARCS, prices_differ, share_out
 from tests.naive.paths import all_paths
 from tests.strategies import mdps

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from surepath import MDP
-from surepath.learners import tasks
+from surepath.learners import runs as tasks
 from tests.learners.challenger.test_twin import graphs, incumbent_of, learner_on, scales, seeds, twin_of
 
 pytestmark = pytest.mark.pure

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
-from surepath.learners import tasks
+from surepath.learners import runs as tasks
 from surepath.learners.challenger.state import FIRST_KAPPA, KEPT
 from tests.learners.worlds import with_known
 from tests.naive.challenger import excursions, most_choices

@@ -7,11 +7,11 @@ import pytest
 
 from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate
 from surepath.errors import SettingError
-from surepath.kernels.arrays import graph_of
-from surepath.kernels.flow.design import design_flow
+from surepath.kernels.flow import design_flow
+from surepath.kernels.sweeps import graph_of
 from surepath.learners.challenger import state as at
+from surepath.learners.challenger.numbers import CROWD, most_trials, pair_need, planned_shares
 from surepath.learners.challenger.sampling import EVEN, FLOW, FREE, turn
-from surepath.learners.challenger.ties import CROWD, most_trials, pair_need, planned_shares
 from tests.naive.paths import all_paths
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
-from surepath.learners import tasks
+from surepath.learners import runs as tasks
 from surepath.learners.challenger.bound import make_row
-from surepath.learners.challenger.conjugate import LEAST_Y, MOST_Y, conjugate, conjugate_table, table_values
-from surepath.learners.challenger.pair_bound import pair_bound
+from surepath.learners.challenger.explain import pair_bound
+from surepath.learners.challenger.state import LEAST_Y, MOST_Y, conjugate, conjugate_table, table_values
 from tests.learners.worlds import with_known
 from tests.naive.challenger import (
     Entry,

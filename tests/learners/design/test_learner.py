@@ -10,10 +10,10 @@ from scipy.stats import binomtest
 
 from surepath import MDP, Design, Gaussian, Instance, families, simulate, theory
 from surepath.errors import SettingError, StoppedError
-from surepath.kernels.arrays import graph_of
-from surepath.kernels.flow.design import design_flow, split_flow
+from surepath.kernels.flow import design_flow, split_flow
+from surepath.kernels.sweeps import graph_of
 from surepath.model.paths import values_to_go
-from surepath.simulation.stepwise import draw_reward
+from surepath.simulation.simulate import draw_reward
 from tests.naive.design import best, proven_gap
 from tests.strategies import mdps
 

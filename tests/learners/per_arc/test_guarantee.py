@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from surepath import EPRL, MDP, Gaussian, Instance, simulate
-from surepath.kernels.widths import LARGEST_TABLE
+from surepath.learners.widths import LARGEST_TABLE
 from tests.learners.rates import is_above
 
 RUNS = 1700

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, WholePlan, simulate
-from surepath.kernels.arrays import reality_of
+from surepath.kernels.sweeps import reality_of
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.simulation.stepwise import drive
+from surepath.simulation.simulate import drive
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.paths import all_paths
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Bounded, Gaussian, Instance, simulate
+from surepath.learners.base import build
 from surepath.learners.per_arc.learner import RuleLearner
 from surepath.learners.per_arc.run import is_lean
-from surepath.learners.registry import build
 
 GRAPH = MDP.from_arrays(np.random.default_rng(1).integers(2, size=(3, 2, 2)))
 MEANS = np.random.default_rng(2).uniform(0.05, 0.95, GRAPH.n_arcs)

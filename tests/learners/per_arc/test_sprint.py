@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from surepath import BPIUCRL, EPRL, Bernoulli, Gaussian, Instance
-from surepath.kernels.arrays import reality_of
-from surepath.simulation.stepwise import drive
+from surepath.kernels.sweeps import reality_of
+from surepath.simulation.simulate import drive
 from tests.learners.worlds import random_mdp
 
 WIDE: dict[str, Any] = {"sampling": "max-diameter"}

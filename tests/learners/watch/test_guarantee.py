@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binomtest
 
 from surepath import EPRL, MDP, Challenger, families
-from surepath.learners.watch import Watch, evalues
-from surepath.learners.watch.findings import LUCK
+from surepath.learners import watch as evalues
+from surepath.learners.watch import LUCK, Watch
 from tests.learners.rates import is_above
 from tests.learners.watch.test_watch import CHAIN, random_path
 
@@ -211,7 +211,7 @@ def least_luck_p(seed: int) -> float:
 @pytest.mark.guarantee
 def test_without_its_price_shared_luck_is_found_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_above(sum(least_luck_p(seed) <= ALPHA for seed in range(100)), 100, ALPHA)
-    monkeypatch.setattr(evalues, "luck_price", lambda count, steps: np.zeros(len(evalues.LUCK)))
+    monkeypatch.setattr(evalues, "luck_price", lambda count, steps: np.zeros(len(evalues.EVALUES_LUCK)))
     assert is_above(sum(least_luck_p(seed) <= ALPHA for seed in range(25)), 25, ALPHA)
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath.errors import SettingError
-from surepath.learners.watch import Watch, evalues, headline
-from surepath.learners.watch import watch as module
-from surepath.learners.watch.findings import FINDING_KINDS, finding, odds
+from surepath.learners import watch as evalues
+from surepath.learners import watch as module
+from surepath.learners.watch import FINDING_KINDS, Watch, finding, headline, odds
 from surepath.model.mdp import MDP
 from tests.learners.worlds import with_known
 from tests.naive import watch as naive

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP
 from surepath.errors import NotDeterministicError, ProblemError, RewardError, SettingError
-from surepath.model.sources.discovery import Discovery
+from surepath.model.adapters import Discovery
 from tests.strategies import mdps
 
 

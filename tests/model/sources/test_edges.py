@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from surepath import MDP
 from surepath._text import words_of_users
 from surepath.errors import ProblemError
-from surepath.model.sources.edges import read_edges
+from surepath.model.edges import read_edges
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 
@@ -225,13 +225,13 @@ def test_bad_tables_are_refused_in_words(rows: Any, options: dict[str, Any], mes
 
 
 def test_too_much_padding_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("surepath.model.sources.layering.MAX_PADDING", 3)
+    monkeypatch.setattr("surepath.model.edges.MAX_PADDING", 3)
     rows = [("n0", f"jump {i}", f"n{i}") for i in range(2, 9)]
     rows += [(f"n{i}", "on", f"n{i + 1}") for i in range(9)]
     message = "unequal length: 16 rows would need 28 pass-through arcs, and at most 16 are added; give the rows stages"
     with pytest.raises(ProblemError, match=message):
         MDP.from_edges(rows)
-    monkeypatch.setattr("surepath.model.sources.layering.MAX_PADDING", 28)  # exactly what is needed
+    monkeypatch.setattr("surepath.model.edges.MAX_PADDING", 28)  # exactly what is needed
     assert MDP.from_edges(rows).n_arcs == 16 + 28
 
 

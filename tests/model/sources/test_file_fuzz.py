@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath.errors import ProblemError
-from surepath.model.sources.files import Problem, load_problem, parse_json_problem
+from surepath.model.files import Problem, load_problem, parse_json_problem
 from tests.model.sources.problem_texts import HEAD, HEADER
 
 pytestmark = pytest.mark.pure

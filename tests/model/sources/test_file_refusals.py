@@ -11,7 +11,7 @@ import pytest
 
 from surepath import MDP
 from surepath.errors import ProblemError
-from surepath.model.sources.files import load_problem, parse_json_problem
+from surepath.model.files import load_problem, parse_json_problem
 from tests.model.sources.problem_texts import EDGE, HEAD, HEADER, problem
 
 pytestmark = pytest.mark.pure

@@ -14,8 +14,8 @@ from hypothesis import given
 
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance, families
 from surepath.errors import FileError, ProblemError
-from surepath.model.sources import edge_rows
-from surepath.model.sources.files import (
+from surepath.model import edges as edge_rows
+from surepath.model.files import (
     load_problem,
     parse_json_problem,
     parse_problem_text,

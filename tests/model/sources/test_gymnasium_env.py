@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from surepath import MDP
 from surepath.errors import NotDeterministicError, ProblemError
-from surepath.model.sources.gymnasium_env import play
+from surepath.model.adapters import play
 
 
 def naive_reachable(env: gymnasium.Env, horizon: int) -> set[tuple[int, int, int]]:

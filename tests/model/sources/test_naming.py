@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath.model.sources.naming import state_name
+from surepath.model.adapters import state_name
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=6), st.binary(max_size=3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP
 from surepath.errors import ProblemError
-from surepath.model.sources.networkx_dag import read_networkx
+from surepath.model.adapters import read_networkx
 from tests.naive.paths import all_paths
 
 

@@ -177,7 +177,7 @@ def test_too_many_plans_with_one_score_are_refused_before_any_is_named(
 ) -> None:
     steps = {f"s{i}": ["a", "b"] for i in range(24)}
     message = "these steps make 16,777,216 plans; at most 20,000 are taken"
-    monkeypatch.setattr("surepath.model.sources.step_input.whole_label", lambda _: pytest.fail("a plan was named"))
+    monkeypatch.setattr("surepath.model.steps.whole_label", lambda _: pytest.fail("a plan was named"))
     with pytest.raises(ProblemError, match=message):
         MDP.from_steps(steps, sigma=0.1, scores="end", costs=costs)
 

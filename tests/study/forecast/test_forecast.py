@@ -7,9 +7,7 @@ import pytest
 
 from surepath import MDP, Study
 from surepath.errors import SettingError
-from surepath.study.forecast import Forecast, forecast
-from surepath.study.forecast.futures import SIMULATED_WORK
-from surepath.study.forecast.worlds import draw_world
+from surepath.study.forecast import SIMULATED_WORK, Forecast, draw_world, forecast
 from surepath.web.views import warnings
 from tests.study.pipelines import new_study, pipeline, play
 from tests.study.worlds import bounded

@@ -15,9 +15,7 @@ import pytest
 
 from surepath import MDP
 from surepath.errors import RewardError, SettingError, StudyError
-from surepath.study.running.command import Command
-from surepath.study.running.performed import rewards_of
-from surepath.study.running.printed import NotScoresError, read_scores
+from surepath.study.runner import Command, NotScoresError, read_scores, rewards_of
 from surepath.study.trial import Trial
 from tests.study.worlds import STEPS
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from surepath.errors import RewardError, SettingError
-from surepath.study.running.optimize import yields
-from surepath.study.running.performed import Outcome
+from surepath.study.runner import Outcome, yields
 from tests.study.worlds import BEST, NEVER, SCORE, bounded, new_study, rows, scores, states
 
 

@@ -15,9 +15,8 @@ import pytest
 
 from surepath import Study
 from surepath.errors import RewardError, SettingError, StudyError
-from surepath.study.running import runner
-from surepath.study.running.performed import Outcome, Performed
-from surepath.study.running.runner import Runner
+from surepath.study import runner
+from surepath.study.runner import Outcome, Performed, Runner
 from surepath.study.sql import SqlStorage
 from surepath.study.storage import Storage
 from tests.study.conftest import Clock

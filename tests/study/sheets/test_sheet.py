@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, StudyError, SurepathError
 from surepath.study.certificate import verify
-from surepath.study.sheets.past import import_past
-from surepath.study.sheets.sheet import read_past, read_sheet, read_table, sheet_text
+from surepath.study.sheets import import_past, read_past, read_sheet, read_table, sheet_text
 from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from tests.study.worlds import STEPS, new_study

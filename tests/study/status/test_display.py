@@ -68,7 +68,7 @@ def test_an_interrupt_ends_only_the_watch(monkeypatch: pytest.MonkeyPatch) -> No
         raise KeyboardInterrupt
 
     monkeypatch.setitem(sys.modules, "IPython", None)
-    monkeypatch.setattr("surepath.study.status.display.time.sleep", interrupt)
+    monkeypatch.setattr("surepath.study.status.time.sleep", interrupt)
     study = new_study("memory")
     study.watch()
     assert not study.done

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Study
-from surepath.study.status.gap_history import Past, gap_history, grid
+from surepath.study.status import Past, gap_history, grid
 
 STEPS = {"a": ["x", "y"], "b": ["u", "v", "w"]}
 GOOD = {"y": 0.21, "w": 0.22}

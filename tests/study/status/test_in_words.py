@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surepath.study.status.in_words import MOST_WORKERS_LISTED
+from surepath.study.status import MOST_WORKERS_LISTED
 from tests.study.worlds import NEVER, new_study, scores
 
 

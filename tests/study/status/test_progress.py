@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from surepath._numbers import rounded_up
-from surepath.study.status import progress
-from surepath.study.status.progress import rough_trials_left
+from surepath._checks import rounded_up
+from surepath.study import status as progress
+from surepath.study.status import rough_trials_left
 from tests.study.worlds import NEVER, new_study, scores
 
 

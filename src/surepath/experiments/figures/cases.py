@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from surepath.experiments.drawing import AS_STRIP, Panel, Series
+from surepath.experiments.drawing import AS_STRIP, Panel, Series, short_name
 from surepath.experiments.figures.common import (
     CHALLENGER,
     DELTA,
@@ -21,7 +21,6 @@ from surepath.experiments.figures.common import (
     labels_of,
     learners,
     play,
-    short_name,
 )
 from surepath.experiments.stats import permutation_test
 from surepath.experiments.store import read

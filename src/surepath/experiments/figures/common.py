@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surepath.experiments.drawing import short_name as short_name
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import permutation_test
 from surepath.experiments.store import scan
-from surepath.learners.per_arc.presets import PRESETS as PRESETS
 
 if TYPE_CHECKING:
     import polars

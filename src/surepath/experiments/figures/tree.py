@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from surepath import theory
-from surepath.experiments.drawing import Panel, Series, points_over_epsilon
+from surepath.experiments.drawing import Panel, Series, points_over_epsilon, short_name
 from surepath.experiments.figures.common import (
     DELTA,
     EPRL_COVERAGE,
@@ -22,7 +22,6 @@ from surepath.experiments.figures.common import (
     play,
     proven,
     settled,
-    short_name,
     under,
 )
 from surepath.experiments.spec import instance_of

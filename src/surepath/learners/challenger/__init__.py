@@ -3,5 +3,3 @@
 Read `bound.py` (the inequality), `check.py` (the stop), `sampling.py` (what to play), `run.py` (the loop), then
 `learner.py`.
 """
-
-from surepath.learners.challenger.learner import Challenger as Challenger

@@ -21,17 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel
-from surepath.kernels.sweeps import heaviest
+from surepath.kernels.sweeps import Graph, heaviest
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.conjugate import conjugate
-from surepath.learners.challenger.noise.gaussian_size import largest_sigma
-from surepath.learners.challenger.noise.learned import (
-    BERNSTEIN,
-    is_learned,
-    learned_width,
-)
+from surepath.learners.challenger.noise import BERNSTEIN, is_learned, largest_sigma, learned_width
 from surepath.learners.challenger.state import (
     DETOUR,
     EXCURSION,
@@ -43,6 +36,7 @@ from surepath.learners.challenger.state import (
     Pairs,
     Scratch,
     Walks,
+    conjugate,
 )
 
 

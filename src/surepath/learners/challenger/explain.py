@@ -1,28 +1,215 @@
-"""Why Challenger has not stopped yet, or why it may: the incumbent, its strongest challengers, what is ruled out."""
+"""Explain where a Challenger run stands: the bound of one pair of paths, and what is still needed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath._checks import whole
-from surepath._numbers import rounded_up
+from surepath._checks import BoolArray, FloatArray, IntArray, rounded_up, whole
 from surepath._text import many, word
-from surepath._types import FloatArray, IntArray
-from surepath.learners import tasks
 from surepath.learners.challenger.bound import make_row
-from surepath.learners.challenger.pair_bound import pair_bound
-from surepath.learners.challenger.plays import PATIENCE
-from surepath.learners.proven import proven_gap
+from surepath.learners.challenger.noise import BERNSTEIN, learned_values
+from surepath.learners.challenger.state import DETOUR, EXCURSION, OWN, RIVAL, SHIFTED, table_conjugate
+from surepath.learners.runs import CHECK, INCUMBENT, proven_gap
 from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path_through, stage_of, values_through
-from surepath.model.plans import step_in_words
+from surepath.model.paths import best_path_through, stage_of, step_in_words, values_through
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
+
+
+# Plays ----------------------------------------------------------------------------------------------------------------
+# What a learner remembers of plays besides their rewards: those under way, and arcs that keep failing.
+#
+# An episode that breaks off at stage k is a failure of the arc it was about to play there. After `PATIENCE` failures
+# in a row an arc rests, so that episodes are not wasted on what is broken: while it does, paths around it are played
+# where there are any. Each further failure makes the rest longer, and one success ends it. What is played never
+# touches the guarantee. Nothing is proven while an arc was never seen: one that cannot be run at all must be excluded
+# before the learner can stop.
+
+PATIENCE = 3  # failures in a row before an arc rests
+GROWTH = 1.3  # ratio of a rest to the one before: an arc that fails now and then must not starve
+MOST_IN_A_ROW = 30  # failures in a row beyond which rests grow no more
+
+
+class UnderWay:
+    """Plays given to workers and not told yet: paths, in the order in which they were first asked for."""
+
+    def __init__(self, horizon: int) -> None:
+        self.horizon = horizon
+        self._count: dict[bytes, int] = {}
+
+    def add(self, path: IntArray) -> None:
+        """Add one play of a path, int64 [H]."""
+        key = path.tobytes()
+        self._count[key] = self._count.get(key, 0) + 1
+
+    def remove(self, path: IntArray) -> bool:
+        """Remove one play of this path; False when there is none."""
+        key = path.tobytes()
+        left = self._count.get(key, 0) - 1
+        if left > 0:
+            self._count[key] = left
+        elif left == 0:
+            del self._count[key]
+        return left >= 0
+
+    def __iter__(self) -> Iterator[IntArray]:
+        for key, count in self._count.items():
+            for _ in range(count):
+                yield np.frombuffer(key, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return sum(self._count.values())
+
+    def as_array(self) -> IntArray:
+        """Return all plays, int [n, H]."""
+        return np.array(list(self), dtype=np.int64).reshape(-1, self.horizon)
+
+
+class Failures:
+    """Failures in a row of each arc, and until which episode it rests.
+
+    Attributes:
+        in_a_row: int [N].
+        until: Number of told episodes at which an arc is tried again, int [N].
+        total: Failures of each arc so far, int [N].
+    """
+
+    def __init__(self, n_arcs: int) -> None:
+        self.in_a_row: IntArray = np.zeros(n_arcs, dtype=np.int64)
+        self.until: IntArray = np.zeros(n_arcs, dtype=np.int64)
+        self.total: IntArray = np.zeros(n_arcs, dtype=np.int64)
+
+    def note(self, path: IntArray, played: int, told: int) -> None:
+        """Take in an episode of which `played` rewards were seen; `told` counts the episodes told so far."""
+        self.in_a_row[path[:played]] = 0
+        self.until[path[:played]] = 0
+        if played < len(path):
+            self.blame(int(path[played]), told)
+
+    def blame(self, arc: int, told: int) -> None:
+        """Count a failure of one arc; `told` counts the episodes told so far."""
+        self.total[arc] += 1
+        self.in_a_row[arc] += 1
+        if self.in_a_row[arc] >= PATIENCE:
+            self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), MOST_IN_A_ROW))
+
+    def resting(self, path: IntArray, told: int) -> bool:
+        """Return whether the path uses an arc that rests."""
+        return bool((self.until[path] > told).any())
+
+    def rested(self, told: int) -> BoolArray:
+        """Return which arcs do not rest, bool [N]."""
+        return self.until <= told
+
+
+# Pair bound -----------------------------------------------------------------------------------------------------------
+# G(q | p) for one pair of paths in plain NumPy: how much better than p the path q may still be.
+
+
+def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
+    """Return the least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited.
+
+    Under the excursion prior every excursion has a bound of its own, and the bound of the pair is their sum.
+    """
+    if learner.pairs.prior[0] != EXCURSION:
+        return stretch_bound(learner, challenger, incumbent)
+    return sum(stretch_bound(learner, challenger[x], incumbent[x]) for x in stretches(learner, challenger, incumbent))
+
+
+def stretches(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> list[slice]:
+    """Return the stages of each excursion: from where the two part to where they meet again."""
+    source, found, start = learner.mdp.source, [], -1
+    for h, (q, p) in enumerate(zip(challenger, incumbent)):
+        if start >= 0 and source[q] == source[p]:
+            found.append(slice(start, h))
+            start = -1
+        if start < 0 and q != p:
+            start = h
+    return [*found, slice(start, len(incumbent))] if start >= 0 else found
+
+
+def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
+    """Return the least bound on the difference of two paths, or of one excursion and the incumbent's arcs beside it."""
+    work, pairs = learner._work, learner.pairs
+    apart = challenger != incumbent
+    arcs = np.concatenate([challenger[apart], incumbent[apart]])
+    side = np.repeat([RIVAL, OWN], int(apart.sum()))
+    difference = float((work.mean[challenger] - work.mean[incumbent])[apart].sum())
+    difference += float((work.top[arcs] - work.mean[arcs]).sum())  # what rounding may have taken
+    if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
+        return float("inf")
+    best, unit = float("inf"), float(work.unit[0])
+    for j in range(len(pairs.cost)):
+        noisy = work.a[side, j, arcs] > 0
+        own, of = side[noisy], arcs[noisy]
+        a, extra = work.a[own, j, of], work.extra[own, j, of]
+        if not a.size:
+            return difference
+        fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, j)
+        slopes = _middle(learner, j, of, a, fixed + float(extra.sum())) * np.geomspace(1 / 8, 8, 97)
+        total = slopes * fixed
+        for arc, whose in zip(arcs.tolist(), side.tolist()):
+            total = total + arc_widths(learner, whose, j, slopes, arc)
+        best = min(best, difference + unit * float(total.min()))
+    return best
+
+
+def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: int) -> FloatArray:
+    """Compute w of one arc for entry j at each slope: what `bound.fill_widths` computes, in NumPy."""
+    work, pairs, kind = learner._work, learner.pairs, int(learner.pairs.kind[j])
+    a, extra = work.a[side, j, arc], work.extra[side, j, arc]
+    if a == 0:
+        return np.zeros_like(slopes)
+    if pairs.learned is not None and work.learned_work is not None and kind >= BERNSTEIN and pairs.learned.learns[arc]:
+        return learned_values(pairs.learned, work.learned_work, kind, side, j, slopes, arc)
+    y = a / slopes
+    if kind == SHIFTED:
+        tail = learner.visits[arc] * y**2 / 2 + pairs.c[side, j, arc] * (pairs.tilt[j, arc] - y) ** 2 / 2
+    else:
+        tail = table_conjugate(y)
+    return np.asarray(slopes * (tail + extra))
+
+
+def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: float) -> float:
+    """Guess a slope near the one that makes the bound least."""
+    pairs = learner.pairs
+    if pairs.kind[j] != SHIFTED:
+        return float(np.sqrt((a**2).sum() / (2 * fixed)))
+    slope, steadiness = pairs.plan[j]
+    return float(slope * pairs.c[RIVAL, j, arcs].sum() / (steadiness * learner.visits[arcs].sum()))
+
+
+def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j: int) -> float:
+    """Compute -log prior(incumbent | challenger) of entry j; for the excursion prior, of one stretch."""
+    mdp, pairs = learner.mdp, learner.pairs
+    kind, total = pairs.prior[j], float(pairs.toll[j])
+    if kind not in (DETOUR, EXCURSION):
+        return total
+    assert pairs.walks is not None
+    stay, leave_by = (-np.log1p(-pairs.walks.rho), pairs.walks.rho) if kind == DETOUR else (0.0, 1.0)
+    for q, p in zip(challenger, incumbent):
+        node = mdp.source[p]
+        degree = int(mdp.first[node + 1] - mdp.first[node])
+        if degree == 1:
+            continue
+        if q == p:
+            total += stay
+        elif mdp.source[q] == node:
+            total += np.log((degree - 1) / leave_by)
+        else:
+            total += np.log(degree)
+    return float(total)
+
+
+# Explain --------------------------------------------------------------------------------------------------------------
+# Why Challenger has not stopped yet, or why it may: the incumbent, its strongest challengers, what is ruled out.
 
 
 @dataclass(frozen=True)
@@ -105,7 +292,7 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
     """
     mdp, work, found = learner.mdp, learner._work, dict[bytes, IntArray]()
     planned, work.grid[:] = work.path.copy(), 0.0
-    learner._act(tasks.CHECK)  # fills in the grid
+    learner._act(CHECK)  # fills in the grid
     work.path[:] = planned
     work.on[work.incumbent] = False
     work.incumbent[:] = incumbent
@@ -117,7 +304,7 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
             break
         path = best_path_through(mdp, work.weight, work.ahead, work.behind, int(arc))
         found.setdefault(path.tobytes(), path)
-    learner._act(tasks.INCUMBENT)
+    learner._act(INCUMBENT)
     rivals = []
     for path in found.values():
         apart = np.flatnonzero(path != incumbent)

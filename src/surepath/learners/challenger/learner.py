@@ -1,10 +1,4 @@
-"""Challenger: bounds the difference between two paths directly and plays what separates them.
-
-The theorem and its proof are in the docs ("Challenger: the theorem"). In one sentence: with probability at least
-1 - delta, at all times at once, V(best) - V(p) <= max over q of min over the grid of G(q | p) for every path p, so the
-learner may stop whenever the check of its incumbent passes, whatever was played. Assumptions: episodes are independent
-repeats, each reward is conditionally sigma-sub-Gaussian, and whether a reward is told never depends on itself.
-"""
+"""Challenger, the learner to use: its settings, its single steps and its runs."""
 
 from __future__ import annotations
 
@@ -15,29 +9,44 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import check_epsilon, one_of, whole
+from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, one_of, whole
 from surepath._text import word
-from surepath._types import BoolArray, FloatArray, IntArray
 from surepath.errors import SettingError
-from surepath.kernels.arrays import NO_REALITY, Reality
-from surepath.learners import tasks
+from surepath.kernels.sweeps import NO_REALITY, Reality
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, locked
-from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound_numbers import DEPENDENCES, PRIORS, checked_bound, default_bound
-from surepath.learners.challenger.explain import Explanation, explain
-from surepath.learners.challenger.plays import Failures, UnderWay
-from surepath.learners.challenger.prior import pairs_of
+from surepath.learners.challenger.explain import Explanation, Failures, UnderWay, explain
+from surepath.learners.challenger.numbers import DEPENDENCES, PRIORS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
-from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, prices_differ, share_out
+from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, pairs_of, prices_differ, share_out
 from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
-from surepath.learners.declared_noise import choose_noise
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path
-from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord
+from surepath.learners.runs import (
+    AGAIN,
+    BUDGET,
+    CLEARED,
+    INCUMBENT,
+    PLAN,
+    REFRESH,
+    RUN,
+    STOP_REASONS,
+    TELL,
+    RunRecord,
+    raise_if_cancelled,
+)
 from surepath.learners.watch import Finding, Watch
+from surepath.learners.widths import choose_noise
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path, on_open_paths
-from surepath.model.plans import option_arcs
+from surepath.model.paths import best_path, on_open_paths, option_arcs
+
+# Learner --------------------------------------------------------------------------------------------------------------
+# Challenger: bounds the difference between two paths directly and plays what separates them.
+#
+# The theorem and its proof are in the docs ("Challenger: the theorem"). In one sentence: with probability at least 1
+# - delta, at all times at once, V(best) - V(p) <= max over q of min over the grid of G(q | p) for every path p, so
+# the learner may stop whenever the check of its incumbent passes, whatever was played. Assumptions: episodes are
+# independent repeats, each reward is conditionally sigma-sub-Gaussian, and whether a reward is told never depends on
+# itself.
 
 Snapshot = dict[str, Any]
 
@@ -65,7 +74,7 @@ class Challenger(Learner):
             every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
             same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"
             (EPRL's), "coverage", or a `SamplingRule` of your own; any keeps the guarantee.
-        bound: Every number that the bound is made of (see `bound_numbers.py`), as `settings()` gives it; by default
+        bound: Every number that the bound is made of (see `numbers.py`), as `settings()` gives it; by default
             chosen for the problem, epsilon and delta.
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and
@@ -389,7 +398,7 @@ class Challenger(Learner):
         """Check and plan, once per state of the evidence."""
         if self._planned or self.stopped:
             return
-        if self._act(tasks.PLAN) == 1.0:
+        if self._act(PLAN) == 1.0:
             checked = self._work.incumbent.copy()
             self.stopped = True
             self.stop_reason = STOP_REASONS[CLEARED]
@@ -418,7 +427,7 @@ class Challenger(Learner):
             np.add.at(seen.pending, paths, 1)
         else:
             share_out(self.pairs, seen, work, paths)
-        self._act(tasks.PLAN if covering else tasks.AGAIN)
+        self._act(PLAN if covering else AGAIN)
 
     def _remove_under_way(self, path: IntArray) -> None:
         self._seen.pending[path] -= 1
@@ -436,7 +445,7 @@ class Challenger(Learner):
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._work.path[:] = path
         self._work.gain[: len(gains)] = gains
-        self._act(tasks.TELL, len(gains))
+        self._act(TELL, len(gains))
         self.episodes += 1
         self._seen.memo[at.EPISODES] = self.episodes
         self._planned = False
@@ -448,7 +457,7 @@ class Challenger(Learner):
     def _recommend(self) -> IntArray:
         """Find the incumbent, the empirically best path over the arcs that are left, as the certificate does."""
         self._settle()
-        self._act(tasks.INCUMBENT)
+        self._act(INCUMBENT)
         return self._work.incumbent.copy()
 
     def _gap(self) -> float:
@@ -550,7 +559,7 @@ class Challenger(Learner):
         for name, array in arrays_of(self._seen).items():
             array[...] = np.asarray(evidence[name]).reshape(array.shape)  # lists of a JSON text lose empty axes
         self._work = self._new_scratch()
-        self._act(tasks.REFRESH)
+        self._act(REFRESH)
         self._planned = bool(evidence["planned"])
         self._work.path[:] = evidence["plan"]
         self._work.mark[:] = evidence["marks"]
@@ -572,7 +581,7 @@ class Challenger(Learner):
             while answer == PAUSED:
                 raise_if_cancelled()
                 pause = seen.memo[at.EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
-                answer = act(graph, pairs, seen, work, reality, rng, tasks.RUN, budget, pause, epsilon)
+                answer = act(graph, pairs, seen, work, reality, rng, RUN, budget, pause, epsilon)
             done, checked = answer == DONE, work.incumbent.copy()
             eliminated = int((~seen.alive).sum())
             gap = max(0.0, least_gap(graph, pairs, seen, work, reality, rng))
@@ -623,3 +632,23 @@ def _proven_answer(checked: IntArray, found: IntArray, epsilon: float, gap: floa
     if np.array_equal(checked, found) or gap <= epsilon:
         return found.copy(), min(gap, epsilon)
     return checked, epsilon
+
+
+# Play on --------------------------------------------------------------------------------------------------------------
+# A copy of Challenger that goes on in a simulated world: its compiled loop, continued from the evidence it has.
+#
+# Only the evidence and the scratch arrays of the copy change, so it is of no use afterwards; forecasts make such
+# copies.
+
+
+def play_on(own: Challenger, reality: Reality, rng: np.random.Generator, until: int) -> tuple[int, bool]:
+    """Play until there are so many episodes or the check passes; return how many there are and whether it passed."""
+    answer = act(
+        own.graph, own.pairs, own._seen, own._work, reality, rng, RUN, until, float(until), own.epsilon
+    )  # fmt: skip
+    return int(own._seen.memo[at.EPISODES]), answer == DONE
+
+
+def gap_now(own: Challenger, reality: Reality, rng: np.random.Generator) -> float:
+    """Compute the least gap that the evidence of the copy proves for its incumbent."""
+    return float(least_gap(own.graph, own.pairs, own._seen, own._work, reality, rng))

@@ -1,20 +1,14 @@
-"""Challenger's episode loop: whole runs compiled, and its single steps, through one entry point.
-
-A full check costs a few dozen passes, so it is made when the number of episodes has grown by one per cent since the
-last one; in between, a quick check evaluates the three rows around the best one of the last full check, and chooses
-from the same passes. A check that comes late only delays the stop; it never breaks the guarantee.
-"""
+"""Challenger's compiled loop: take an episode in, check the stop, choose the next path."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from surepath.kernels.arrays import Graph, Reality
+from surepath._checks import FloatArray
 from surepath.kernels.draw import draw_luck, draw_step
-from surepath.kernels.jit import bare_kernel, folded_kernel
-from surepath.learners import tasks
+from surepath.kernels.jit import bare_kernel, folded_kernel, inner_kernel, optional_kernel
+from surepath.kernels.sweeps import Graph, Reality
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.arc_evidence import refresh, take_in
 from surepath.learners.challenger.bound import set_incumbent
 from surepath.learners.challenger.check import (
     FIND_LEAST,
@@ -26,7 +20,19 @@ from surepath.learners.challenger.check import (
     check_slopes,
     check_stages,
 )
-from surepath.learners.challenger.noise.gaussian_size import HIDDEN
+from surepath.learners.challenger.noise import (
+    BERNSTEIN,
+    HIDDEN,
+    Learned,
+    LearnedScratch,
+    Size,
+    halve,
+    is_learned,
+    learn,
+    refresh_bernstein,
+    refresh_bets,
+    refresh_visits,
+)
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
     BY_DIAMETER,
@@ -42,7 +48,105 @@ from surepath.learners.challenger.sampling import (
     turn,
     weigh,
 )
-from surepath.learners.challenger.state import Evidence, Pairs, Scratch
+from surepath.learners.challenger.state import ROUNDING, SHIFTED, Evidence, Pairs, Scratch
+from surepath.learners.runs import AGAIN, CERTIFY, CHECK, INCUMBENT, PLAN, REFRESH, RUN, TELL
+
+# Arc evidence ---------------------------------------------------------------------------------------------------------
+# Take rewards in, arc by arc, and recompute what the bounds of an arc depend on: mean, a and 1/2 log(1 + n/c).
+
+
+@inner_kernel
+def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
+    """Recompute what depends on the visits of arc e."""
+    n, s = seen.visits[e], pairs.sigma[e]
+    origin, total = seen.origin[e], seen.sums[e]
+    kind, precision, learned = pairs.kind, pairs.c, pairs.learned
+    means, top, a = work.mean, work.top, work.a
+    log_a, extra = work.log_a, work.extra
+    if pairs.is_known[e] or n == 0:
+        return
+    mean = origin + total / n
+    means[e] = mean
+    top[e] = mean
+    if s > 0.0:
+        top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(origin) + 0.5 * abs(total))
+        refresh_learned(learned, work.learned_work, pairs, seen, work, e)
+        for side in range(2):
+            for j in range(len(kind)):
+                if kind[j] >= BERNSTEIN and is_learned(learned, e):
+                    continue
+                c = precision[side, j, e]
+                a[side, j, e] = s / n if kind[j] == SHIFTED else s * np.sqrt(n + c) / n
+                log_a[side, j, e] = np.log(a[side, j, e])
+                extra[side, j, e] = 0.5 * np.log1p(n / c)
+
+
+@optional_kernel
+def refresh_learned(
+    learned: Learned | None, learned_work: LearnedScratch | None, pairs: Pairs, seen: Evidence, work: Scratch, e: int
+) -> None:
+    """Recompute what the widths of arc e depend on in the entries that learn its noise, if it is learned.
+
+    a and extra only decide which slopes to try: the best one is about (sqrt(V / 2B) + 1) span / n.
+    """
+    if learned is None:
+        return
+    if learned_work is None:
+        return
+    if not learned.learns[e]:
+        return
+    n = seen.visits[e]
+    refresh_visits(learned, learned_work, e, n)
+    work.variance[e] = learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
+    for side in range(2):
+        halve(seen.product, learned_work.bets, e, np.int64(side))
+        for j in range(pairs.c.shape[1]):
+            if pairs.kind[j] < BERNSTEIN:
+                continue
+            c = pairs.c[side, j, e]
+            w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
+            if pairs.kind[j] == BERNSTEIN:
+                refresh_bernstein(learned.bernstein, learned_work, np.int64(side), np.int64(j), e, w)
+            else:
+                refresh_bets(learned, seen.product, learned_work, np.int64(side), np.int64(j), e, work.mean[e])
+            work.a[side, j, e] = learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
+            work.log_a[side, j, e] = np.log(work.a[side, j, e])
+            work.extra[side, j, e] = 0.5 * np.log(w / c)
+
+
+@optional_kernel
+def note_square(size: Size | None, memo: FloatArray, sigma: float, n: int, off: float) -> None:
+    """Add the square of a gain's distance from the mean of the n gains before it, where sigma is unknown and not 0."""
+    if size is None:
+        return
+    if n > 0 and sigma > 0.0:
+        memo[at.RSS] += off * off
+        memo[at.N_SQUARES] += 1.0
+
+
+@folded_kernel
+def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
+    """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
+    visits, origin, sums = seen.visits, seen.origin, seen.sums
+    squares, product = seen.squares, seen.product
+    memo, learned = seen.memo, pairs.learned
+    size, n = pairs.size, visits[e]
+    mean = origin[e] + sums[e] / n if n > 0 else 0.0
+    note_square(size, memo, pairs.sigma[e], n, gain - mean)
+    if is_learned(learned, e):
+        learn(learned, squares, product, n, mean, e, gain)
+    if n == 0:
+        origin[e] = gain
+    visits[e] = n + 1
+    sums[e] += gain - origin[e]
+
+
+# Run ------------------------------------------------------------------------------------------------------------------
+# Challenger's episode loop: whole runs compiled, and its single steps, through one entry point.
+#
+# A full check costs a few dozen passes, so it is made when the number of episodes has grown by one per cent since the
+# last one; in between, a quick check evaluates the three rows around the best one of the last full check, and chooses
+# from the same passes. A check that comes late only delays the stop; it never breaks the guarantee.
 
 CHECK_GROWTH = 0.01  # share by which the episodes grow between two full checks
 KEEP = -1  # in place of a sampling rule: what is marked stays
@@ -101,20 +205,20 @@ def act(
     known, slack = pairs.is_known, work.slack
     path, mark, gains = work.path, work.mark, work.gain
     sampling = pairs.sampling
-    playing, telling = task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
+    playing, telling = task == PLAN or task == RUN, task == TELL  # noqa: SIM109
     aim, how = epsilon, ROUTINE if playing else THOROUGH
     by_stage = pairs.prior[0] == at.BY_STAGE
     low, high = 0.0, np.inf
-    if task == tasks.CERTIFY:
+    if task == CERTIFY:
         aim, how = -np.inf, FIND_LEAST
     while True:
-        if task == tasks.RUN and memo[at.EPISODES] >= pause:
+        if task == RUN and memo[at.EPISODES] >= pause:
             return PAUSED
         covering = playing and cover(pairs, seen, work)
         row, rule = 0, KEEP
-        if not (covering or telling or task == tasks.AGAIN or task == tasks.REFRESH):
+        if not (covering or telling or task == AGAIN or task == REFRESH):  # noqa: SIM109
             set_incumbent(graph, pairs, seen, work)
-            if task == tasks.INCUMBENT:
+            if task == INCUMBENT:
                 return 0.0
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
                 prepare_quick_check(seen, work)
@@ -124,9 +228,9 @@ def act(
                     row, least = check_stages(
                         pairs.stages, work.stage_work, graph, pairs, seen, work, aim, np.int64(how)
                     )
-                if task == tasks.CHECK:
+                if task == CHECK:
                     return 1.0 if row == PASSED else 0.0
-                if task == tasks.CERTIFY:
+                if task == CERTIFY:
                     if how == FIND_LEAST:
                         how, aim, high = THOROUGH, 0.0, (max(least, 0.0) + slack[0]) * (1.0 + 2.0 * SHARE)
                         continue
@@ -154,16 +258,16 @@ def act(
                 rule = BY_COVERAGE if sampling == BY_COVERAGE else BY_DIAMETER
             if rule != KEEP:
                 weigh(pairs, seen, work, np.int64(rule))
-        if playing or task == tasks.AGAIN:
+        if playing or task == AGAIN:
             along = False
             if whose == FLOW and not covering:
                 along = follow_flow(graph, pairs, seen, work)
             thrifty = np.int64(1 if whose == FREE or covering else 0)
             if not along:
                 choose(graph, pairs, seen, work, thrifty)
-            if task != tasks.RUN or memo[at.EPISODES] >= limit:
+            if task != RUN or memo[at.EPISODES] >= limit:
                 return CUT
-        if task != tasks.REFRESH:
+        if task != REFRESH:
             common = own = 0.0
             for h in range(limit if telling else len(path)):
                 e = path[h]
@@ -176,11 +280,11 @@ def act(
                     visits[e] += 1
                 else:
                     take_in(pairs, seen, e, gain)
-        for i in range(len(visits) if task == tasks.REFRESH else len(path)):
-            e = i if task == tasks.REFRESH else path[i]
+        for i in range(len(visits) if task == REFRESH else len(path)):
+            e = i if task == REFRESH else path[i]
             refresh(pairs, seen, work, e)
             guarded[e] += 1 if whose == FLOW else 0
-        if task != tasks.RUN:
+        if task != RUN:
             return 0.0
         memo[at.EPISODES] += 1
 
@@ -191,7 +295,7 @@ def least_gap(
     """Return the certified gap of the incumbent; infinite while an arc that is left is unvisited or sigma unbounded."""
     missing = bool((seen.alive & (seen.visits == 0) & ~pairs.is_known).any())
     if missing or pairs.size is not None:
-        act(graph, pairs, seen, work, reality, rng, tasks.INCUMBENT, 0, 0.0, 0.0)
+        act(graph, pairs, seen, work, reality, rng, INCUMBENT, 0, 0.0, 0.0)
         if missing or not work.unit[0] < HIDDEN:
             return np.inf
-    return float(act(graph, pairs, seen, work, reality, rng, tasks.CERTIFY, 0, 0.0, 0.0))
+    return float(act(graph, pairs, seen, work, reality, rng, CERTIFY, 0, 0.0, 0.0))

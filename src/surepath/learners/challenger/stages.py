@@ -23,11 +23,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.kernels.arrays import Graph
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel, optional_kernel
+from surepath.kernels.sweeps import Graph
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.conjugate import conjugate
-from surepath.learners.challenger.noise.learned import BERNSTEIN, is_learned, learned_width
+from surepath.learners.challenger.noise import BERNSTEIN, is_learned, learned_width
 from surepath.learners.challenger.state import (
     FIRST_KAPPA,
     KEPT,
@@ -41,6 +40,7 @@ from surepath.learners.challenger.state import (
     Scratch,
     Stages,
     StageScratch,
+    conjugate,
 )
 from surepath.model.mdp import MDP
 

@@ -1,23 +1,80 @@
-"""EPRL: elimination-based PAC reinforcement learning for deterministic MDPs, Algorithm 1 of the paper."""
+"""EPRL with its presets and periods, BPI-UCRL and Uniform: the paper's learners as classes."""
 
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, positive, real, whole
 from surepath.errors import SettingError
-from surepath.kernels.widths import ARC_WIDTHS
 from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule
-from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
+from surepath.learners.per_arc.elimination import ELIMINATION, EVERY_EPISODE, EVERY_SA, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
-from surepath.learners.per_arc.presets import PRESETS, preset_of
-from surepath.learners.per_arc.sampling import SAMPLING_RULES
+from surepath.learners.per_arc.rules import (
+    DIAMETER,
+    OPTIMAL_GAP,
+    OPTIMISTIC,
+    RECOMMEND_CAUTIOUS,
+    RECOMMENDATION,
+    SAMPLING_RULES,
+    UNIFORM_SAMPLING,
+)
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
-from surepath.learners.per_arc.stopping import DIAMETER, RECOMMENDATION
+from surepath.learners.widths import ARC_WIDTHS
 from surepath.model.mdp import MDP
+
+# Presets --------------------------------------------------------------------------------------------------------------
+# Presets of EPRL and BPI-UCRL: the three things that the paper and its code call by one name.
+#
+# theory      Algorithm 1 of the paper with the widths of its theorems. The only one with a guarantee.
+# text        The paper's experiment section and its appendix as written: sigma 1, beta = 2 sigma^2 log((n + 1) / delta)
+#             without a cap, max-coverage on odd episodes and max-diameter on even ones, value eliminations besides line
+#             7, on the appendix' schedule; all else as in Algorithm 1.
+# experiment  What the authors' published code did.
+#
+# docs/learners.md has the table of how they differ.
+
+
+class Preset(NamedTuple):
+    """What a preset fixes, and its defaults where the user says nothing.
+
+    Attributes:
+        elimination, bpi_elimination: Rules of EPRL and of BPI-UCRL.
+        schedule: When EPRL eliminates.
+        widths, recommendation: As in `EPRL`.
+        sigma: Where neither the learner nor the MDP says it; None: it must be said.
+        authors: Whether the habits of the authors' code are on: coverage on every episode, nothing eliminated before
+            every active arc has a visit, the last action of a state kept, the value rule before the return rule,
+            stops tested at eliminations and strictly, ties to the least played action.
+    """
+
+    elimination: str
+    bpi_elimination: str
+    schedule: str
+    widths: str
+    recommendation: str
+    sigma: float | None
+    authors: bool
+
+
+_PRESETS = {
+    "theory": Preset("return", "none", "every-episode", "paper", "optimistic", None, authors=False),
+    "text": Preset("both", "value", "paper", "uncapped", "optimistic", 1.0, authors=False),
+    "experiment": Preset("both", "value", "paper", "empirical", "cautious", 0.5, authors=True),
+}
+PRESETS = tuple(_PRESETS)
+
+
+def preset_of(name: str) -> Preset:
+    """Find a preset by its name."""
+    return _PRESETS[one_of("preset", name, PRESETS)]
+
+
+# Eprl -----------------------------------------------------------------------------------------------------------------
+# EPRL: elimination-based PAC reinforcement learning for deterministic MDPs, Algorithm 1 of the paper.
 
 
 class EPRL(RuleLearner):
@@ -141,3 +198,140 @@ class EPRL(RuleLearner):
         if not needed:
             return NO_PERIODS
         return PERIODS if self.elimination_rule is None else PERIODS_AFTER_DROP
+
+
+# Bpi ucrl -------------------------------------------------------------------------------------------------------------
+# BPI-UCRL for deterministic MDPs: optimism, and a stop when the optimal value is known to within epsilon.
+
+
+class BPIUCRL(RuleLearner):
+    """Play the most optimistic path; stop when the upper and lower optimal values are within epsilon.
+
+    BPI-UCRL and BPI-UCBVI differ only in how they bound unknown transition probabilities, so in deterministic MDPs
+    they are the same algorithm: this one. With epsilon = 0 it never stops.
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor, one number or one per arc.
+        elimination: "none" or "value" (value-based eliminations; upper values are then over active policies).
+        widths: "paper" or "mixture", or without a guarantee "empirical" or "uncapped".
+        preset: "theory" (the appendix with proven widths), "text" (the paper's experiments as written; no guarantee)
+            or "experiment" (everything as the authors' code had it; no guarantee).
+        prior: The constant c of the mixture width.
+
+    Example:
+        >>> from surepath import MDP
+        >>> learner = BPIUCRL(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, [float(path[0])])
+        >>> learner.recommend().tolist()
+        [1]
+    """
+
+    name: ClassVar[str] = "BPIUCRL"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        elimination: str | None = None,
+        widths: str | None = None,
+        preset: str = "theory",
+        prior: float = 20.0,
+    ) -> None:
+        self.preset = one_of("preset", preset, PRESETS)
+        usual = preset_of(self.preset)
+        self.elimination = one_of("elimination", elimination or usual.bpi_elimination, ("none", "value"))
+        self.widths = one_of("widths", widths or usual.widths, ARC_WIDTHS)
+        self.prior = positive("prior", prior)
+        if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
+            sigma = usual.sigma
+        super().__init__(mdp, epsilon, delta, sigma)
+
+    def _rules(self) -> Rules:
+        authors = preset_of(self.preset).authors
+        return Rules(
+            sampling=OPTIMISTIC,
+            by_value=int(self.elimination == "value"),
+            schedule=EVERY_SA if authors else EVERY_EPISODE,
+            every=states_times_actions(self.mdp),
+            sequential=int(authors),
+            keep_last=int(authors),
+            wait=int(authors),
+            stopping=OPTIMAL_GAP,
+            at_eliminations=int(authors),
+            recommendation=RECOMMEND_CAUTIOUS,
+            widths_first=int(authors),
+            least_played=int(authors),
+            **self._width_settings(self.widths, self.prior),
+        )
+
+
+# Uniform --------------------------------------------------------------------------------------------------------------
+# Uniform: a baseline that plays uniformly at random and stops by proof all the same.
+
+
+class Uniform(RuleLearner):
+    """At every state each action with the same chance; stop when the optimal value is known to within epsilon.
+
+    Its stop and its answer are those of BPI-UCRL, so the guarantee is the same: only the choice of paths is blind.
+
+    Args:
+        mdp: The layered graph to search.
+        epsilon: How far from the best the answer may be; with 0 it never stops.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor, one number or one per arc.
+        widths: "paper" or "mixture", or without a guarantee "empirical" or "uncapped".
+        seed: Of the choices; a simulated run draws its own.
+        prior: The constant c of the mixture width.
+
+    Example:
+        >>> from surepath import MDP
+        >>> learner = Uniform(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, [float(path[0])])
+        >>> learner.recommend().tolist()
+        [1]
+    """
+
+    name: ClassVar[str] = "Uniform"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        widths: str | None = None,
+        seed: int = 0,
+        prior: float = 20.0,
+    ) -> None:
+        self.widths = one_of("widths", widths or "paper", ARC_WIDTHS)
+        self.seed = whole("seed", seed, low=0)
+        self.prior = positive("prior", prior)
+        super().__init__(mdp, epsilon, delta, sigma)
+
+    def _rules(self) -> Rules:
+        return Rules(
+            sampling=UNIFORM_SAMPLING,
+            schedule=EVERY_EPISODE,
+            every=1,
+            stopping=OPTIMAL_GAP,
+            recommendation=RECOMMEND_CAUTIOUS,
+            seed=self.seed % (1 << 62),
+            **self._width_settings(self.widths, self.prior),
+        )
+
+    def _rules_for(self, rng: np.random.Generator) -> Rules:
+        return self.rules._replace(seed=int(rng.integers(1 << 62)))
+
+    def _begin(self, rng: np.random.Generator) -> None:
+        self.rules = self._rules_for(rng)

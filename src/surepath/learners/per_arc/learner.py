@@ -14,18 +14,17 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.kernels.arrays import NO_REALITY, Reality, layers_of
-from surepath.kernels.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
-from surepath.learners import tasks
+from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.kernels.sweeps import NO_REALITY, Reality, layers_of
+from surepath.learners import runs as tasks
 from surepath.learners.base import Learner
-from surepath.learners.cancellation import raise_if_cancelled
 from surepath.learners.own_rules import EliminationRule, StoppingRule, View, checked_mask, chosen_path
 from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.rules import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.run import is_lean, play
-from surepath.learners.per_arc.sampling import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
-from surepath.learners.runs import GAP, GO_ON, RunRecord, reordered
+from surepath.learners.runs import GAP, GO_ON, RunRecord, raise_if_cancelled, reordered
+from surepath.learners.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
 from surepath.model.mdp import MDP
 
 # About this much work (arcs times episodes) is done between two tests for cancellation.
@@ -91,7 +90,7 @@ class RuleLearner(Learner):
     @property
     def _player(self) -> Callable[..., float]:
         if self.rules.sampling == STATIC_MAX_COVERAGE:
-            from surepath.learners.per_arc.run_with_covers import play_covered
+            from surepath.learners.per_arc.run import play_covered
 
             return partial(play_covered, self.graph)
         return play

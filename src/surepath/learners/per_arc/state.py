@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._types import BoolArray, FloatArray, IntArray
-from surepath.kernels.arrays import Layers
+from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.kernels.sweeps import Layers
 
 BIG = 2.0**1000
 HALF_BIG = 2.0**999
@@ -26,9 +26,9 @@ HALF_BIG = 2.0**999
 SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE = range(11)
 N_ARC = 11
 # SUMS: of gain - ORIGIN.  CENTRE: ORIGIN once visited, the gain where known.  BASE: CENTRE (0 where unvisited) less
-# the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see learners/per_arc/arc_bounds.py).
+# the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see learners/per_arc/bounds.py).
 # WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
-# TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see elimination/slack.py).
+# TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see elimination.py).
 
 # Rows of State.number, int [3, N].
 VISITS, INFINITE, FLOW_LEFT = range(3)

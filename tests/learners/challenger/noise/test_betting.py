@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from surepath.kernels.jit import bare_kernel
-from surepath.learners.challenger.noise import betting as at
+from surepath.learners.challenger import noise as at
 from tests.naive.processes import log_wealth
 
 CS = np.array([0.25, 2.0, 16.0, 4096.0])

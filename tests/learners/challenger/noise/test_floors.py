@@ -7,9 +7,8 @@ import pytest
 
 from surepath import MDP, Challenger
 from surepath.kernels.jit import bare_kernel
-from surepath.learners import tasks
-from surepath.learners.challenger.noise.floors import fill_floors
-from surepath.learners.challenger.noise.learned import BERNSTEIN, learned_values
+from surepath.learners import runs as tasks
+from surepath.learners.challenger.noise import BERNSTEIN, fill_floors, learned_values
 from surepath.learners.challenger.state import OWN, RIVAL, Pairs, Scratch
 
 pytestmark = pytest.mark.pure

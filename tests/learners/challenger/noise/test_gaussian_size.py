@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from surepath.learners.challenger.noise import gaussian_size as at
+from surepath.learners.challenger import noise as at
 
 pytestmark = pytest.mark.pure
 bound = getattr(at.largest_sigma, "py_func", at.largest_sigma)

@@ -1,1 +1,0 @@
-"""Minimum flows on layered graphs: the compiled solver."""

@@ -1,0 +1,453 @@
+"""Elimination rules and their schedules: which arcs can no longer be on a best path, and when they are judged."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from surepath._checks import FloatArray, IntArray
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
+from surepath.kernels.sweeps import Layers
+from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.bounds import best_values, floor_values, safe_best, safe_floor, safe_upper, width_of
+from surepath.learners.per_arc.state import HALF_BIG, Rules, State
+
+# Slack ----------------------------------------------------------------------------------------------------------------
+# Prove by bookkeeping that nothing can be eliminated, which saves the passes of most episodes.
+#
+# When all arcs have been judged and none was removed, each cleared its threshold by at least some slack. A path's
+# upper value is a sum over the stages, so since then it has fallen by at most the sum over the stages of the largest
+# fall of an arc's upper bound there; a lower value has risen by at most the like sum of rises. While the two sums
+# together (USED) stay below the slack, judging again would remove nothing, so it need not be done. The decisions are
+# those of judging in every episode, bit for bit: a guard far above the rounding of the sums keeps close calls out.
+#
+# The value rule compares values from a state on, so an arc's slack is used up by the stages from its own on alone,
+# and the smallest slacks, those of the last stages, last longest. That is computed when all stages together would use
+# it up.
+
+
+@hot_kernel
+def note(state: State, h: int, e: np.uint64, top: float, lower: float) -> None:
+    """Account for the new bounds of arc e at stage h."""
+    stage, real = state.stage, state.real
+    fall = state.arc[at.TOP_SEEN, e] - top - stage[at.FALLEN, h]
+    if fall > 0.0:
+        stage[at.FALLEN, h] += fall
+        real[at.USED] += fall
+    rise = lower - state.arc[at.LOWER_SEEN, e] - stage[at.RISEN, h]
+    if rise > 0.0:
+        stage[at.RISEN, h] += rise
+        real[at.USED] += rise
+        real[at.LIFTED] += rise
+
+
+@folded_kernel
+def is_idle(real: FloatArray, slack: float) -> bool:
+    """Return whether judging by the rule with this slack would remove nothing."""
+    return bool(real[at.USED] + real[at.GUARD] < slack)
+
+
+@inner_kernel
+def is_clear(stage: FloatArray, real: FloatArray) -> bool:
+    """Return whether judging by the value rule would remove nothing.
+
+    When all stages together use the slack up it is computed stage by stage; VALUE_SLACK is then what is left for all
+    stages to come to.
+    """
+    if is_idle(real, real[at.VALUE_SLACK]):
+        return True
+    if real[at.VALUE_SLACK] == -np.inf or real[at.USED] >= HALF_BIG:
+        return False
+    left, since = np.inf, 0.0
+    for h in range(stage.shape[1] - 1, -1, -1):
+        since += stage[at.FALLEN, h] + stage[at.RISEN, h]
+        left = min(left, stage[at.CLEAR_SEEN, h] - since)
+    real[at.VALUE_SLACK] = real[at.USED] + left
+    return is_idle(real, real[at.VALUE_SLACK])
+
+
+@folded_kernel
+def measure(state: State) -> bool:
+    """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
+    pays = measuring_pays(state.tally, state.tally[at.EPISODES], 2, 16)
+    if pays:
+        start_over(state.arc, state.stage, state.real)
+    return pays
+
+
+@folded_kernel
+def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
+    """Return whether to measure in episode t: not for `rest` episodes where it has lasted fewer than `least`."""
+    if t < tally[at.EAGER]:
+        return False
+    lasted = t - tally[at.MEASURED]
+    pays = lasted == 0 or lasted >= least  # 0: the other rule has just measured
+    if pays:
+        tally[at.MEASURED] = t
+    else:
+        tally[at.EAGER] = t + rest
+    return bool(pays)
+
+
+@inner_kernel
+def measure_or_pause(rules: Rules, state: State, t: int, every: int) -> bool:
+    """Measure in a sprint, FLOOR being up to date and nothing to remove, or take no notes for a while; return which.
+
+    The seldomer arcs are judged, the longer a measurement must last to cost less than judging them.
+    """
+    least = 2 if rules.by_return == 1 else 4 * min(every, 1000) ** 2
+    pays = measuring_pays(state.tally, t, least, 8 * least)
+    if pays:
+        start_over(state.arc, state.stage, state.real)
+        state.real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
+    elif rules.by_return == 0:
+        note_nothing(state)
+    return pays
+
+
+@folded_kernel
+def note_nothing(state: State) -> None:
+    """Forget what is left of any slack, and take no notes until `start_over`: no move is more than its stage allows."""
+    for h in range(state.stage.shape[1]):
+        state.stage[at.FALLEN, h] = np.inf
+        state.stage[at.RISEN, h] = np.inf
+    state.real[at.RETURN_SLACK] = -1.0
+    state.real[at.VALUE_SLACK] = -np.inf
+    state.real[at.FLOOR_SEEN] = np.inf
+
+
+@inner_kernel
+def start_over(arc: FloatArray, stage: FloatArray, real: FloatArray) -> None:
+    """Measure from the bounds as they are now; what the rules have left of their slack is carried over."""
+    real[at.RETURN_SLACK] -= real[at.USED]
+    real[at.VALUE_SLACK] = real[at.VALUE_SLACK] - real[at.USED] if real[at.USED] < HALF_BIG else -np.inf
+    real[at.FLOOR_SEEN] += real[at.LIFTED]
+    real[at.USED] = 0.0
+    real[at.LIFTED] = 0.0
+    largest = 0.0
+    for e in range(arc.shape[1]):
+        arc[at.TOP_SEEN, e] = arc[at.TOP, e]
+        arc[at.LOWER_SEEN, e] = arc[at.LOWER, e]
+        if abs(arc[at.TOP, e]) < HALF_BIG:
+            largest = max(largest, abs(arc[at.TOP, e]), abs(arc[at.LOWER, e]))
+    since = 0.0
+    for h in range(stage.shape[1] - 1, -1, -1):
+        since += stage[at.FALLEN, h] + stage[at.RISEN, h]
+        if real[at.VALUE_SLACK] > -np.inf:
+            stage[at.CLEAR_SEEN, h] -= since
+        stage[at.FALLEN, h] = 0.0
+        stage[at.RISEN, h] = 0.0
+    real[at.GUARD] = (1e-12 + 2.0**-48 * stage.shape[1]) * largest * stage.shape[1]
+
+
+# Remove ---------------------------------------------------------------------------------------------------------------
+# Take one arc out of the active sets, and update what follows from it.
+
+
+@inner_kernel
+def remove(rules: Rules, state: State, node: int, e: int) -> int:
+    """Make arc e of this node inactive and return 1; 0 where `keep_last` keeps it, the last of its state."""
+    degree, tally = state.degree, state.tally
+    if rules.keep_last == 1 and degree[node] == 1:
+        return 0
+    state.flag[at.ACTIVE, e] = False
+    degree[node] -= 1
+    if degree[node] == 1:
+        tally[at.CROWDED] -= 1
+    tally[at.N_ACTIVE] -= 1
+    tally[at.FRESH_CLEAR] = 0
+    if not state.flag[at.IS_KNOWN, e]:
+        if state.number[at.VISITS, e] < tally[at.PERIOD]:
+            tally[at.LOW] -= 1
+        if state.number[at.VISITS, e] == 0:
+            tally[at.UNSEEN_ACTIVE] -= 1
+    if state.number[at.INFINITE, e] > 0:
+        state.number[at.INFINITE, e] = 1
+    return 1
+
+
+@inner_kernel
+def refresh_passable(graph: Layers, rules: Rules, state: State) -> None:
+    """Find the PASSABLE arcs, on a path of some active policy: active ones, or all of a state where none is active."""
+    first, target, reached = graph.first, graph.target, state.node[at.SCRATCH]
+    arc, nodes, infinite = state.arc, len(first) - 1, 0
+    for i in range(1, nodes + 1):
+        reached[i] = 0.0
+    reached[0] = 1.0
+    for i in range(nodes):
+        for e in range(first[i], first[i + 1]):
+            ok = reached[i] == 1.0 and (state.flag[at.ACTIVE, e] or state.degree[i] == 0)
+            if ok:
+                reached[target[e]] = 1.0
+            if state.flag[at.PASSABLE, e] and not ok:
+                arc[at.WIDTH, e] = -np.inf
+                arc[at.UPPER, e] = -np.inf
+            elif ok and not state.flag[at.PASSABLE, e]:
+                arc[at.UPPER, e] = arc[at.TOP, e]
+                arc[at.WIDTH, e] = width_of(rules, state, e)
+            state.flag[at.PASSABLE, e] = ok
+            if ok and state.number[at.INFINITE, e] > 0:
+                infinite += 1
+    state.tally[at.PASSABLE_INFINITE] = infinite
+    state.tally[at.FRESH_BEST] = 0
+    state.tally[at.FRESH_SPREAD] = 0
+
+
+# Value gap ------------------------------------------------------------------------------------------------------------
+# Value-based rule of the experiment appendix.
+#
+# An arc (s, a) is eliminated when its optimal upper value is below the optimal lower value of its state,
+#
+#     Qbar_h^{t-1,*}(s, a)  <  Vlow_h^{t-1,*}(s),
+#
+# both over ALL actions and with the quantities of the previous episode: `mark` is called before the statistics of
+# episode t come in, `eliminate` after. A tie stays, and a difference that rounding can make counts as a tie
+# (learners/per_arc/bounds.py). While all widths hold, no arc of an optimal path is eliminated.
+
+
+@inner_kernel
+def mark_by_value(graph: Layers, state: State) -> bool:
+    """Mark the active arcs that the statistics so far rule out; return whether there are any."""
+    survey(graph, state)
+    stage = state.stage
+    slack = least_clear(stage)
+    if slack < 0.0:
+        best, floor, top = state.node[at.SCRATCH], state.node[at.SCRATCH_TIE], state.arc[at.TOP]
+        safe_best(graph, state, top, best)
+        safe_floor(graph, state, floor)
+        for i in range(len(graph.first) - 1):
+            for e in range(graph.first[i], graph.first[i + 1]):
+                value = safe_upper(state, e, top[e]) + best[graph.target[e]]
+                state.flag[at.MARKED, e] = state.flag[at.ACTIVE, e] and value < floor[i]
+    if measure(state):
+        keep_clear(stage, state.real, slack)
+    else:
+        state.real[at.VALUE_SLACK] = -np.inf
+    return bool(slack < 0.0)
+
+
+@folded_kernel
+def least_clear(stage: FloatArray) -> float:
+    """Find the least by which an active arc clears its state."""
+    slack = np.inf
+    for h in range(stage.shape[1]):
+        slack = min(slack, stage[at.CLEAR, h])
+    return slack
+
+
+@folded_kernel
+def keep_clear(stage: FloatArray, real: FloatArray, slack: float) -> None:
+    """Store the slack that `survey` has found, for later moves of the bounds to use up."""
+    for h in range(stage.shape[1]):
+        stage[at.CLEAR_SEEN, h] = stage[at.CLEAR, h]
+    real[at.VALUE_SLACK] = slack
+
+
+@inner_kernel
+def survey(graph: Layers, state: State) -> None:
+    """Compute HIGHEST and FLOOR over all policies in one pass, and the least by which an active arc clears its state.
+
+    The arc of least upper value decides for its state, so arcs need not be judged one by one.
+    """
+    if state.tally[at.FRESH_CLEAR] == 1:
+        return
+    top, lower = state.arc[at.TOP], state.arc[at.LOWER]
+    active, clear = state.flag[at.ACTIVE], state.stage[at.CLEAR]
+    highest, lowest = state.node[at.HIGHEST], state.node[at.FLOOR]
+    first, target = graph.first, graph.target
+    i = np.uint64(len(first) - 1)
+    highest[i] = 0.0
+    lowest[i] = 0.0
+    stop = np.uint64(first[i])
+    for h in range(len(clear) - 1, -1, -1):
+        slack = np.inf
+        while i > np.uint64(graph.stage_node[h]):
+            i -= np.uint64(1)
+            start = np.uint64(first[i])
+            best, floor, least = -np.inf, -np.inf, np.inf
+            for e in range(start, stop):
+                j = target[e]
+                value = top[e] + highest[j]
+                best = max(best, value)
+                floor = max(floor, lower[e] + lowest[j])
+                least = min(least, value if active[e] else np.inf)
+            highest[i] = best
+            lowest[i] = floor
+            slack = min(slack, least - floor)
+            stop = start
+        clear[h] = slack
+    state.tally[at.FRESH_CLEAR] = 1
+    state.tally[at.FRESH_FLOOR] = 1
+
+
+@inner_kernel
+def share_passes(graph: Layers, state: State) -> None:
+    """Make the passes that this rule needs before the next episode ahead of the return rule, which needs them too."""
+    survey(graph, state)
+    if state.tally[at.N_ACTIVE] == len(graph.target) and state.tally[at.FRESH_BEST] == 0:
+        for i in range(len(graph.first)):
+            state.node[at.BEST, i] = state.node[at.HIGHEST, i]  # all policies are active
+        state.tally[at.FRESH_BEST] = 1
+
+
+@inner_kernel
+def eliminate_by_value(graph: Layers, rules: Rules, state: State) -> int:
+    """Eliminate the arcs that `mark` has marked; return how many."""
+    removed = 0
+    for i in range(len(graph.first) - 1):
+        for e in range(graph.first[i], graph.first[i + 1]):
+            if state.flag[at.MARKED, e] and state.flag[at.ACTIVE, e]:
+                removed += remove(rules, state, i, e)
+            state.flag[at.MARKED, e] = False
+    return removed
+
+
+# Return gap -----------------------------------------------------------------------------------------------------------
+# Return-gap rule: line 7 of Algorithm 1.
+#
+# An active arc stays iff the largest upper value of an active policy through it is at least the largest lower value of
+# any policy,
+#
+#     max over Pi_{s,a,h} and Pi^{t-1} of Vbar_1^{t,pi}  >=  max over Pi of Vlow_1^{t,pi};
+#
+# a tie stays, a difference that rounding can make counts as a tie (`../rounding.py`), and where no active policy
+# passes, the arc is eliminated. All arcs are judged on Pi^{t-1} at once. The paper does one dynamic program per arc,
+# O(N^2); here the best to come and the best so far come from one backward and one forward pass, and the value through
+# arc e is reach[source] + upper[e] + best[target], O(N) for all arcs. While all widths hold, no arc of an optimal
+# path is eliminated.
+
+
+@folded_kernel
+def judge(graph: Layers, rules: Rules, state: State) -> tuple[int, float]:
+    """Eliminate what the return rule rules out in spite of rounding; return how many, and the least slack of the rest.
+
+    The same passes again, with safe bounds.
+    """
+    upper, active = state.arc[at.UPPER], state.flag[at.ACTIVE]
+    reach, best = state.node[at.FROM_START], state.node[at.SCRATCH]
+    first, target = graph.first, graph.target
+    safe_floor(graph, state, best)
+    floor = best[0]
+    safe_best(graph, state, upper, best)
+    for i in range(1, len(first)):
+        reach[i] = -np.inf
+    reach[0] = 0.0
+    removed, slack = 0, np.inf
+    for i in range(len(first) - 1):
+        for e in range(first[i], first[i + 1]):
+            j = target[e]
+            so_far = reach[i] + safe_upper(state, e, upper[e])
+            reach[j] = max(reach[j], so_far)
+            if active[e]:
+                through = so_far + best[j]
+                if through < floor or through == -np.inf:
+                    removed += remove(rules, state, i, e)
+                else:
+                    slack = min(slack, through - floor)
+    return removed, slack
+
+
+@inner_kernel
+def eliminate_by_return(graph: Layers, rules: Rules, state: State) -> int:
+    """Eliminate what the return rule rules out; return how many arcs."""
+    floor_values(graph, state)
+    best_values(graph, state)
+    upper, active = state.arc[at.UPPER], state.flag[at.ACTIVE]
+    reach, best = state.node[at.FROM_START], state.node[at.BEST]
+    first, target = graph.first, graph.target
+    for i in range(1, len(first)):
+        reach[i] = -np.inf
+    reach[0] = 0.0
+    least, start = np.inf, np.uint64(0)
+    for i in range(len(first) - 1):  # the forward pass; what reaches node i is final when its turn comes
+        here, stop = reach[i], np.uint64(first[i + 1])
+        for e in range(start, stop):
+            j = target[e]
+            so_far = here + upper[e]
+            reach[j] = max(reach[j], so_far)
+            least = min(least, so_far + best[j] if active[e] else np.inf)
+        start = stop
+    floor, removed = state.node[at.FLOOR, 0], 0
+    slack = least - floor
+    if least < floor or least == -np.inf:
+        removed, slack = judge(graph, rules, state)
+    measured = measure(state)
+    state.real[at.RETURN_SLACK] = slack if measured and removed == 0 else -1.0
+    return removed
+
+
+# Elimination ----------------------------------------------------------------------------------------------------------
+# Elimination rules and their schedules: which arcs can no longer be on a best path, and when they are judged.
+
+ELIMINATION = ("return", "value", "both", "none")
+SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
+EVERY_EPISODE, EVERY_SA, END_OF_PERIOD = range(3)  # places in SCHEDULES; kernels take any other for geometric
+
+_mark, _by_value, _by_return = mark_by_value, eliminate_by_value, eliminate_by_return
+_value_passes = share_passes
+
+
+@inner_kernel
+def ends_period(state: State) -> bool:
+    """Return whether the path about to be taken in brings the last active arc to k visits."""
+    low = state.tally[at.LOW]
+    for h in range(state.path.shape[1]):
+        e = state.path[at.PATH, h]
+        reaches = state.number[at.VISITS, e] + 1 == state.tally[at.PERIOD]
+        if reaches and state.flag[at.ACTIVE, e] and not state.flag[at.IS_KNOWN, e]:
+            low -= 1
+    return bool(low == 0)
+
+
+@hot_kernel
+def is_due(rules: Rules, state: State) -> bool:
+    """Return whether eliminations follow this episode, which is counted but not taken in yet."""
+    tally = state.tally
+    t = tally[at.EPISODES]
+    if rules.schedule == EVERY_EPISODE:
+        due = True
+    elif rules.schedule == EVERY_SA:
+        due = t % rules.every == 0
+    elif rules.schedule == END_OF_PERIOD:
+        due = ends_period(state)
+    else:  # geometric
+        due = t >= tally[at.NEXT_TIME]
+        if due:
+            tally[at.NEXT_TIME] = max(t + 1, math.ceil(t * rules.growth))
+    return bool(due)
+
+
+@folded_kernel
+def mark(graph: Layers, rules: Rules, state: State, full: int | None) -> bool:
+    """Apply the value rule to the statistics before this episode; return whether it marks anything."""
+    marked = False
+    if full is not None and rules.by_value == 1 and not is_clear(state.stage, state.real):
+        marked = _mark(graph, state)
+    return marked
+
+
+@folded_kernel
+def eliminate(
+    graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_, full: int | None
+) -> None:
+    """Eliminate what is marked, and what the return rule rules out; both judge the active policies of before.
+
+    Without `judging`, for a rule written in Python, the marked arcs alone are taken out, at once.
+    """
+    if judging and rules.wait == 1 and state.tally[at.UNSEEN_ACTIVE] > 0:
+        return
+    removed = 0
+    for by_return in range(2):
+        if by_return == 0:
+            if full is not None and marked:
+                removed += _by_value(graph, rules, state)
+            if rules.sequential == 0:
+                continue  # both rules first, then what follows from them
+        elif judging and rules.by_return == 1 and not is_idle(state.real, state.real[at.RETURN_SLACK]):
+            if full is not None and rules.by_value == 1:
+                _value_passes(graph, state)
+            removed += _by_return(graph, rules, state)
+        if removed > 0:
+            refresh_passable(graph, rules, state)
+            state.real[at.RETURN_SLACK] = -1.0  # whatever was measured held for the policies before

@@ -1,0 +1,347 @@
+"""Sampling and stopping rules of the paper's learners: which path to play, and when to end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from surepath._checks import IntArray
+from surepath.kernels.flow import minimum_flow
+from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel, kernel
+from surepath.kernels.sweeps import Graph, Layers
+from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc.bounds import (
+    BY_LOWER,
+    BY_UPPER,
+    BY_WIDTH,
+    floor_values,
+    refresh_values,
+    safe_best,
+    safe_lower,
+    walk,
+    walk_counting,
+)
+from surepath.learners.per_arc.elimination import start_over
+from surepath.learners.per_arc.state import HALF_BIG, Rules, State
+
+# Covers ---------------------------------------------------------------------------------------------------------------
+# Paths that cover undersampled arcs: arcs of an unknown reward with fewer visits than the period asks for.
+#
+# `cover` finds one path through as many of them as possible. `renew_cover` finds the fewest paths through all of
+# them, a minimum flow, and `follow_cover` takes these paths one by one. Ties: lowest arc.
+
+
+@folded_kernel
+def lacks(state: State, judged: Whole, e: int) -> float:
+    """Return 1 where arc e is undersampled, judged on this row of flags."""
+    low = state.number[at.VISITS, e] < state.tally[at.PERIOD]
+    return 1.0 if low and state.flag[judged, e] and not state.flag[at.IS_KNOWN, e] else 0.0
+
+
+@folded_kernel
+def cover(graph: Layers, state: State, judged: Whole) -> None:
+    """Write a path with most undersampled arcs into the row PATH; `judged` is ACTIVE or STARTED."""
+    first, target, value = graph.first, graph.target, state.node[at.SCRATCH]
+    sink = len(first) - 1
+    value[sink] = 0.0
+    for i in range(sink - 1, -1, -1):
+        best = -np.inf
+        for e in range(first[i], first[i + 1]):
+            best = max(best, lacks(state, judged, e) + value[target[e]])
+        value[i] = best
+    node = np.uint32(0)
+    for h in range(state.path.shape[1]):
+        best, chosen = -np.inf, first[node]
+        for e in range(first[node], first[node + 1]):
+            x = lacks(state, judged, e) + value[target[e]]
+            if x > best:
+                best, chosen = x, e
+        state.path[at.PATH, h] = chosen
+        node = target[chosen]
+
+
+@kernel
+def renew_cover(graph: Graph, state: State) -> None:
+    """Find the cover of the period that has just begun; called outside the loop of episodes, which asks for it."""
+    state.tally[at.COVER_STALE] = 0
+    n = len(graph.target)
+    demand, cut = np.zeros(n, dtype=np.int64), np.zeros(len(graph.first) - 1, dtype=np.bool_)
+    for e in range(n):
+        low = state.number[at.VISITS, e] < state.tally[at.PERIOD]
+        if low and state.flag[at.STARTED, e] and not state.flag[at.IS_KNOWN, e]:
+            demand[e] = 1
+    state.tally[at.COVER_LEFT] = minimum_flow(graph, demand, state.number[at.FLOW_LEFT], cut)
+
+
+@inner_kernel
+def follow_cover(graph: Layers, state: State, spend: bool | np.bool_) -> None:
+    """Write the path along most flow into the row PATH; with `spend`, take it off the flow if PATH is that path."""
+    left, node = state.number[at.FLOW_LEFT], np.uint32(0)
+    for h in range(state.path.shape[1]):
+        chosen = int(graph.first[node])
+        for e in range(chosen + 1, int(graph.first[node + 1])):
+            if left[e] > left[chosen]:
+                chosen = e
+        if spend and state.path[at.PATH, h] != chosen:
+            return
+        state.path[at.PATH, h] = chosen
+        node = graph.target[chosen]
+    if spend:
+        for h in range(state.path.shape[1]):
+            left[state.path[at.PATH, h]] -= 1
+        state.tally[at.COVER_LEFT] -= 1
+
+
+# Sampling -------------------------------------------------------------------------------------------------------------
+# Sampling rules: which path to play next. `choose` dispatches on the rule's number.
+#
+# A rule only says which path is due; the kernels that find it are shared (`bounds.py`, `rules.py`,
+# `random_path`), because each copy of them takes time to compile. k_t = 1 + min of n^{t-1} over active arcs is the
+# period of episode t; it never falls and may jump. Arcs with a known reward are never undersampled. Ties: lowest arc,
+# unless a rule says otherwise.
+
+SAMPLING_RULES = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
+MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM_SAMPLING = range(6)
+
+# What a rule can ask for: the active policy of largest diameter, or of largest upper value; a path with most
+# undersampled arcs, judged on the arcs that were active when the period began or are active now; the next path of the
+# period's cover; random actions.
+WIDEST_PATH, HIGHEST_PATH, COVER_STARTED, COVER_ACTIVE, NEXT_OF_COVER, RANDOM_PATH = range(6)
+
+
+@folded_kernel
+def max_coverage(rules: Rules, tally: IntArray) -> int:
+    """Ask for a covering path and the widest one in turn: the sampling rule of Algorithm 1.
+
+    Odd episodes: the policy, among ALL policies, that visits most undersampled arcs,
+
+        argmax sum_h 1{ (s_h, a_h) active when period k_t began, n^{t-1}(s_h, a_h) < k_t };
+
+    even episodes: max-diameter over active policies. Eliminated arcs may be played to cover faster. The episode about
+    to be played is number EPISODES + 1.
+    """
+    return WIDEST_PATH if tally[at.EPISODES] % 2 == 1 else COVER_STARTED
+
+
+@folded_kernel
+def static_max_coverage(rules: Rules, tally: IntArray) -> int:
+    """Ask for the next path of the period's cover and for the widest one in turn (appendix on algorithms).
+
+    When the period changes, every arc active then with fewer than k visits demands one visit, an integer minimum flow
+    over the FULL graph meets the demands, and its paths, a smallest set of policies that visits them all, are played
+    one by one on odd episodes. Even episodes play max-diameter. If the cover runs out while the period lasts, or once
+    arcs were excluded, the greedy rule of max-coverage takes over. Each path follows the arc with most flow left.
+    """
+    if tally[at.EPISODES] % 2 == 1:
+        return WIDEST_PATH
+    return NEXT_OF_COVER if tally[at.COVER_LEFT] > 0 else COVER_STARTED
+
+
+@folded_kernel
+def max_diameter(rules: Rules, tally: IntArray) -> int:
+    """Ask for an active policy with the largest sum of widths (the function MaxDiameter of Algorithm 1).
+
+        pi^t in argmax over Pi^{t-1} of sum_h b_h^{t-1}(s_h, a_h)
+
+    Unvisited arcs have infinite width: the path with most of them wins, then the finite part. Its value is half the
+    diameter that the stopping rule tests, so one backward pass serves both. Ties: lowest arc (least played action under
+    the `experiment` preset).
+    """
+    return WIDEST_PATH
+
+
+@folded_kernel
+def coverage(rules: Rules, tally: IntArray) -> int:
+    """Ask for the policy that visits most undersampled arcs, in every episode: how the authors ran max-coverage.
+
+        pi^t in argmax over ALL policies of sum_h 1{ (s_h, a_h) in A, n^{t-1}(s_h, a_h) < k_t }
+
+    with A the arcs active now. Eliminated arcs may be played on the way.
+    """
+    return COVER_ACTIVE
+
+
+@folded_kernel
+def optimistic(rules: Rules, tally: IntArray) -> int:
+    """Ask for the active policy of largest upper value: the sampling rule of BPI-UCRL.
+
+        pi^t_h(s) = argmax_a  Qbar_h^{t-1}(s, a)
+
+    An unvisited arc has an infinite upper value: the path with most of them wins, then the finite part. Under the
+    `experiment` preset it plays on widths alone while some arc is unvisited, as the authors' code does. Ties: lowest
+    arc (least played action under that preset).
+    """
+    return WIDEST_PATH if rules.widths_first == 1 and tally[at.UNSEEN] > 0 else HIGHEST_PATH
+
+
+@folded_kernel
+def uniform(rules: Rules, tally: IntArray) -> int:
+    """Ask for random actions, each of a state with the same chance: a baseline that learns nothing from the rewards.
+
+    No active sets, no ties; arcs that have left the graph are not played.
+    """
+    return RANDOM_PATH
+
+
+@folded_kernel
+def choose(graph: Layers, rules: Rules, state: State, full: int | None) -> None:
+    """Write the path to play into the row PATH: the rule says which one is due, shared kernels find it.
+
+    With `full` None the rule is max-coverage or coverage.
+    """
+    if rules.sampling == MAX_COVERAGE:
+        turn = max_coverage(rules, state.tally)
+    elif full is None or rules.sampling == COVERAGE:
+        turn = coverage(rules, state.tally)
+    elif rules.sampling == MAX_DIAMETER:
+        turn = max_diameter(rules, state.tally)
+    elif rules.sampling == OPTIMISTIC:
+        turn = optimistic(rules, state.tally)
+    elif rules.sampling == STATIC_MAX_COVERAGE:
+        turn = static_max_coverage(rules, state.tally)
+    else:
+        turn = uniform(rules, state.tally)
+    if turn in (COVER_STARTED, COVER_ACTIVE):
+        cover(graph, state, np.int64(at.ACTIVE if turn == COVER_ACTIVE else at.STARTED))
+    elif full is not None and turn == NEXT_OF_COVER:
+        follow_cover(graph, state, np.bool_(False))
+    elif full is not None and turn == RANDOM_PATH:
+        random_path(graph, rules, state)
+    else:
+        walk(graph, rules, state, np.int64(BY_UPPER if turn == HIGHEST_PATH else BY_WIDTH))
+
+
+@inner_kernel
+def random_path(graph: Layers, rules: Rules, state: State) -> None:
+    """Write a path of random actions into the row PATH.
+
+    The chance comes from a hash of (seed, episode, stage), so that asking twice gives the same path and a run can be
+    repeated from any point.
+    """
+    node = np.uint32(0)
+    key = mix(np.int64(rules.seed)) ^ mix(state.tally[at.EPISODES] + 1)
+    for h in range(state.path.shape[1]):
+        chosen, degree = np.int64(graph.first[node]), np.int64(graph.first[node + 1]) - np.int64(graph.first[node])
+        draw = mix(np.int64(key >> np.uint64(1)) + h * 7919) >> np.uint64(1)
+        chosen += np.int64(draw % np.uint64(degree))
+        state.path[at.PATH, h] = chosen
+        node = graph.target[chosen]
+
+
+@hot_kernel
+def mix(key: np.int64) -> np.uint64:
+    """Mix the bits of a key in the manner of splitmix64: every input bit moves every output bit."""
+    z = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+# Stopping -------------------------------------------------------------------------------------------------------------
+# Stopping and recommendation rules: when the answer is good enough, and which path it is.
+#
+# Stopping rules are functions here, and `is_close` dispatches on the rule's number. Recommendation rules:
+#
+# optimistic   line 10 of Algorithm 1: the active policy of largest upper value.
+# cautious     greedy on the lower values over ALL policies; BPI-UCRL, and EPRL as the authors ran it. A path with an
+#              unvisited arc has lower value -infinity: the fewest such arcs first, then the finite part.
+#
+# Ties of a recommendation: lowest arc (least played action under the `experiment` preset).
+
+DIAMETER, OPTIMAL_GAP = range(2)
+RECOMMENDATION = ("optimistic", "cautious")
+RECOMMEND_OPTIMISTIC, RECOMMEND_CAUTIOUS = range(2)
+
+
+@folded_kernel
+def diameter(state: State) -> float:
+    """Return the largest confidence interval of an active policy; SPREAD is up to date. Line 9 of Algorithm 1.
+
+        max over Pi^t of 2 sum_h b_h^t(s_h, a_h)  <=  epsilon
+
+    stops (below it, under the `experiment` preset). Infinite while an active policy passes an unvisited arc.
+    """
+    return float(2.0 * state.node[at.SPREAD, 0])
+
+
+@folded_kernel
+def optimal_gap(graph: Layers, state: State, epsilon: float) -> float:
+    """Return how far apart the optimal values are, or infinity where that is above epsilon for sure: BPI-UCRL's rule.
+
+        Vbar_1^{t,*}(s_1) - Vlow_1^{t,*}(s_1)  <=  epsilon
+
+    stops, with the upper value over active policies (all of them when nothing is eliminated) and the lower value over
+    all. BEST is up to date; the pass for the lower value is left out while it cannot have risen far enough (see
+    elimination.py).
+    """
+    real, best = state.real, state.node[at.BEST, 0]
+    if best - real[at.FLOOR_SEEN] - real[at.LIFTED] > epsilon + real[at.GUARD]:
+        return np.inf
+    floor_values(graph, state)
+    start_over(state.arc, state.stage, real)
+    real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
+    return float(best - state.node[at.FLOOR, 0])
+
+
+@folded_kernel
+def is_within(rules: Rules, size: float, epsilon: float) -> bool:
+    """Return whether a size is within epsilon; under the `experiment` preset what equals it is not."""
+    return bool(size < epsilon or (size == epsilon and rules.strict == 0))
+
+
+@folded_kernel
+def is_close(graph: Layers, rules: Rules, state: State, epsilon: float, full: int | None) -> bool:
+    """Test the stopping rule on bounds as they come out: line 9 of Algorithm 1 after an episode, first half.
+
+    False while a passable arc has infinite width: it lies on some active policy's path.
+    """
+    if state.tally[at.CHECKED] == 0 or state.tally[at.PASSABLE_INFINITE] > 0:
+        return False
+    fresh, weight, value = at.FRESH_SPREAD, at.WIDTH, at.SPREAD
+    if rules.stopping == OPTIMAL_GAP:
+        fresh, weight, value = at.FRESH_BEST, at.UPPER, at.BEST
+    refresh_values(graph, state, np.int64(fresh), np.int64(weight), np.int64(value))
+    size = diameter(state)
+    if full is not None and rules.stopping == OPTIMAL_GAP:
+        size = optimal_gap(graph, state, epsilon)
+    return is_within(rules, size, epsilon)
+
+
+@folded_kernel
+def is_exact(graph: Layers, rules: Rules, state: State) -> bool:
+    """Return whether all that is left to tell apart is rounding, with epsilon 0; write over the row PATH.
+
+    That is so when the active policy of largest upper value has no width (known rewards, sigma 0): no further episode
+    can say more of it. Asked only when no passable arc has infinite width.
+    """
+    walk_counting(graph, rules, state, np.int64(BY_UPPER), np.int64(at.PATH))
+    exact = True
+    for h in range(state.path.shape[1]):
+        exact &= state.arc[at.WIDTH, np.uint64(state.path[at.PATH, h])] == 0.0
+    return exact
+
+
+@inner_kernel
+def certified_gap(graph: Layers, rules: Rules, state: State) -> float:
+    """Write the recommended path into ADVICE; return the largest upper value over active policies less its lower one.
+
+    While all widths hold the best path is active, so its value is at most the first and the recommended one's at
+    least the second: the bound is valid at all times at once, rounding included. Where every state has at most one
+    active action, what they make is the best path and the gap is 0; the cautious rule, which considers all policies,
+    then gives way (but for the authors' settings, in which the last action of a state stays and proves nothing).
+    """
+    single = rules.single == 1 and state.tally[at.CROWDED] == 0
+    optimistic = rules.recommendation == RECOMMEND_OPTIMISTIC or (single and rules.keep_last == 0)
+    walk_counting(graph, rules, state, np.int64(BY_UPPER if optimistic else BY_LOWER), np.int64(at.ADVICE))
+    if optimistic and single:
+        return 0.0
+    best = state.node[at.SCRATCH]
+    safe_best(graph, state, state.arc[at.UPPER], best)
+    if best[0] > HALF_BIG:
+        return np.inf
+    floor = 0.0
+    for h in range(state.path.shape[1]):
+        floor += safe_lower(state, np.uint64(state.path[at.ADVICE, h]))
+    gap = best[0] - floor
+    if gap <= 0.0:
+        return 0.0
+    return float(gap) if gap > 0.0 else np.inf  # what is no number proves nothing

@@ -1,0 +1,767 @@
+"""Messages for violated assumptions: tests of declared noise, additivity and drift while a learner runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.special import gammaln
+
+from surepath._checks import AnyArray, FloatArray, IntArray
+from surepath._text import many, word
+from surepath.errors import SettingError
+from surepath.model.mdp import MDP
+from surepath.model.paths import step_in_words
+
+# Contexts -------------------------------------------------------------------------------------------------------------
+# What a reward is compared by: the arc before it, choices further back, and the time of its episode.
+
+LOOK_BACK = 4  # how many of the latest choices a reward is compared by, besides the first of all
+ANY = -1  # in place of a stage or an arc: none in particular
+
+
+class Cells(NamedTuple):
+    """Rewards of arcs by context; `Contexts` numbers the contexts."""
+
+    context: IntArray  # [C]
+    arc: IntArray  # [C]
+    rewards: FloatArray  # [C] how many
+    total: FloatArray  # [C] sum of z
+
+
+class Contexts:
+    """The contexts of a problem and their numbers.
+
+    Below 0: a stretch of time, each twice as long as the one before, so that the latest holds half of all episodes.
+    Below N: the arc taken just before, which tells how a state was reached. From N: an action taken further back.
+
+    Attributes:
+        earlier, later: The two stages of every comparison, int [P], by the later one: the latest few and the first.
+    """
+
+    def __init__(self, mdp: MDP) -> None:
+        self.stage_arc, self.n_arcs, self._action = mdp.stage_arc, mdp.n_arcs, mdp.action
+        self._actions = int(mdp.action.max()) + 1
+        pairs = [(i, j) for j in range(mdp.horizon) for i in {0, *range(max(0, j - LOOK_BACK), j)} if i < j]
+        self.earlier, self.later = np.array(sorted(pairs, key=lambda pair: pair[::-1]), dtype=np.int64).reshape(-1, 2).T
+        self._upto = np.searchsorted(self.later, np.arange(mdp.horizon + 1)).tolist()
+
+    def choices(self, path: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the (context, stage) pairs that the first stages of a path make, two int [P']."""
+        pairs = slice(self._upto[len(path)])
+        earlier, later = self.earlier[pairs], self.later[pairs]
+        arc = path[earlier]
+        further = self.n_arcs + earlier * self._actions + self._action[arc]
+        return np.where(later - earlier == 1, arc, further), later
+
+    @staticmethod
+    def epoch(episode: int) -> int:
+        """Return the context of the episode's time, for episodes 1, 2, ..."""
+        return -episode.bit_length()
+
+    def earlier_stage(self, context: IntArray) -> IntArray:
+        """Return the stage where a context was chosen, ANY for a stretch of time."""
+        further = (context - self.n_arcs) // self._actions
+        return np.where(context < 0, ANY, np.where(context < self.n_arcs, self.stage(context), further))
+
+    def stage(self, arc: IntArray) -> IntArray:
+        """Return the stage of each arc."""
+        return np.searchsorted(self.stage_arc, arc, side="right") - 1
+
+
+# Evalues --------------------------------------------------------------------------------------------------------------
+# The e-processes behind every finding; derived and proven in docs/watch-theory.md.
+#
+# An e-process is a running number whose expectation, at any time one may choose to stop, is at most 1 while what was
+# declared holds. So it ever exceeds 1/alpha with probability alpha at most. Sums and averages here run over
+# logarithms.
+#
+# Letters: n rewards, z = (reward - first reward of the arc) / sigma, Q = sum of squares of z about the arc's own mean.
+
+# What is averaged over. Small ones see a slightly larger noise over many rewards, large ones a far larger one at once.
+NOISE_TILTS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95])
+# Variance, in units of sigma squared, of the shifts that a change of context may cause.
+SHIFTS = np.array([1 / 16, 1.0, 16.0])
+# The same for the mean of an arc, where contexts shift all arcs of a stage alike.
+MARGINS = np.array([1 / 4, 1.0])
+# Variance, in units of sigma squared, of luck that the steps of one trial share.
+EVALUES_LUCK = np.array([1 / 16, 1 / 4, 1.0])
+# Where one sigma is unknown: how strongly the calmer arcs speak for a small one.
+CALM_TILTS = np.array([0.05, 0.2, 0.8, 3.0])
+MOST_MEANS = 400  # with more arcs than this, luck is judged plan by plan only
+
+
+def noise_price(n: FloatArray) -> FloatArray:
+    """Return what n rewards cost in advance: -n/2 log(1 - tilt), float [G, K]."""
+    price: FloatArray = -0.5 * np.multiply.outer(n, np.log1p(-NOISE_TILTS))
+    return price
+
+
+def shift_price(n: FloatArray) -> FloatArray:
+    """Return what a context with n rewards costs in advance: 1/2 log(1 + shift n), float [C, K]."""
+    price: FloatArray = 0.5 * np.log1p(np.multiply.outer(n, SHIFTS))
+    return price
+
+
+def larger_noise(n: FloatArray, spread: FloatArray) -> FloatArray:
+    """Compute the log of the e-process against "the noise is at most as declared", float [G].
+
+    The average over tilts of (1 - tilt)^(n/2) exp(tilt Q / 2), for groups of arcs with n rewards and a sum Q.
+    """
+    return averaged(0.5 * np.multiply.outer(spread, NOISE_TILTS) - noise_price(n))
+
+
+def own_shifts(family: IntArray, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
+    """Compute the log of the e-processes against "the mean of an arc is the same in every context", float [F].
+
+    A family is one arc with its contexts c. The average over shifts of the product over c of (1 + shift n)^(-1/2)
+    exp(weight (mean - centre)^2 / 2 / variance), where weight = shift n^2 / (1 + shift n) and the centre is the
+    weighted mean: the value for the arc's unknown mean that makes this least.
+
+    Args:
+        family: Family of each context, int [C] from 0 to F - 1.
+        count: Rewards seen in each context, float [C].
+        total: Sum of their z, float [C].
+        variance: Of z in each family, at least 1, where 1 is what was declared, float [F].
+    """
+    families, mean = len(variance), (total / count)[:, None]
+    grown = np.multiply.outer(count, SHIFTS)  # [C, K]
+    weight = grown / (1 + grown) * count[:, None]
+    centre = sums(family, weight * mean, families) / sums(family, weight, families)
+    apart = sums(family, weight * (mean - centre[family]) ** 2, families)
+    return averaged(0.5 * apart / variance[:, None] - sums(family, shift_price(count), families))
+
+
+def shared_shifts(count: FloatArray, total: FloatArray, variance: float) -> tuple[float, float]:
+    """Compute the log of the e-process against "no context shifts the arcs of a stage", one shift being shared by all.
+
+    Returned with the sum of squares that the shifts account for.
+
+    Every arc gets an effect of variance MARGINS and every context one of variance SHIFTS, both around the unknown
+    means mu: with V the covariance of the rewards that follows, |V|^(-1/2) exp((r'r - r'V^-1 r) / 2) for r = z - mu, at
+    the mu that makes it least; averaged over the variances.
+
+    Args:
+        count: Rewards of each arc in each context, float [A, C].
+        total: Sum of their z, float [A, C].
+        variance: Of z, at least 1, where 1 is what was declared.
+    """
+    arcs = len(count)
+    visits = count.sum(axis=1)
+    centred = total - count * (total.sum(axis=1) / visits)[:, None]  # mu about the arc's mean: nothing large cancels
+    gram = np.block([[np.diag(visits), count], [count.T, np.diag(count.sum(axis=0))]])
+    margins, shifts = (
+        np.repeat(x, y, axis=1) for x, y in ((MARGINS[:, None], arcs), (SHIFTS[:, None], count.shape[1]))
+    )
+    prior = np.concatenate([np.repeat(margins, len(shifts), axis=0), np.tile(shifts, (len(margins), 1))], axis=1)
+    score = np.concatenate([np.zeros(arcs), centred.sum(axis=0)])
+    inverse = np.linalg.inv(gram + prior[:, :, None] ** -1 * np.eye(len(score)))  # [K, A + C, A + C]
+    side = inverse @ gram[:, :arcs]
+    slope = np.swapaxes(side, 1, 2) @ score  # [K, A]
+    moved = np.linalg.solve(gram[:, :arcs].T @ side, slope[..., None])[..., 0]
+    apart = (inverse @ score) @ score - (slope * moved).sum(axis=1)
+    return float(averaged(0.5 * apart / variance - shared_price(gram, prior))), float(apart.max())
+
+
+def shared_price(gram: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return what arcs and contexts with these counts cost in advance: 1/2 log|V|, float [K]."""
+    price: FloatArray = 0.5 * np.linalg.slogdet(np.eye(len(gram)) + prior[:, :, None] * gram)[1]
+    return price
+
+
+def shared_luck(
+    path: IntArray, count: FloatArray, mean: FloatArray, spread: FloatArray, variance: float
+) -> tuple[float, float]:
+    """Compute the log of the e-process against "the steps of a trial are independent", and the correlation seen.
+
+    Every trial gets an effect of variance LUCK on all of its h steps: with T the sum of its z and weight = luck /
+    (1 + luck h), the average over LUCK of the product over trials of (1 + luck h)^(-1/2) exp(weight (T - mu)^2 / 2 /
+    variance), where mu is the sum of the unknown means of its arcs: those that make this least.
+
+    Args:
+        path: Arcs of each plan tried, int [P, H], ANY (-1) at the steps that do not count.
+        count: Trials of each plan, float [P].
+        mean: Mean of their T, float [P].
+        spread: Sum of squares of T about that mean, float [P].
+        variance: Of z, at least 1, where 1 is what was declared.
+    """
+    rows, columns = np.nonzero(path >= 0)
+    arcs, column = np.unique(path[rows, columns], return_inverse=True)
+    design = csr_matrix((np.ones(len(rows)), (rows, column)), shape=(len(path), len(arcs)))
+    steps = np.bincount(rows, minlength=len(path)).astype(np.float64)
+    logs = np.empty(len(EVALUES_LUCK))
+    for i, luck in enumerate(EVALUES_LUCK):
+        weight = luck / (1 + luck * steps)
+        apart = float(weight @ spread) + _between(design, weight * count, mean)[0]
+        logs[i] = 0.5 * apart / variance - luck_price(count, steps)[i]
+    between, means = _between(design, count, mean)
+    freedom = max(1.0, float(count.sum()) - means)
+    size = (float(spread.sum()) + between) / freedom * float(count.sum()) / variance
+    pairs = float(count @ (steps * (steps - 1)))
+    seen = (size - float(count @ steps)) / pairs if pairs > 0 else 0.0
+    return float(averaged(logs)), min(max(seen, 0.0), 1.0)
+
+
+def _between(design: csr_matrix, weight: FloatArray, mean: FloatArray) -> tuple[float, float]:
+    """Return the least weighted sum of squares of plan means about sums of arc means, and how many means that takes."""
+    plans, arcs = design.shape
+    if arcs > MOST_MEANS:
+        return 0.0, float(plans)  # a mean for each plan: less than the least, so as valid
+    weighted = design.T.multiply(weight).tocsr()
+    gram = (weighted @ design).toarray()
+    inverse = np.linalg.inv(gram + 1e-10 * gram.max(initial=1e-300) * np.eye(arcs))  # gram is singular
+    left = mean - design @ (inverse @ (weighted @ mean))
+    return float(weight @ left**2), float((inverse * gram).sum())
+
+
+def luck_price(count: FloatArray, steps: FloatArray) -> FloatArray:
+    """Return what trials of plans with so many steps cost in advance: 1/2 log(1 + luck h) each, float [K]."""
+    price: FloatArray = 0.5 * count @ np.log1p(np.multiply.outer(steps, EVALUES_LUCK))
+    return price
+
+
+def calm_gain(n: FloatArray) -> FloatArray:
+    """Return what n rewards of one arc may be given in advance for the claim that sigma is small, float [A, K].
+
+    The sum over k = 2..n of 1/2 log(1 + 2 t (k - 1) / k), in closed form.
+    """
+    shrink = 2 * CALM_TILTS / (1 + 2 * CALM_TILTS)
+    n = n[:, None]
+    gain: FloatArray = 0.5 * (
+        (n - 1) * np.log1p(2 * CALM_TILTS) + gammaln(n + 1 - shrink) - gammaln(2 - shrink) - gammaln(n + 1)
+    )
+    return gain
+
+
+def larger_than(n: FloatArray, spread: FloatArray, gain: FloatArray, calm: FloatArray) -> FloatArray:
+    """Compute the log of the e-process against "all have one sigma": the first arcs vary more than the others, [G].
+
+    The average over NOISE_TILTS and CALM_TILTS of (1 - tilt)^(n/2) exp(tilt Q u / 2) exp(gain - t C u), at the unknown
+    u = 1 / sigma^2 that makes it least. Its log is convex in u; a tangent bounds it from below.
+
+    Args:
+        n, spread: Rewards, and the sum Q, of the arcs that are said to vary more, float [G].
+        gain, calm: `calm_gain`, float [G, K], and the sum C of Q, float [G], of all others.
+    """
+    scale = np.maximum(spread + calm, np.finfo(float).tiny)[:, None, None]
+    groups = len(n)
+    height = (gain[:, None, :] - noise_price(n)[:, :, None]).reshape(groups, -1)
+    rise = (
+        0.5 * np.multiply.outer(spread, NOISE_TILTS)[:, :, None] - np.multiply.outer(calm, CALM_TILTS)[:, None, :]
+    ) / scale
+    rise = rise.reshape(groups, -1)
+
+    def slope(u: FloatArray) -> FloatArray:
+        power = height + rise * u[:, None]
+        share = np.exp(power - power.max(axis=1, keepdims=True))
+        return np.asarray((rise * share).sum(axis=1) / share.sum(axis=1))
+
+    low, high = np.zeros(groups), np.ones(groups)
+    for _ in range(60):
+        falls = slope(high) < 0
+        if not falls.any():
+            break
+        low, high = np.where(falls, high, low), np.where(falls, 2 * high, high)
+    least = averaged(height)  # at u = 0
+    bounded = slope(high) >= 0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        falls = slope(middle) < 0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    tangent = averaged(height + rise * low[:, None]) + np.minimum(slope(low), 0) * (high - low)
+    return np.asarray(np.where(bounded & (spread + calm > 0), np.minimum(least, tangent), -np.inf))
+
+
+def averaged(exponents: FloatArray) -> FloatArray:
+    """Compute the log of the mean of exp over the last axis, float [G]."""
+    top: FloatArray = exponents.max(axis=-1)
+    mean: FloatArray = top + np.log(np.exp(exponents - top[..., None]).mean(axis=-1))
+    return mean
+
+
+def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
+    """Compute the column sums of values [C, K] by group, float [groups, K]."""
+    return np.stack([np.bincount(group, column, groups) for column in values.T], axis=1)
+
+
+# Findings -------------------------------------------------------------------------------------------------------------
+# What is said when the data contradict what was declared, in people's words.
+
+Kind = Literal["exact", "noise", "dependence", "drift", "luck", "unequal", "late", "refused"]
+FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift", "luck", "unequal", "late", "refused")
+EXACT, NOISE, DEPENDENCE, DRIFT, LUCK, UNEQUAL, *_ = range(len(FINDING_KINDS))
+
+REPORT_P = 1e-3  # a finding with a smaller p-value is reported
+DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found
+SURE = 1e-6  # and reported without reserve below this
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something declared that the rewards contradict.
+
+    Attributes:
+        kind: "exact": a reward declared exact differs. "noise": larger than declared. "dependence": the reward of a
+            stage shifts with an earlier choice. "drift": it shifts with time. "luck": the rewards of one trial rise and
+            fall together. "unequal": one unknown sigma was declared, and the noise differs. "late": trials that counted
+            as lost had a result after all. "refused": the rewards of some trials cannot be counted. Studies find the
+            last two.
+        where: The place in words: one arc, one stage or all of them.
+        declared: What was declared: the noise; 0 for a shift or a correlation; for "unequal", the noise elsewhere.
+        seen: The noise, the size of the shift or the correlation, estimated from the rewards.
+        p_value: Probability, if all that was declared holds, that anything this striking is ever said: about any place,
+            of any kind, at any time. 0 for what cannot happen at all.
+        message: All of it in one sentence.
+    """
+
+    kind: Kind
+    where: str
+    declared: float
+    seen: float
+    p_value: float
+    message: str
+
+
+def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, p_value: float) -> Finding:
+    """Return a finding with its sentence; `earlier` names the choice that a stage's reward depends on."""
+    reward = word("reward", "score")
+    if kind == "exact":
+        text = f"{reward}s declared exact differ by about {seen:.2g} {where}"
+    elif kind == "noise":
+        text = f"the noise looks larger than declared ({seen:.2g} against {declared:.2g} {where}, {odds(p_value)})"
+    elif kind == "dependence":
+        text = f"the {reward} {where} shifts with {earlier} (typically by {seen:.2g}, {odds(p_value)})"
+    elif kind == "luck":
+        text = (
+            f"the {reward}s of one {word('episode', 'trial')} rise and fall together (correlation about {seen:.2g}, "
+            f"{odds(p_value)}), and the proof counts every {word('stage', 'step')} as luck of its own"
+        )
+    elif kind == "unequal":
+        text = f"the noise differs between {word('arcs', 'options')} ({seen:.2g} {where}, {declared:.2g} elsewhere, "
+        text += f"{odds(p_value)}), and one sigma was declared for all"
+    elif kind == "late":
+        text = f"{many(int(seen), 'result')} came after the trial was given up: slow trials are left out"
+    elif kind == "refused":
+        text = f"{many(int(seen), 'trial')} could not be counted, with {reward}s too large or outside what was declared"
+    else:
+        text = f"the {reward} {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
+    certain = "does" if p_value < SURE and kind != "late" else "may"
+    return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold")
+
+
+def doubt(messages: Sequence[str]) -> str | None:
+    """Say that a proof is in doubt, given the messages of what was found, the strongest first; None without any.
+
+    Studies say it, in the words of users whoever asks.
+
+    Example:
+        >>> doubt(["the score at step a drifts: the certificate does not hold"])
+        'in doubt: the arithmetic holds, but the scores contradict what was declared: the score at step a drifts'
+    """
+    if not messages:
+        return None
+    return f"{DOUBT}: the arithmetic holds, but the scores contradict what was declared: {contradiction(messages[0])}"
+
+
+def contradiction(message: str) -> str:
+    """Return a finding's message without what follows from it for the certificate."""
+    return message.rpartition(": the certificate ")[0] or message
+
+
+def odds(p_value: float) -> str:
+    """Return a p-value as people read it: "p < 1e-6", rounded up to a step of a thousand."""
+    for power in (12, 9, 6, 3):
+        if p_value < 10.0**-power:
+            return f"p < 1e-{power}"
+    return f"p = {p_value:.2g}"
+
+
+def headline(findings: Sequence[Finding]) -> str | None:
+    """Return the strongest finding in one sentence, or None when there is nothing to say.
+
+    Example:
+        >>> found = finding("noise", "at stage 2", "", 0.1, 0.31, 3e-8)
+        >>> headline([found])
+        'the noise looks larger than declared (0.31 against 0.1 at stage 2, p < 1e-6): the certificate does not hold'
+    """
+    return min(findings, key=lambda found: found.p_value).message if findings else None
+
+
+# Judge ----------------------------------------------------------------------------------------------------------------
+# Which places and kinds contradict what was declared: every e-value, weighed so that one union covers them all.
+#
+# Noise, dependence, drift and luck have a quarter of the weight each. Within noise a third goes to all arcs together,
+# a third to the stages, a third to single arcs; within dependence and drift half to (pairs of) stages, half to single
+# arcs. Where one sigma is unknown, only equal noise is judged: half for stages, half for arcs. The weights sum to at
+# most 1, so 1 / (weight x e-value) is a p-value that has the union in it.
+
+EXACT_TO = 2.0**-50  # rewards declared exact may differ by this much of their size
+LARGEST_STAGE = 100  # a stage with more arcs and contexts than this is judged arc by arc only
+
+
+class Counts(NamedTuple):
+    """What a `Watch` has counted, on the arcs with noise that were played."""
+
+    arc: IntArray  # [A]
+    sigma: FloatArray  # [A]
+    n: FloatArray  # [A] rewards
+    spread: FloatArray  # [A] Q, the sum of squares of z about their mean
+
+
+class Plans(NamedTuple):
+    """The trials of each plan, by the sum of z over those of its steps that have noise and were told."""
+
+    path: IntArray  # [P, H] arcs, ANY at the other steps
+    trials: FloatArray  # [P]
+    mean: FloatArray  # [P]
+    spread: FloatArray  # [P] sum of squares about the mean
+
+
+class Judged(NamedTuple):
+    """One row for each place and kind judged."""
+
+    kind: int
+    log_p: FloatArray  # [R] above 0 where nothing contradicts what was declared
+    stage: IntArray  # [R] or ANY
+    arc: IntArray  # [R] or ANY
+    earlier: IntArray  # [R] stage of the earlier choice, or ANY
+    declared: FloatArray  # [R]
+    seen: FloatArray  # [R]
+
+
+def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells, plans: Plans) -> Iterator[Judged]:
+    """Judge every place and kind where there is noise.
+
+    Where a shift is found, what it accounts for is taken out of the noise, and luck, which it can look like, is not
+    judged: so one cause is not reported as two.
+    """
+    explained = np.zeros(len(counts.arc))
+    for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):
+        if len(cells.arc):
+            yield from _shifts(kind, contexts, counts, cells, explained)
+    if len(plans.trials) and not explained.any():
+        variance = max(1.0, float(counts.spread.sum()) / max(1.0, float((counts.n - 1).sum())))
+        log_e, seen = shared_luck(plans.path, plans.trials, plans.mean, plans.spread, variance)
+        none = np.full(1, ANY)
+        yield Judged(LUCK, np.log(4) - np.array([log_e]), none, none, none, np.zeros(1), np.array([seen]))
+    if len(counts.arc):
+        yield from _noise(contexts, counts._replace(spread=np.maximum(counts.spread - explained, 0)))
+
+
+def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
+    """Find rewards declared exact that differ: impossible, so they need no e-value and no weight."""
+    root = np.sqrt(counts.spread)
+    size = np.abs(origin).max(initial=0.0) + root.max(initial=0.0)  # of the rewards that are compared
+    bad = np.flatnonzero(root > EXACT_TO * np.sqrt(counts.n) * size)
+    arc, seen = counts.arc[bad], root[bad] / np.sqrt(counts.n[bad] - 1)
+    none = np.full(len(bad), ANY)
+    return Judged(EXACT, np.full(len(bad), -np.inf), contexts.stage(arc), arc, none, 0 * seen, seen)
+
+
+def unequal(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
+    """Judge whether the noise of a stage or an arc differs from that of all others, where one sigma is unknown."""
+    arc, _, n, spread = counts
+    stage, none = contexts.stage(arc), np.full(len(arc), ANY)
+    columns = np.column_stack([n, spread, n - 1, calm_gain(n)])
+    everything = columns.sum(axis=0)
+    for union, group_of, at_arc in ((4 * (len(contexts.stage_arc) - 1), stage, none), (4 * contexts.n_arcs, arc, arc)):
+        _, first, group = np.unique(group_of, return_index=True, return_inverse=True)
+        own = sums(group, columns, len(first))
+        others = everything - own
+        size, elsewhere = (np.sqrt(np.maximum(x[:, 1], 0) / np.maximum(x[:, 2], 1)) for x in (own, others))
+        for more, less in ((own, others), (others, own)):
+            log_e = larger_than(more[:, 0], np.maximum(more[:, 1], 0), less[:, 3:], np.maximum(less[:, 1], 0))
+            yield Judged(UNEQUAL, np.log(union) - log_e, stage[first], at_arc[first], none[first], elsewhere, size)
+
+
+def _noise(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
+    """Judge whether noise is larger than declared; an arc played once adds nothing and costs its price."""
+    arc, sigma, n, spread = counts
+    stage, none = contexts.stage(arc), np.full(len(arc), ANY)
+    columns = np.stack([n, spread, n - 1, n * sigma], axis=1)
+    stages = len(contexts.stage_arc) - 1
+    for union, group_of, at_stage, at_arc in (
+        (12, none, none, none),
+        (12 * stages, stage, stage, none),
+        (12 * contexts.n_arcs, arc, stage, arc),
+    ):
+        _, first, group = np.unique(group_of, return_index=True, return_inverse=True)
+        count, square, freedom, weighted = sums(group, columns, len(first)).T
+        log_p = np.log(union) - larger_noise(count, square)
+        declared = weighted / count
+        seen = declared * np.sqrt(square / np.maximum(freedom, 1))
+        yield Judged(NOISE, log_p, at_stage[first], at_arc[first], none[first], declared, seen)
+
+
+def _shifts(kind: int, contexts: Contexts, counts: Counts, cells: Cells, explained: FloatArray) -> Iterator[Judged]:
+    """Judge whether means differ by context, at the larger of the declared and the seen noise."""
+    before = contexts.earlier_stage(cells.context)
+    base = len(contexts.stage_arc) + 1
+    _, first, family = np.unique(cells.arc * base + before, return_index=True, return_inverse=True)
+    arc, earlier, later = cells.arc[first], before[first], contexts.stage(cells.arc[first])
+    at = np.searchsorted(counts.arc, arc)
+    sigma, n, spread = counts.sigma[at], counts.n[at], counts.spread[at]
+    count, total, several = sums(
+        family, np.stack([cells.rewards, cells.total, np.ones(len(family))], axis=1), len(arc)
+    ).T
+    apart = cells.rewards * (cells.total / cells.rewards - (total / count)[family]) ** 2
+    between = np.bincount(family, apart)
+    variance = np.maximum(1.0, spread / np.maximum(n - 1, 1))
+    sizes = np.diff(contexts.stage_arc)
+    pairs, arcs = (
+        (len(contexts.later), sizes[contexts.later].sum()) if kind == DEPENDENCE else (len(sizes), sizes.sum())
+    )
+
+    log_p = np.log(8 * arcs) - own_shifts(family, cells.rewards, cells.total, variance)
+    seen = sigma * np.sqrt(np.maximum(between - (several - 1) * variance, 0) / count)
+    yield Judged(kind, log_p, later, arc, earlier, 0 * seen, seen)
+    found = log_p < np.log(REPORT_P)
+
+    _, head, pair = np.unique(later * base + earlier, return_index=True, return_inverse=True)
+    log_p, seen = np.empty(len(head)), np.empty(len(head))
+    for row, (own, mine) in enumerate(zip(_members(pair), _members(pair[family]))):  # arcs and cells of a pair
+        freedom = max(1.0, float((n[own] - 1).sum()))
+        noise = max(1.0, float(spread[own].sum()) / freedom)
+        log_e, shift = _table(cells.arc[mine], cells.context[mine], cells.rewards[mine], cells.total[mine], noise)
+        log_p[row] = np.log(8 * pairs) - log_e
+        seen[row] = shift * np.average(sigma[own], weights=count[own])
+        found[own] |= log_p[row] < np.log(REPORT_P)
+    yield Judged(kind, log_p, later[head], np.full(len(head), ANY), earlier[head], 0 * seen, seen)
+    np.maximum.at(explained, at[found], between[found])
+
+
+def _table(arc: IntArray, context: IntArray, count: FloatArray, total: FloatArray, noise: float) -> tuple[float, float]:
+    """Compute the log e-value of shifts shared by all arcs of a stage, and their typical size in units of sigma."""
+    arcs, row = np.unique(arc, return_inverse=True)
+    contexts, column = np.unique(context, return_inverse=True)
+    if len(contexts) < 2 or len(arcs) + len(contexts) > LARGEST_STAGE:
+        return -np.inf, 0.0
+    counts, totals = np.zeros((2, len(arcs), len(contexts)))
+    counts[row, column], totals[row, column] = count, total
+    log_e, apart = shared_shifts(counts, totals, noise)
+    return log_e, float(np.sqrt(max(0.0, apart - (len(contexts) - 1) * noise) / count.sum()))
+
+
+def _members(group: IntArray) -> list[IntArray]:
+    """List the positions of the members of each group 0, 1, ..., none of them empty."""
+    order = np.argsort(group, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+
+
+# Watch ----------------------------------------------------------------------------------------------------------------
+# Watch: counts the rewards of every episode as they come, and says what they contradict.
+#
+# Work is O(H) an episode; memory is a few numbers for each arc, one cell for each (arc, context) seen, at most
+# MOST_CELLS of each kind, and one for each path, at most about MOST_PATHS: what is first met after that is left out,
+# which costs power, never validity. Judging happens when somebody asks.
+
+MOST_CELLS = 50_000
+MOST_PATHS = 20_000
+MOST_FINDINGS = 20
+LEAST_SCALE = 1e-150  # a smaller sigma counts as this one, so that nothing overflows
+FARTHEST = 1e100  # in units of sigma; a larger deviation counts as this one
+ARC_COLUMNS = ("arc", "visits", "origin", "mean", "spread")
+CELL_COLUMNS = ("key", "count", "total")
+PLAN_COLUMNS = ("plan", "plan_told", "plan_count", "plan_mean", "plan_spread")
+COUNTED = ("trials", "refused", "late")
+
+
+class Watch:
+    """Watch the rewards for what contradicts the declared noise, additivity, independence and steadiness.
+
+    It never changes a decision. The probability that it ever says anything, over all episodes and however often it is
+    asked, is at most 1e-3 while each reward is sigma-sub-Gaussian around its arc's mean given all that was told before.
+    Rewards of known arcs are left out.
+
+    Args:
+        mdp: The problem.
+        sigma: The declared sub-Gaussian factor of each arc, float [N]; 0 declares an exact reward, infinity Gaussian
+            noise of one size that is unknown: then only exact rewards and equal noise are judged.
+
+    Example:
+        >>> mdp = MDP.from_arrays([[[0, 0]]])
+        >>> watch, rng = Watch(mdp, np.array([0.1, 0.1])), np.random.default_rng(0)
+        >>> for episode in range(60):
+        ...     watch.observe(np.array([episode % 2]), 0.3 * rng.standard_normal(1))
+        >>> print(watch.findings()[0].message.partition(":")[0])
+        the noise looks larger than declared (0.27 against 0.1 over all stages, p < 1e-12)
+    """
+
+    def __init__(self, mdp: MDP, sigma: FloatArray) -> None:
+        self.mdp = mdp
+        self.sigma: FloatArray = np.asarray(sigma, dtype=np.float64)
+        # NaN makes every number of a known arc NaN, and those are never read.
+        self._unknown = bool(np.isinf(self.sigma).any())
+        declared = (self.sigma > 0) & np.isfinite(self.sigma)
+        self._scale = np.where(declared, np.maximum(self.sigma, LEAST_SCALE), 1.0)
+        self._scale[mdp.is_known] = np.nan
+        self._partly_known = bool(mdp.is_known.any())
+        self._contexts = Contexts(mdp)
+        self.trials = 0
+        self._visits = np.zeros(mdp.n_arcs)
+        self._origin = np.zeros(mdp.n_arcs)
+        self._mean = np.zeros(mdp.n_arcs)  # of z = (reward - origin) / sigma
+        self._spread = np.zeros(mdp.n_arcs)
+        self._choices: dict[int, list[float]] = {}  # (context x N + arc) -> [rewards, sum of z]
+        self._epochs: dict[int, list[float]] = {}
+        self._noisy = declared & ~mdp.is_known
+        # (path, how many of its rewards were told) -> [episodes, mean and spread of the sum of z over noisy arcs]
+        self._plans: dict[tuple[bytes, int], list[float]] = {}
+        self.refused = self.late = 0  # trials of a study, see `Finding`
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Watch:
+        """Copy what was seen; the cells are many and flat, which the general copy does not know."""
+        copied = Watch.__new__(Watch)
+        memo[id(self)] = copied
+        for name, value in self.__dict__.items():
+            flat = name in ("_choices", "_epochs", "_plans")
+            copied.__dict__[name] = {key: cell.copy() for key, cell in value.items()} if flat else deepcopy(value, memo)
+        return copied
+
+    def observe(self, path: IntArray, gains: FloatArray) -> None:
+        """Take in one episode: its path [H] and its rewards [k], fewer than H where the episode failed."""
+        self.trials += 1
+        arcs = path[: len(gains)]
+        n = self._visits[arcs] + 1
+        origin = np.where(n == 1, gains, self._origin[arcs])
+        z = np.minimum(np.maximum((gains - origin) / self._scale[arcs], -FARTHEST), FARTHEST)
+        mean = self._mean[arcs]
+        off = z - mean
+        mean += off / n
+        self._visits[arcs], self._origin[arcs], self._mean[arcs] = n, origin, mean
+        self._spread[arcs] += off * (z - mean)
+        if self._unknown:
+            return
+        self._add_plan(path, z)
+        contexts, stages = self._contexts.choices(arcs)
+        self._add(self._choices, contexts * self.mdp.n_arcs + arcs[stages], z[stages])
+        self._add(self._epochs, Contexts.epoch(self.trials) * self.mdp.n_arcs + arcs, z)
+
+    def _add_plan(self, path: IntArray, z: FloatArray) -> None:
+        """Add the sum of z over the noisy arcs; whether an episode counts is known before its first reward."""
+        noisy, key = self._noisy[path], np.asarray(path, dtype=np.int64).tobytes()
+        full = len(self._plans) >= MOST_PATHS and (key, len(path)) not in self._plans
+        if full or not len(z) or noisy.sum() < 2:
+            return
+        total = float(z[noisy[: len(z)]].sum())
+        cell = self._plans.setdefault((key, len(z)), [0.0, 0.0, 0.0])
+        cell[0] += 1.0
+        off = total - cell[1]
+        cell[1] += off / cell[0]
+        cell[2] += off * (total - cell[1])
+
+    def _add(self, cells: dict[int, list[float]], keys: IntArray, values: FloatArray) -> None:
+        if self._partly_known:
+            known = np.isnan(values)
+            keys, values = keys[~known], values[~known]
+        for key, value in zip(keys.tolist(), values.tolist()):
+            cell = cells.get(key)
+            if cell is not None:
+                cell[0] += 1.0
+                cell[1] += value
+            elif len(cells) < MOST_CELLS:
+                cells[key] = [1.0, value]
+
+    def findings(self) -> list[Finding]:
+        """List what the rewards so far contradict, strongest first, MOST_FINDINGS at most; often nothing."""
+        found = [
+            (float(log_p), int(stage), int(arc), int(earlier), rows.kind, float(declared), float(seen))
+            for rows in self._judged()
+            for log_p, stage, arc, earlier, declared, seen in np.stack(rows[1:], axis=1)[rows.log_p < np.log(REPORT_P)]
+        ]
+        said = [(kind, n) for kind, n in (("refused", self.refused), ("late", self.late)) if n]
+        first = [finding(kind, "", "", 0.0, float(n), 0.0) for kind, n in said]  # type: ignore[arg-type]
+        return first + [self._finding(*row) for row in sorted(found)[: MOST_FINDINGS - len(first)]]
+
+    def p_value(self) -> float:
+        """Return the least p-value of all places and kinds, at most 1, with the union over them and time in it."""
+        return float(np.exp(min(0.0, *(rows.log_p.min(initial=0.0) for rows in self._judged()))))
+
+    def _judged(self) -> Iterator[Judged]:
+        seen = self._seen()
+        noisy = self.sigma[seen] > 0
+        exact, noise = (
+            Counts(arcs, self.sigma[arcs], self._visits[arcs], self._spread[arcs])
+            for arcs in (seen[~noisy], seen[noisy])
+        )
+        yield differing(self._contexts, exact, self._origin[exact.arc])
+        if self._unknown:
+            yield from unequal(self._contexts, noise)
+        else:
+            cells = self._cells(self._choices), self._cells(self._epochs)
+            yield from judge(self._contexts, noise, *cells, self._plans_tried())
+
+    def _seen(self) -> IntArray:
+        """Return the arcs played, without known ones."""
+        return np.flatnonzero((self._visits > 0) & ~self.mdp.is_known)
+
+    def _cells(self, table: dict[int, list[float]]) -> Cells:
+        keys, values = np.array(list(table), dtype=np.int64), np.array(list(table.values())).reshape(-1, 2)
+        context, arc = np.divmod(keys, self.mdp.n_arcs)
+        noisy = self.sigma[arc] > 0
+        return Cells(context[noisy], arc[noisy], values[noisy, 0], values[noisy, 1])
+
+    def _plan_columns(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the paths [P, H], how many of their rewards were told [P], and the cells [P, 3]."""
+        path = np.frombuffer(b"".join(key for key, _ in self._plans), dtype=np.int64).reshape(-1, self.mdp.horizon)
+        told = np.array([told for _, told in self._plans], dtype=np.int64)
+        return path.copy(), told, np.array(list(self._plans.values())).reshape(-1, 3)
+
+    def _plans_tried(self) -> Plans:
+        path, told, cells = self._plan_columns()
+        path[(np.arange(self.mdp.horizon) >= told[:, None]) | ~self._noisy[path]] = ANY
+        return Plans(path, *cells.T)
+
+    def _finding(
+        self, log_p: float, stage: int, arc: int, earlier: int, kind: int, declared: float, seen: float
+    ) -> Finding:
+        where = f"over all {word('stages', 'steps')}" if stage == ANY else f"at {step_in_words(self.mdp, stage)}"
+        if arc != ANY:
+            state = self.mdp.state_label(int(self.mdp.source[arc]))
+            where = f"on {self.mdp.action_label(arc)!r} in state {state!r} at {step_in_words(self.mdp, stage)}"
+        before = f"the {word('stage', 'step')} before it"
+        if earlier != stage - 1:
+            before = f"what was chosen at {step_in_words(self.mdp, earlier)}"
+        p_value = 0.0 if log_p == -np.inf else max(float(np.exp(log_p)), 5e-324)
+        return finding(FINDING_KINDS[kind], where, before, declared, seen, p_value)
+
+    # Saved and loaded ------------------------------------------------------------------------------------------
+
+    def evidence(self) -> dict[str, AnyArray]:
+        """Return all that has been counted, as plain arrays; `load` on a new Watch continues bit for bit."""
+        seen = self._seen()
+        columns = (seen, *(array[seen] for array in (self._visits, self._origin, self._mean, self._spread)))
+        counts = {name: np.array(getattr(self, name)) for name in COUNTED}
+        saved: dict[str, AnyArray] = {**counts, **dict(zip(ARC_COLUMNS, columns))}
+        for name, table in (("choice", self._choices), ("epoch", self._epochs)):
+            values = np.array(list(table.values())).reshape(-1, 2)
+            cells = (np.array(list(table), dtype=np.int64), values[:, 0].copy(), values[:, 1].copy())
+            saved.update({f"{name}_{column}": array for column, array in zip(CELL_COLUMNS, cells)})
+        path, told, plans = self._plan_columns()
+        return {**saved, **dict(zip(PLAN_COLUMNS, (path, told, *plans.T.copy())))}
+
+    def load(self, evidence: Mapping[str, AnyArray]) -> None:
+        """Take over what another Watch over the same problem had counted."""
+        arcs = np.asarray(evidence["arc"], dtype=np.int64)
+        if len(arcs) and not 0 <= arcs.min() <= arcs.max() < self.mdp.n_arcs:
+            raise SettingError(
+                f"this evidence counts rewards of arc {int(arcs.max())}; arc numbers run from 0 to "
+                f"{self.mdp.n_arcs - 1}. Load it into a watch over the problem it was saved from"
+            )
+        tables = (self._visits, self._origin, self._mean, self._spread)
+        for column, array in zip(ARC_COLUMNS[1:], tables):
+            array[:] = 0
+            array[arcs] = evidence[column]
+        self.trials, self.refused, self.late = (int(evidence[name]) for name in COUNTED)
+        for name, table in (("choice", self._choices), ("epoch", self._epochs)):
+            key, count, total = (evidence[f"{name}_{column}"].tolist() for column in CELL_COLUMNS)
+            table.clear()
+            table.update({k: [n, s] for k, n, s in zip(key, count, total)})
+        path = np.asarray(evidence["plan"], dtype=np.int64).reshape(-1, self.mdp.horizon)
+        told, *cells = (np.asarray(evidence[column]).tolist() for column in PLAN_COLUMNS[1:])
+        keys = zip((one.tobytes() for one in path), told)
+        self._plans = {key: list(cell) for key, cell in zip(keys, zip(*cells))}

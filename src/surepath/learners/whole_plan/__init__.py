@@ -1,1 +1,0 @@
-"""WholePlan: successive elimination over complete plans, one arm per plan."""

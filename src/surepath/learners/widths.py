@@ -1,0 +1,208 @@
+"""Widths of confidence intervals: from a declared sigma, from a range, and learned by empirical Bernstein."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from surepath._checks import BoolArray, FloatArray, one_of
+from surepath._text import word
+from surepath.errors import SettingError
+from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
+from surepath.model.mdp import MDP
+
+# Widths ---------------------------------------------------------------------------------------------------------------
+# What an arc's confidence interval is made of: where its sum starts to count, and its width after n visits.
+#
+# A width is half the length of the interval. Each is sigma times a base that depends on n alone, so one table of
+# bases by n serves all arcs and runs. A long run needs millions of entries, and an experiment builds a learner for
+# every task: tables are shared by all learners of one process whose widths are the same function of n.
+#
+# paper      b(n) = sigma sqrt(2 log(4 n^2 N / delta) / n). The paper's equation for the bonus: Hoeffding's inequality
+#            with a union over the N reachable arcs and over all n (sum of 1 / (2 n^2) is below 1).
+# mixture    b(n) = sigma sqrt(2 (n + c) (log(M / delta) + log(1 + n / c) / 2)) / n, M = number of arcs to learn.
+#            For one arc let S_n be the sum of the first n noises over sigma. exp(l S_n - l^2 n / 2) is a
+#            supermartingale for every l; mixed over l ~ Normal(0, 1 / c) it is
+#            sqrt(c / (n + c)) exp(S_n^2 / (2 (n + c))), again a supermartingale started at 1. Ville's inequality at
+#            level delta / M, a union over the M arcs, and |S_n| sigma / n as the deviation give b(n), valid for all
+#            arcs and all n at once. It never needs the n^2 of the paper's union over n, but is
+#            wider for the first 15 to 60 visits (more arcs and smaller delta: later).
+# empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n = 0. What the authors ran: no union
+#            over arcs or times, hence NO guarantee.
+# uncapped   b(n) = sigma sqrt(2 log((n + 1) / delta) / n), infinite while n = 0. What the paper's appendix says it
+# used:
+#            as `empirical` without the cap, and with no guarantee either.
+
+ARC_WIDTHS = ("paper", "mixture", "empirical", "uncapped")
+PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
+
+# Beyond this many entries a table stops growing and bases are computed one by one.
+LARGEST_TABLE = 1 << 23
+
+UNIT = 2.0**-53  # half a unit in the last place of 1: rounding of one operation, relative to its result
+NEAR = 64.0  # sigmas from 0 within which a sum counts from 0
+
+
+@folded_kernel
+def origin_of(gain: float, sigma: float) -> float:
+    """Choose where the sum of an arc starts to count, by its first gain."""
+    return 0.0 if abs(gain) <= NEAR * sigma else gain
+
+
+@hot_kernel
+def base_width(kind: int, n: float, arcs: float, delta: float, prior: float) -> float:
+    """Compute the width after n >= 1 visits for sigma = 1; `arcs` is N or M, `prior` is c."""
+    if kind == PAPER:
+        return math.sqrt(2.0 * math.log(4.0 * n * n * arcs / delta) / n)
+    if kind == MIXTURE:
+        return math.sqrt(2.0 * (n + prior) * (math.log(arcs / delta) + 0.5 * math.log(1.0 + n / prior))) / n
+    return math.sqrt(2.0 * math.log((n + 1.0) / delta) / n)  # empirical and uncapped: the cap is the caller's
+
+
+@bare_kernel
+def fill_table(kind: int, arcs: float, delta: float, prior: float, start: int, table: FloatArray) -> None:
+    """Fill table[i] with the base width after start + i visits; infinite after none."""
+    for i in range(len(table)):
+        n = start + i
+        table[i] = base_width(kind, float(n), arcs, delta, prior) if n > 0 else np.inf
+
+
+class WidthRule(Protocol):
+    """What widths depend on, by the names that a learner's rules have for it."""
+
+    @property
+    def widths(self) -> int:
+        """Return the kind of the widths, a number from PAPER to UNCAPPED."""
+
+    @property
+    def arcs(self) -> float:
+        """Return the number of arcs or paths that share delta, N or M."""
+
+    @property
+    def delta(self) -> float:
+        """Return the allowed probability of a wrong answer."""
+
+    @property
+    def prior(self) -> float:
+        """Return c of the mixture."""
+
+
+# Only these many functions are remembered; a learner keeps its own table alive anyway.
+_REMEMBERED = 2
+_tables: dict[tuple[float, ...], FloatArray] = {}
+_lock = threading.Lock()
+
+
+def new_table(rules: WidthRule, size: int, start: int = 0) -> FloatArray:
+    """Compute base widths after start, start + 1, ... visits."""
+    table = np.zeros(size)
+    fill_table(rules.widths, rules.arcs, rules.delta, rules.prior, start, table)
+    return table
+
+
+def table_of(rules: WidthRule, size: int) -> FloatArray:
+    """Find a table with at least this many entries, or the largest one there is; nobody may write into it."""
+    key = _key(rules)
+    with _lock:
+        table = _tables.pop(key, None)
+        if table is None:
+            table = new_table(rules, min(LARGEST_TABLE, size))
+        elif len(table) < size and len(table) < LARGEST_TABLE:
+            wanted = min(LARGEST_TABLE, max(size, 2 * len(table)))
+            table = np.concatenate((table, new_table(rules, wanted - len(table), len(table))))
+        _tables[key] = table  # now the youngest
+        while len(_tables) > _REMEMBERED:
+            del _tables[next(iter(_tables))]
+        return table
+
+
+def _key(rules: WidthRule) -> tuple[float, ...]:
+    """Collect what the widths depend on."""
+    arcs = 0.0 if rules.widths in (EMPIRICAL, UNCAPPED) else rules.arcs
+    return float(rules.widths), arcs, rules.delta, rules.prior if rules.widths == MIXTURE else 0.0
+
+
+# Declared noise -------------------------------------------------------------------------------------------------------
+# Which rewards have a range, and what is known of their noise: the choice of a process.
+#
+# NOISES: "sigma" takes the declared sigma, or half the range where only a range is declared; "bernstein" and "betting"
+# learn the noise of the arcs that declare a range and no sigma. Where all of them declare a sigma too, both count.
+
+NOISES = ("sigma", "bernstein", "betting")
+MOST_BETS = 200  # arcs with betting tables, 82 kB each in a snapshot
+
+
+class Ranges(NamedTuple):
+    """The ranges of gains, rewards turned so that larger is better."""
+
+    learns: BoolArray  # [N] the noise of this arc is learned
+    low: FloatArray  # [N] least gain, 0 where nothing is learned
+    span: FloatArray  # [N] width of the range, 1 where nothing is learned
+
+
+def declared_sigma(mdp: MDP, who: str) -> FloatArray:
+    """Find the noise that a problem declares: its sigma, or half of its range (Hoeffding's lemma), float [N].
+
+    An arc to learn that declares neither is refused: nothing can be proven of rewards whose noise has no bound.
+    """
+    missing = mdp.noise_missing(who)
+    if missing is not None:
+        raise SettingError(missing)
+    return mdp.declared_sigma
+
+
+def has_range(mdp: MDP) -> BoolArray:
+    """Return which arcs to learn declare a range that is finite and wider than one value."""
+    if mdp.reward_range is None:
+        return np.zeros(mdp.n_arcs, dtype=np.bool_)
+    low, high = mdp.reward_range
+    return np.isfinite(low) & np.isfinite(high) & (high > low) & ~mdp.is_known
+
+
+def learned_arcs(mdp: MDP) -> BoolArray:
+    """Return whose noise can be learned: arcs with a range and no sigma, or all with a range if there are none."""
+    ranged = has_range(mdp)
+    bare = ranged if mdp.sigma is None else ranged & np.isnan(mdp.sigma)
+    return bare if bare.any() else ranged
+
+
+def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
+    """Return the setting `noise` as given, or by default: betting where a range and no sigma is declared.
+
+    Args:
+        mdp: The problem.
+        given: What the user wants, or None.
+        declared: Whether the learner was given a sigma.
+    """
+    ranged = has_range(mdp)
+    if given is not None:
+        if one_of("noise", given, NOISES) != "sigma" and not ranged.any():
+            raise SettingError(f'noise="{given}" learns {_no_range()}')
+        return given
+    bare = ranged if mdp.sigma is None else ranged & np.isnan(mdp.sigma)
+    if declared or not bare.any():
+        return "sigma"
+    return "betting" if int(bare.sum()) <= MOST_BETS else "bernstein"
+
+
+def _no_range() -> str:
+    """Say that ranges are lacking from which the noise could be learned."""
+    rewards, arc, how = (
+        word("rewards", "scores"),
+        word("arc", "option"),
+        word("reward_range=(low, high)", "low and high"),
+    )
+    return f"the noise of {rewards} in a range, and no {arc} to learn declares a range: give the problem {how}"
+
+
+def ranges_of(mdp: MDP, noise: str) -> Ranges:
+    """Return the ranges that a learner with this noise uses."""
+    learns = np.zeros(mdp.n_arcs, dtype=np.bool_) if noise == "sigma" else learned_arcs(mdp)
+    low, span = np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)
+    if mdp.gain_range is not None:
+        least, most = mdp.gain_range
+        low[learns], span[learns] = least[learns], (most - least)[learns]
+    return Ranges(learns, low, span)

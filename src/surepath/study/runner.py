@@ -1,0 +1,618 @@
+"""Run the trials of a study: a function or a program, in several workers, with leases renewed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import json
+import logging
+import math
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from logging import INFO
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from surepath._checks import suggest, whole
+from surepath._text import shown
+from surepath.errors import BudgetError, ProblemError, RewardError, SettingError, StoppedError, StudyError
+from surepath.learners.base import read_rewards
+from surepath.model.mdp import MDP
+from surepath.study.creation import seconds
+from surepath.study.sheets import plan_steps, steps
+from surepath.study.status import Progress, waiting_in_words
+from surepath.study.status import log as progress_log
+from surepath.study.trial import COMPLETE, FAILED, LEAVE_OUT, PARTIAL, WORST, Trial
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+
+# Performed ------------------------------------------------------------------------------------------------------------
+# What came of performing a plan: its scores, one for every step whose score is not known anyway, or its failure.
+
+
+class Performed(NamedTuple):
+    """What came of performing a plan: the rewards, and why it failed if it did."""
+
+    rewards: Any
+    note: str | None = None  # None when the trial came to its end
+    error: BaseException | None = None
+    wrong: str = ""  # why its rewards cannot be read, though it came to its end
+    ended: str = "the function came to its end; where a trial fails, raise an error"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trial that was recorded, as callbacks see it.
+
+    Attributes:
+        trial: Number, plan, path.
+        state: "complete", "partial" or "failed".
+        rewards: Those that were seen, in order of the steps.
+        note: Why it failed, or "".
+    """
+
+    trial: Trial
+    state: str
+    rewards: tuple[float, ...]
+    note: str = ""
+
+
+def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
+    """Return the rewards seen; an error for what is no reward, and for too few from a trial that did not fail."""
+    if performed.wrong:
+        raise RewardError(performed.wrong)
+    if performed.note is not None:
+        return tuple(read_rewards(mdp, trial.path, performed.rewards).tolist())
+    path = trial.path.tolist()
+    found = tuple(read_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards)).tolist())
+    if lacking := missing(mdp, path, len(found)):
+        raise RewardError(f"{lacking}, but {performed.ended}")
+    return found
+
+
+def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
+    """Insert NaN for steps whose score is known where a list leaves them out; return anything else unchanged.
+
+    A list may end where only known scores are left, or hold the scores of the other steps alone, in their order.
+
+    Example:
+        >>> mdp = MDP.from_steps({"a": ["x"], "b": ["y"], "c": ["z"]}, sigma=1.0, scores=["b"])
+        >>> with_known(mdp, [0, 1, 2], [0.5]), with_known(mdp, [0, 1, 2], [7.0, 0.5])
+        ([nan, 0.5, nan], [7.0, 0.5, nan])
+    """
+    if isinstance(rewards, np.ndarray) and rewards.ndim == 1:
+        rewards = rewards.tolist()
+    if not isinstance(rewards, (list, tuple)) or not 0 < len(rewards) < mdp.horizon:
+        return rewards
+    known = mdp.is_known[np.asarray(path, dtype=np.int64)]
+    if known[len(rewards) :].all():
+        return [*rewards, *[math.nan] * (mdp.horizon - len(rewards))]
+    if len(rewards) == int((~known).sum()):
+        own = iter(rewards)
+        return [math.nan if free else next(own) for free in known.tolist()]
+    return rewards
+
+
+def missing(mdp: MDP, path: Sequence[int], seen: int) -> str:
+    """Return the names of the steps that have no score after the first `seen`; "" where none lacks one."""
+    lacking = [name for name, arc in zip(steps(mdp)[seen:], list(path)[seen:]) if not mdp.is_known[arc]]
+    return "" if not lacking else f"no score for step{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
+
+
+# Printed --------------------------------------------------------------------------------------------------------------
+# Scores as a command prints them: numbers, or one line of JSON.
+
+LONGEST_LINE = 200  # characters of a line that a message repeats
+
+
+class NotScoresError(ValueError):
+    """What was printed cannot be read as scores; the message says why."""
+
+
+def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
+    """Read scores from what a command printed; fewer than H say that it failed after them.
+
+    The last line that is not empty counts: a JSON array or object, or numbers separated by spaces or commas. When that
+    line has fewer than H numbers, lines of numbers right before it belong to it, so that a command may print each score
+    as soon as it has it. A null in JSON is the step that failed.
+
+    Example:
+        >>> mdp = MDP.from_steps({"model": ["a", "b"], "prompt": ["c", "d"]})
+        >>> read_scores(mdp, "loading\\n0.5, 0.25\\n"), read_scores(mdp, "0.5\\n0.25\\n"), read_scores(mdp, "0.5")
+        ([0.5, 0.25], [0.5, 0.25], [0.5])
+        >>> read_scores(mdp, '{"model": 0.5, "prompt": null}')
+        {'model': 0.5}
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return []
+    if lines[-1][0] in "[{":
+        return _json(mdp, lines[-1])
+    found: list[float] = []
+    for line in reversed(lines):
+        numbers = _numbers(line)
+        if numbers is None or (found and len(numbers) + len(found) > mdp.horizon):
+            break
+        found = numbers + found
+        if len(found) >= mdp.horizon:
+            break
+    if not found:
+        raise NotScoresError(f"its last line is {shown(lines[-1][:LONGEST_LINE])!r}, not {mdp.horizon} numbers")
+    if len(found) > mdp.horizon:
+        raise NotScoresError(f"it printed {len(found)} numbers, not {mdp.horizon}: {shown(lines[-1][:LONGEST_LINE])!r}")
+    return found
+
+
+def _numbers(line: str) -> list[float] | None:
+    try:
+        return [float(word) for word in line.replace(",", " ").split()]
+    except ValueError:
+        return None
+
+
+def _json(mdp: MDP, line: str) -> list[float] | dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        raise NotScoresError(f"its last line is no JSON: {shown(line[:LONGEST_LINE])!r}") from None
+    items: list[tuple[Any, Any]] = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+    if len(items) > mdp.horizon:
+        raise NotScoresError(f"it printed {len(items)} scores, not {mdp.horizon}: {shown(line[:LONGEST_LINE])!r}")
+    by_step: dict[int, tuple[Any, Any]] = {}
+    for key, score in items:
+        try:
+            step = mdp.step(key) if isinstance(value, dict) else key
+        except ProblemError as error:
+            raise NotScoresError(str(error)) from None
+        by_step[step] = (key, score)
+    kept: dict[Any, Any] = {}
+    for step in sorted(by_step):  # a failed step ends the trial, whatever is printed for those after it
+        key, score = by_step[step]
+        if score is None:
+            break
+        kept[key] = score
+    return kept if isinstance(value, dict) else list(kept.values())
+
+
+# Command --------------------------------------------------------------------------------------------------------------
+# Trials that are run by a command: the plan goes in by its words and its environment, the scores come out as text.
+#
+# No shell is involved: the command is split into words first and the plan's options are put in afterwards, so nothing
+# in an option is executed.
+
+TAIL = 2**16  # bytes of output that are read
+KILLED_AFTER = 2.0  # seconds between asking a process to end and ending it
+TRIAL = "trial"
+FAIL = "where a trial fails, end with an exit code other than 0"
+
+_NAME = r"\w[\w .-]*"  # what is taken for a step's name; the names of the problem may have any other character too
+
+
+class Command:
+    """Perform trials by running a command in a process group of its own; see `study run`."""
+
+    def __init__(self, mdp: MDP, command: str, study: str = "") -> None:
+        self._mdp, self._study = mdp, study
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise SettingError(f"the command {command!r} cannot be split into words: {error}") from None
+        if not self._words:
+            raise SettingError("the command is empty; write for example --command './trial.sh {model}'")
+        names = [*plan_steps(mdp), TRIAL]
+        # "{{" and "}}" are braces, {name} is a step; what cannot be a name, such as {print $1}, is left alone.
+        self._place = re.compile(r"\{\{|\}\}|\{(" + "|".join([*map(re.escape, names), _NAME]) + r")\}")
+        self._check_places(command, names)
+        if not self._place.search(self._words[0]) and shutil.which(self._words[0]) is None:
+            raise SettingError(f"the command {self._words[0]!r} is not a program that can be run")
+        self._lock, self._children, self._ended = threading.Lock(), set[subprocess.Popen[bytes]](), False
+
+    def _check_places(self, command: str, names: list[str]) -> None:
+        """Refuse steps that do not exist, and those that the split into words has torn apart."""
+        asked = [name for name in self._place.findall(command) if name]
+        kept = [name for word in self._words for name in self._place.findall(word) if name]
+        for name in [*asked, *kept]:
+            if name not in names:
+                raise SettingError(
+                    f"the command has {{{name}}}, but no step is called so{suggest(name, names)}; "
+                    f"write {{{{ and }}}} for braces"
+                )
+            if kept.count(name) < asked.count(name):
+                raise SettingError(
+                    f'the command has {{{name}}} without quotes, so it falls apart into words; write "{{{name}}}"'
+                )
+
+    def words(self, trial: Trial) -> list[str]:
+        """Return the words of the command with the options of a plan inserted."""
+        values = {TRIAL: str(trial.number), **{str(step): str(option) for step, option in trial.plan.items()}}
+        braces = {"{{": "{", "}}": "}"}
+        return [self._place.sub(lambda m: braces.get(m.group()) or values[m.group(1)], word) for word in self._words]
+
+    def environment(self, trial: Trial) -> dict[str, str]:
+        """Describe a trial: its number, the plan as JSON, and each option under the name of its step."""
+        own = {
+            "SUREPATH_STUDY": self._study,
+            "SUREPATH_TRIAL": str(trial.number),
+            "SUREPATH_PLAN": json.dumps({str(step): option for step, option in trial.plan.items()}),
+        }
+        for step, option in trial.plan.items():
+            own.setdefault("SUREPATH_STEP_" + re.sub(r"\W", "_", str(step), flags=re.ASCII).upper(), str(option))
+        return {**os.environ, **own}
+
+    def __call__(self, trial: Trial) -> Performed:
+        """Run the command for a trial and read its scores."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            code = self._run(trial, out, err)
+            printed, said = _tail(out), _tail(err)
+        wrong, rewards = "", cast(Any, ())
+        try:
+            rewards = read_scores(self._mdp, printed)
+        except NotScoresError as error:
+            wrong = f"the command came to its end, but {error}"
+        if code == 0:
+            return Performed(
+                rewards, wrong=wrong, ended=f"the command came to its end and printed {_last(printed)!r}; {FAIL}"
+            )
+        last = _last(said)
+        why = f"exit code {code}" if code > 0 else f"killed by {_signal(-code)}"
+        return Performed(rewards, f"{why}: {last}" if last else why)
+
+    def _run(self, trial: Trial, out: IO[bytes], err: IO[bytes]) -> int:
+        with self._lock:
+            if self._ended:
+                return 0
+            try:
+                child = subprocess.Popen(
+                    self.words(trial),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    env=self.environment(trial),
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise StudyError(f"the command cannot be run: {shown(error)}") from error
+            self._children.add(child)
+        try:
+            return child.wait()
+        except BaseException:
+            self.end()
+            raise
+        finally:
+            with self._lock:
+                self._children.discard(child)
+
+    def end(self) -> None:
+        """End all children with whatever they have started, first by SIGTERM, then by SIGKILL."""
+        with self._lock:
+            self._ended, children = True, list(self._children)
+        for child in children:
+            _signal_group(child, signal.SIGTERM)
+        end = time.monotonic() + KILLED_AFTER
+        while any(child.poll() is None for child in children) and time.monotonic() < end:
+            time.sleep(0.02)
+        for child in children:  # also what a child that has ended left running
+            _signal_group(child, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End all children by force and at once, from any thread."""
+        self._ended = True
+        for child in list(self._children):
+            _signal_group(child, signal.SIGKILL)
+
+
+def _last(text: str) -> str:
+    """Return the last line that is not empty."""
+    return next((shown(line.strip()[:LONGEST_LINE]) for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, number)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _tail(file: IO[bytes]) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - TAIL, 0))
+    return file.read().decode("utf-8", "replace")
+
+
+# Runner ---------------------------------------------------------------------------------------------------------------
+# Running trials in this process: ask, perform, record, over and over, with leases renewed meanwhile.
+#
+# `optimize` performs a trial by calling a function, `surepath study run` by starting a command; both run them here.
+
+log = logging.getLogger("surepath.study")
+
+MOST_JOBS = 1024
+HOPELESS = {LEAVE_OUT: 10, WORST: 50}  # first trials that all fail: a mistake in the set-up, not bad luck
+RENEW = 1 / 3  # of a lease
+HOLD = 1.0  # seconds between two checks whether trials that are waited for are settled
+
+Perform = Callable[[Trial], Performed]
+
+
+class Runner:
+    """Run trials until the answer is proven, the budget is spent or the time is up."""
+
+    def __init__(
+        self,
+        study: Study,
+        perform: Perform,
+        *,
+        n_trials: int | None = None,
+        timeout: Any = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+        progress: bool | None = None,
+        abandon: Callable[[], None] | None = None,
+        budget: float | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self._study, self._perform, self._callbacks = study, perform, tuple(callbacks)
+        self._left = None if n_trials is None else whole("n_trials", n_trials, low=1)
+        self._end = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
+        self._abandon = abandon
+        self._limit: dict[str, Any] = {} if budget is None else {"budget": budget}
+        self.out_of_budget = ""  # why, once no trial fits into the budget any more
+        self.progress = Progress(study, progress, budget)
+        self._say, self._held = say or self.progress.say, False  # said once: that trials are waited for
+        self._guard, self._calling = threading.Lock(), threading.RLock()
+        self._running: dict[str, Trial | None] = {}  # by request
+        self._ending, self._abandoned = threading.Event(), threading.Event()
+        self._error: BaseException | None = None
+        self._failures, self.recorded, self.failed, self.last_failure = 0, 0, 0, ""
+
+    def run(self, n_jobs: int = 1) -> None:
+        """Run trials in this thread, or in n_jobs of their own; an interrupt cancels the running ones."""
+        jobs = whole("n_jobs", n_jobs, low=1, high=MOST_JOBS)
+        done = threading.Event()
+        threading.Thread(target=self._keep, args=(done,), daemon=True, name="surepath-leases").start()
+        try:
+            if jobs == 1:
+                self._work()
+            else:
+                self._spread(jobs)
+        except BaseException:
+            self._cancel_running()
+            raise
+        finally:
+            done.set()
+            self.progress.close()
+
+    def _spread(self, jobs: int) -> None:
+        threads = [threading.Thread(target=self._safely, daemon=True, name=f"surepath-trials-{i}") for i in range(jobs)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(1.0)
+        if self._error is not None:
+            raise self._error
+
+    def _safely(self) -> None:
+        """Run trials, and pass an error to the main thread; the other threads finish the trials they have begun."""
+        try:
+            self._work()
+        except BaseException as error:
+            with self._guard:
+                self._error = self._error or error
+            self._ending.set()
+
+    # One trial after another -------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            self._hold()
+            if self._ending.is_set() or not self._may_begin():
+                return
+            request = uuid.uuid4().hex
+            self._running[request] = None
+            try:
+                trial = self._study.ask(request=request, **self._limit)
+            except StoppedError:  # proven, by this worker or by another
+                del self._running[request]
+                return
+            except BudgetError as error:
+                del self._running[request]
+                self.out_of_budget = str(error)
+                log.info("%s", error)
+                return
+            self._running[request] = trial
+            log.info("begin %s", trial)
+            self.progress.show(len(self._running))
+            performed = self._perform(trial)
+            if self._abandoned.is_set():
+                return
+            outcome = self._record(trial, performed)
+            del self._running[request]
+            self.progress.show(len(self._running))
+            self._count(outcome, performed)
+            self._call_back(outcome)
+
+    def _hold(self) -> None:
+        """Begin nothing while what was reported suffices once trials that still run, here or elsewhere, are settled."""
+        while not self._ending.is_set() and self._left != 0 and not self._late() and self._study._holds():
+            if not self._held:
+                self._held = True
+                if words := waiting_in_words(self._study.status()):  # none where they were settled just now
+                    self._say(f"waiting: {words}")
+            self._ending.wait(HOLD)
+
+    def _late(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+    def _may_begin(self) -> bool:
+        with self._guard:
+            if self._late():
+                return False
+            if self._left is not None:
+                if self._left == 0:
+                    return False
+                self._left -= 1
+            return True
+
+    def _record(self, trial: Trial, performed: Performed) -> Outcome:
+        study = self._study
+        try:
+            rewards = rewards_of(study.mdp, trial, performed)
+            whole_trial = len(rewards) == study.mdp.horizon
+            if performed.note is None or whole_trial:
+                answer = study.tell(trial, rewards)
+            else:
+                answer = study.fail(trial, rewards, performed.note)
+        except RewardError as error:
+            # Not a failed trial but a mistake: leaving such results out would choose results by how they came out.
+            note = f"{type(error).__name__}: {error}"
+            if study.options.on_failure == WORST:
+                study.cancel(trial, note)  # a failure would give a step that may be fine its worst score, for good
+            else:
+                study.fail(trial, note=note)
+            raise RewardError(f"trial {trial.number}: {error}") from error
+        state = COMPLETE if whole_trial else PARTIAL if rewards else FAILED
+        log.info("trial %d is %s %s%s", trial.number, state, list(rewards), "" if answer == "told" else f" ({answer})")
+        with self._guard:
+            self.recorded += 1
+            if performed.note is not None:
+                self.failed, self.last_failure = self.failed + 1, performed.note
+        if performed.note is not None:
+            log.warning("trial %d failed: %s", trial.number, performed.note)
+        return Outcome(trial, state, rewards, performed.note or "")
+
+    def _count(self, outcome: Outcome, performed: Performed) -> None:
+        """Stop when the first trials all fail: then it is the function or command that is wrong."""
+        with self._guard:
+            if outcome.state == COMPLETE:
+                self._failures = -1
+            elif self._failures >= 0:
+                self._failures += 1
+            hopeless = self._failures == HOPELESS[self._study.options.on_failure]
+        if hopeless:
+            raise StudyError(
+                f"the first {self._failures} trials all failed, the last one with: {outcome.note or 'too few scores'}"
+            ) from performed.error
+
+    def _call_back(self, outcome: Outcome) -> None:
+        with self._calling:
+            for callback in self._callbacks:
+                if callback(self._study, outcome) is True:
+                    self._ending.set()
+
+    # Leases and interrupts ---------------------------------------------------------------------------------------
+
+    def _keep(self, done: threading.Event) -> None:
+        """Renew the leases of running trials until all is done."""
+        while not done.wait(self._study.options.lease * RENEW):
+            for trial in list(self._running.values()):
+                if trial is not None and not self._abandoned.is_set():
+                    try:
+                        self._study.renew(trial)
+                    except StudyError as error:  # reported just now, or expired: its result will be taken as a late one
+                        log.debug("%s", error)
+
+    def _cancel_running(self) -> None:
+        """Cancel what is running; an interrupt may have come between asking for a trial and receiving it."""
+        self._ending.set()
+        self._abandoned.set()
+        if self._abandon is not None:
+            self._abandon()
+        try:
+            for request in list(self._running):
+                for number in self._study._numbers_of(request):
+                    self._study.cancel(number)
+                    log.info("trial %d is cancelled", number)
+        except StudyError as error:  # the storage is unavailable; the leases will expire
+            log.warning("running trials could not be cancelled: %s", error)
+
+
+# Optimize -------------------------------------------------------------------------------------------------------------
+# `study.optimize`: run a Python function on one plan after another until the answer is proven.
+
+
+def optimize(
+    study: Study,
+    function: Callable[[Any], Any],
+    n_jobs: int,
+    n_trials: int | None,
+    timeout: Any,
+    callbacks: Sequence[Callable[..., Any]],
+    progress: bool | None,
+    budget: float | None = None,
+) -> None:
+    """Run trials of a study by calling a function; see Study.optimize."""
+    if not callable(function):
+        raise SettingError(f"optimize needs a function from a plan to its scores, not {function!r}")
+    if study.options.on_failure == WORST and study.mdp.horizon > 1 and not yields(function):
+        raise SettingError(
+            'with on_failure="worst" the study must know which step of a trial failed: write the function as a '
+            "generator that yields each score as soon as its step is done"
+        )
+    runner = Runner(
+        study,
+        functools.partial(perform, function, study.mdp.horizon),
+        n_trials=n_trials,
+        timeout=timeout,
+        callbacks=callbacks,
+        progress=progress,
+        budget=budget,
+    )
+    runner.run(n_jobs)
+    line = runner.progress
+    if (line.shown or progress_log.isEnabledFor(INFO)) and (doubt := study.status().doubt) is not None:
+        line.say(doubt)
+    if (
+        (n_trials is not None or runner.out_of_budget)
+        and (line.shown or progress_log.isEnabledFor(INFO))
+        and not study.done
+    ):
+        line.say(f"the budget is spent; {study.forecast()}")
+
+
+def yields(function: Callable[..., Any]) -> bool:
+    """Return whether a function is a generator, also as a method, a partial or the __call__ of an object."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    call = getattr(type(function), "__call__", None)  # noqa: B004 (it is inspected, not called)
+    return inspect.isgeneratorfunction(function) or inspect.isgeneratorfunction(call)
+
+
+def perform(function: Callable[[Any], Any], horizon: int, trial: Trial) -> Performed:
+    """Call the function with a copy of the plan; what it raises makes the trial a failed one."""
+    seen: list[Any] = []
+    try:
+        answer = function(dict(trial.plan))
+        if not isinstance(answer, Iterator):
+            return Performed(answer)
+        for reward in answer:
+            seen.append(reward)
+            if len(seen) > horizon:  # too many, which is refused where it is recorded; it may never end
+                break
+    except Exception as error:
+        return Performed(tuple(seen), error_in_words(error), error)
+    return Performed(seen)
+
+
+def error_in_words(error: BaseException) -> str:
+    """Write an error as its type and message."""
+    message = str(error).strip()
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -1,0 +1,441 @@
+"""Trials as rows of a sheet: write sheets to fill in, read them back, import scores of the past."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import io
+import json
+import math
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from surepath._checks import repeated
+from surepath.errors import RewardError, StorageError, StudyError, SurepathError
+from surepath.model.mdp import MDP
+from surepath.model.paths import WHOLE
+from surepath.model.text_files import csv_line, plain_cell, read_bytes
+from surepath.study import telling
+from surepath.study.storage import PAGE, Reading, TrialRow, Writing
+from surepath.study.telling import Result, append, check_countable, past_result
+from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+# A trial as one row of a table: the columns of frames, of exported CSV files and of the files a lab fills in.
+#
+# The option of step "model" is in column `plan.model`, its score in `score.model`; where steps have no names, their
+# numbers are used. The prefix keeps a step called "number" or "state" apart from the columns of those names. Where
+# the whole plan has one score at its end, every step still has its plan column, and the score is in `score`.
+
+EVERY_ROW = 2**31
+FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
+
+
+def steps(mdp: MDP) -> list[str]:
+    """Return the names of the steps, or their numbers where they have none."""
+    return [str(step) for step in mdp.step_labels or range(mdp.horizon)]
+
+
+def plan_steps(mdp: MDP) -> list[str]:
+    """Return the names of the user's steps, also where the whole plan is one option, scored at its end."""
+    return [str(step) for step in mdp.plan([0])] if mdp.step_labels == (WHOLE,) else steps(mdp)
+
+
+def plan_columns(mdp: MDP) -> list[str]:
+    """Return the names of the columns of options."""
+    return [f"plan.{step}" for step in plan_steps(mdp)]
+
+
+def score_columns(mdp: MDP) -> list[str]:
+    """Return the names of the columns of scores."""
+    return ["score"] if scored_at_end(mdp) else [f"score.{step}" for step in steps(mdp)]
+
+
+def scored_at_end(mdp: MDP) -> bool:
+    """Return whether the whole plan is one option, with one score at its end."""
+    return mdp.step_labels == (WHOLE,) and plan_steps(mdp) != [WHOLE]
+
+
+def columns(mdp: MDP) -> list[str]:
+    """Return the names of all columns of a table of trials."""
+    return [*FACTS, *plan_columns(mdp), *score_columns(mdp)]
+
+
+def option_names(mdp: MDP, path: tuple[int, ...]) -> list[str]:
+    """Return the names of the options of a path."""
+    if mdp.step_labels == (WHOLE,):
+        return [str(option) for option in mdp.plan(list(path)).values()]
+    return [mdp.action_label(arc) for arc in path]
+
+
+def all_trials(log: Reading, last: int = EVERY_ROW) -> Iterator[TrialRow]:
+    """Read every trial, or those up to a number, page by page."""
+    first = 1
+    while first <= last and (rows := log.trials(first, min(PAGE, last - first + 1))):
+        yield from rows
+        first = rows[-1].number + 1
+
+
+def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
+    """Read every trial and waiting plan, each as a list of values in the order of `columns`."""
+    waiting = (TrialRow(0, WAITING, row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
+    for row in chain(all_trials(log), waiting):
+        facts = [getattr(row, name) for name in FACTS]
+        facts[0] = row.number or None  # waiting plans have none
+        blank = [None] * (len(score_columns(mdp)) - len(row.rewards))
+        yield [*facts, *option_names(mdp, row.path), *row.rewards, *blank]
+
+
+def table(study: Study) -> dict[str, list[Any]]:
+    """Read every trial and waiting plan into columns."""
+    found: dict[str, list[Any]] = {}
+
+    def read(log: Reading) -> None:
+        found.update({name: [] for name in columns(study.mdp)})
+        for row in table_rows(study.mdp, log):
+            for values, value in zip(found.values(), row):
+                values.append(value)
+
+    study.sync()
+    study._read(read)
+    return found
+
+
+# Sheet ----------------------------------------------------------------------------------------------------------------
+# Results by CSV: a sheet of trials to be filled in, the same sheet read back, and tables of past results.
+#
+# A sheet has the columns number, plan.STEP and score.STEP. A row whose scores are all empty is not done yet; `failed`
+# in a score cell says that the trial failed at that step. Other columns are left alone. Where the whole plan has one
+# score at its end, its column is `score`. Sheets saved by spreadsheets are read too: with semicolons or tabs and
+# decimal commas, in Windows' encoding or in UTF-16.
+
+FAILED_WORD = "failed"
+
+
+class Sheet(NamedTuple):
+    """The results of a sheet, the numbers of trials whose scores are still empty, and whether it names the plans."""
+
+    results: list[Result]
+    empty: list[int]
+    plans: bool = True
+
+
+class PastResult(NamedTuple):
+    """A plan that was played before, and the rewards seen; `number` is what the file calls it, if it does."""
+
+    plan: dict[str, str]
+    rewards: list[float]
+    where: str
+    number: int | None = None
+
+
+def read_table(path: Path) -> str:
+    """Read a sheet's text: UTF-8, UTF-16 with its mark, or the Windows encoding that Excel's plain CSV has."""
+    data = read_bytes(path, kind="sheets")
+    marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    bad = -1 if marked else data.find(b"\0")  # UTF-16 that does not say so, or no text at all
+    for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252") if bad < 0 else ():
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError as error:
+            bad = error.start
+    raise StudyError(
+        f"{path.name}, line {data[:bad].count(10) + 1} holds a character that is neither UTF-8 nor Windows text; "
+        f"in the spreadsheet, save it as CSV UTF-8"
+    )
+
+
+def sheet_text(mdp: MDP, trials: Iterable[Trial]) -> str:
+    """Write trials as a sheet with empty scores; those of known options are filled in."""
+    lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]
+    for trial in trials:
+        arcs = trial.path.tolist()
+        known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in arcs]
+        lines.append(csv_line([trial.number, *option_names(mdp, tuple(arcs)), *known]))
+    return "".join(lines)
+
+
+def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
+    """Read a sheet that was filled in; a row that cannot be read is named by its line."""
+    results: list[Result] = []
+    empty: list[int] = []
+    plans = True
+    at_step = [""] if scored_at_end(mdp) else [f" at step {step}" for step in steps(mdp)]
+    for where, row in _rows(mdp, text, name, number=True):
+        number = _trial_number(row["number"])
+        if number is None:
+            raise StudyError(f"{where}: number must be the number of a trial, not {row['number']!r}")
+        path = _path(mdp, row, where)
+        plans = path is not None
+        read = _scores(mdp, row, path, where)
+        if read is None:
+            empty.append(number)
+            continue
+        rewards, failed = read
+        note = row.get("note") or (f"failed{at_step[len(rewards)]}" if failed else "")
+        results.append(Result(number, rewards, failed, note, where, path))
+    return Sheet(results, empty, plans)
+
+
+def read_past(mdp: MDP, text: str, name: str) -> tuple[list[PastResult], int]:
+    """Read a table of past results, and how many of its rows hold no score."""
+    results, empty = [], 0
+    named = list(zip(plan_steps(mdp), plan_columns(mdp)))
+    for where, row in _rows(mdp, text, name):
+        bare = {plan: row[step] for step, plan in named if step in row}
+        path = _path(mdp, {**bare, **row}, where)
+        if path is None:
+            missing = next(plan for _, plan in named if plan not in bare and plan not in row)
+            raise StudyError(
+                f"{name} lacks the column {missing!r}; past results need the option of every step. "
+                f"The file has {', '.join(map(repr, row))}"
+            )
+        read = _scores(mdp, row, path, where, past=True)
+        if read is None or not read[0]:
+            empty += 1
+            continue
+        plan = dict(zip(plan_steps(mdp), option_names(mdp, path)))
+        results.append(PastResult(plan, read[0], where, _trial_number(row.get("number", ""))))
+    return results, empty
+
+
+def _trial_number(cell: str) -> int | None:
+    """Return the number of a trial; spreadsheets write 1 as 1.0 at times."""
+    return int(re.split("[.,]", cell)[0]) if re.fullmatch(r"[0-9]{1,18}([.,]0*)?", cell) else None
+
+
+def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...] | None:
+    """Return the path of a row's plan, or None where the sheet has not kept the plan."""
+    if scored_at_end(mdp) and f"plan.{WHOLE}" in row:  # as earlier versions wrote it: all of the plan in one cell
+        plan = {WHOLE: row[f"plan.{WHOLE}"]}
+    elif not all(column in row for column in plan_columns(mdp)):
+        return None
+    else:
+        plan = {step: row[column] for step, column in zip(plan_steps(mdp), plan_columns(mdp))}
+    try:
+        return tuple(mdp.path(plan).tolist())
+    except SurepathError as error:
+        raise StudyError(f"{where}: {error}") from None
+
+
+def _scores(
+    mdp: MDP, row: dict[str, str], path: tuple[int, ...] | None, where: str, *, past: bool = False
+) -> tuple[list[float], bool] | None:
+    """Return the rewards of a row up to its end or failure, and whether it failed; None when nothing is filled in."""
+    known = [path is not None and bool(mdp.is_known[arc]) for arc in path or [0] * mdp.horizon]
+    cells = [(column, row[column]) for column in score_columns(mdp)]
+    if not any(cell for (_, cell), free in zip(cells, known) if not free):
+        return None
+    rewards: list[float] = []
+    for (column, cell), free in zip(cells, known):
+        if cell.lower() == FAILED_WORD:
+            after = next(
+                (name for name, other in cells[len(rewards) + 1 :] if other.lower() not in ("", FAILED_WORD)), None
+            )
+            if after is not None and not known[[name for name, _ in cells].index(after)]:
+                raise RewardError(f"{where}: {column} says {FAILED_WORD}, but {after} after it has a score")
+            return rewards, True
+        if past and not any(other for _, other in cells[len(rewards) :]):
+            return rewards, True  # it ended here, and nobody will come back to it
+        if not cell and not free:
+            raise RewardError(f"{where}: {column} is empty; write its score, or {FAILED_WORD} where the trial failed")
+        rewards.append(math.nan if not cell else _number(cell, column, where))
+    return rewards, False
+
+
+def _number(cell: str, column: str, where: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or "_" in cell:
+        raise RewardError(f"{where}: {column} must be a number, or {FAILED_WORD}, not {cell!r}")
+    return value
+
+
+def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[tuple[str, dict[str, str]]]:
+    """Return the rows of a CSV text with their places; cells are stripped, empty lines and remarks (#) skipped."""
+    needed = [*(["number"] if number else []), *score_columns(mdp)]
+    first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    mark = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    header: list[str] | None = None
+    line = 1
+    try:
+        for row in reader:
+            where, line = f"{name}, line {line}", reader.line_num + 1
+            cells = [plain_cell(cell.strip()) for cell in row]
+            if not any(cells) or cells[0].startswith("#"):
+                continue
+            if header is None:
+                old = f"score.{WHOLE}" if scored_at_end(mdp) else ""  # the name in earlier versions
+                header = _header(["score" if old and cell == old else cell for cell in cells], name, needed)
+                continue
+            if len(cells) != len(header):
+                raise StudyError(f"{where} has {len(cells)} cells; the header has {len(header)} columns")
+            found = dict(zip(header, cells))
+            if mark != ",":  # then a comma in a number is a decimal point
+                found |= {key: found[key].replace(",", ".", 1) for key in score_columns(mdp)}
+            yield where, found
+    except csv.Error as error:
+        raise StudyError(f"{name}, line {line} is not valid CSV: {error}") from None
+    if header is None:
+        raise StudyError(f"{name} is empty; its first line names the columns: {', '.join(needed)}")
+
+
+def _header(cells: list[str], name: str, needed: list[str]) -> list[str]:
+    twice = repeated(cell for cell in cells if cell)
+    if twice is not None:
+        raise StudyError(f"{name} names the column {twice!r} twice")
+    for column in needed:
+        if column not in cells:
+            near = difflib.get_close_matches(column, [cell for cell in cells if cell not in needed], n=1)
+            meant = f" (is {near[0]!r} meant to be it?)" if near else ""
+            raise StudyError(
+                f"{name} lacks the column {column!r}{meant}; it needs {', '.join(map(repr, needed))}, "
+                f"and has {', '.join(map(repr, cells))}"
+            )
+    return cells
+
+
+# Past -----------------------------------------------------------------------------------------------------------------
+# Past results: trials that were played before the study, recorded as data of it, and none of them twice.
+
+Seen = tuple[tuple[int, ...], tuple[float, ...]]  # path and rewards
+
+
+class Imported(NamedTuple):
+    """How many results were taken in, were known from the same import before, and held no score."""
+
+    imported: int
+    repeated: int
+    empty: int
+
+
+class Imports:
+    """What earlier imports of a study held, read from its log as it grows.
+
+    The rows of one import carry the same moment. An import is filed under its first row: whatever holds all of its
+    rows holds that one.
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._read: tuple[int, int | None] = (0, None)  # the last change that was read, and its stamp
+        self._next = 1  # the first trial that was not read
+        self._filed: dict[Seen, list[Counter[Seen]]] = {}
+        self._last: tuple[float, Counter[Seen]] | None = None
+
+    def sync(self, log: Reading) -> None:
+        """Read the trials that came since; must be called before a transaction writes any."""
+        if self._read[0] and log.stamp(self._read[0]) != self._read[1]:  # a backup was restored
+            self._forget()
+        self._read = (log.last_change(), log.stamp(log.last_change()))
+        while rows := log.trials(self._next, PAGE):
+            self._next = rows[-1].number + 1
+            for row in rows:
+                if row.source == IMPORTED:
+                    self._add(row)
+
+    def _add(self, row: TrialRow) -> None:
+        seen = (row.path, row.rewards)
+        if self._last is None or self._last[0] != row.asked:
+            self._last = (row.asked, Counter())
+            self._filed.setdefault(seen, []).append(self._last[1])
+        self._last[1][seen] += 1
+
+    def within(self, rows: Sequence[TrialRow]) -> int:
+        """Count the rows of the largest earlier import all of whose rows are among these; 0 when there is none."""
+        new = Counter((row.path, row.rewards) for row in rows)
+        return max((one.total() for seen in new for one in self._filed.get(seen, ()) if one <= new), default=0)
+
+
+def import_rows(
+    study: Study, rows: Sequence[TrialRow], request: str, again: bool, numbers: Sequence[int | None] = ()
+) -> int:
+    """Append past results in one transaction, unless the request was carried out before; returns how many were.
+
+    The request stands for these results as a whole, in any order: others under its name are refused. Raises a
+    StudyError for results that are in the log already: those of an earlier import, or trials of this study by their
+    numbers. With `again` they count all the same.
+    """
+    content = [IMPORTED, sorted((row.path, row.rewards) for row in rows)]
+
+    def do(log: Writing) -> int:
+        if not telling.first_time(log, request, content):
+            return 0
+        if repeated:
+            some = ", ".join(map(str, repeated[:5])) + (", ..." if len(repeated) > 5 else "")
+            _refuse(len(repeated), len(rows), f"as trial{'s' if len(repeated) > 1 else ''} {some} of this study")
+        if not again:
+            study._imports.sync(log)
+            if known := study._imports.within(rows):
+                _refuse(known, len(rows), "from an earlier import")
+        for place, row in enumerate(rows, start=1):
+            try:
+                check_countable(log, study.mdp, row, study._rules)
+            except RewardError as error:
+                raise RewardError(f"result {place}: {error}") from None
+        return append(log, rows)
+
+    with study._lock:
+        repeated = [] if again else study._read(lambda log: _duplicates(log, rows, numbers))
+        study._read(study._imports.sync)  # most of it before other writers have to wait
+        return study._write(do)
+
+
+def _refuse(known: int, total: int, how: str) -> None:
+    all_of = "this result is" if total == 1 else f"all {total:,} results are"
+    part = f"{known:,} of {total:,} results {'is' if known == 1 else 'are'}"
+    which = all_of if known == total else part
+    raise StudyError(
+        f"{which} in the log already, {how}: nothing was taken, since a result that counts twice makes the proof "
+        f"wrong. Import only what is new; or, if equal results were seen each by itself, count them again "
+        f"(--again, in Python again=True)"
+    )
+
+
+def _duplicates(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | None]) -> list[int]:
+    """List the numbers of trials in the log that duplicate rows, with the same plan and scores, in time or late."""
+    wanted = {number: (row.path, row.rewards) for row, number in zip(rows, numbers) if number is not None}
+    found = set[int]()
+    for row in all_trials(log) if wanted else ():
+        number = row.of if row.source == LATE and row.of in wanted else row.number
+        if row.state in SCORED and wanted.get(number) == (row.path, row.rewards):
+            found.add(number)
+    return sorted(found)
+
+
+def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
+    """Import a CSV file of past results, all of it or nothing; the same file a second time changes nothing.
+
+    What is in the log already is refused; with `again` it counts once more.
+    """
+    results, empty = read_past(study.mdp, read_table(path), path.name)
+    rows: list[TrialRow] = []
+    for result in results:
+        try:
+            rows.append(past_result(study.mdp, result.plan, result.rewards, f"imported from {path.name}"))
+        except SurepathError as error:
+            raise type(error)(f"{result.where}: {error}") from None
+    content = json.dumps([[list(result.plan.values()), result.rewards] for result in results])
+    request = uuid.uuid4().hex if again else f"import {hashlib.sha256(content.encode()).hexdigest()}"
+    try:
+        taken = import_rows(study, rows, request, again, [result.number for result in results])
+    except StudyError as error:
+        if isinstance(error, StorageError):
+            raise
+        raise StudyError(f"{path.name}: {error}") from None
+    return Imported(taken, len(results) - taken, empty)

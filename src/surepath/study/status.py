@@ -1,0 +1,660 @@
+"""Where a study stands: progress, status in text and in notebooks, what is still needed, the gap over trials."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import logging
+import math
+import shutil
+import sys
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from surepath._checks import real, rounded_up
+from surepath._text import many, shown, words_of_users
+from surepath.errors import RewardError, SettingError
+from surepath.learners.base import Sizes, build, rounding_of
+from surepath.learners.runs import gap_beyond_ranges, proven_gap
+from surepath.learners.watch import DOUBT, doubt
+from surepath.model.mdp import MDP
+from surepath.model.paths import Plan, graph_svg, plan_in_words
+from surepath.model.paths import in_words as costs_in_words
+from surepath.study.creation import in_words
+from surepath.study.fold import EXCLUDE, MOST_REPLAYED, Fold, counted_rewards, money
+from surepath.study.storage import PAGE, ActionRow, Reading, TrialRow
+from surepath.study.study import Study
+from surepath.study.trial import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, STATES, WAITING, WORST
+from surepath.verify.file import ADVICE
+
+# Progress -------------------------------------------------------------------------------------------------------------
+# One line that says how far a study is, on a terminal; nothing anywhere else.
+
+log = logging.getLogger("surepath.study")
+
+REDRAWN_EVERY = 0.2  # seconds
+MOST_PLAN = 48  # characters of the current plan
+
+
+def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
+    """Guess how many more trials the proof needs at most: the gap falls at least with the root of the trials.
+
+    Example:
+        >>> rough_trials_left(100, 0.2, 0.1), rough_trials_left(100, 0.05, 0.1), rough_trials_left(3, math.inf, 0.1)
+        (300, 0, None)
+    """
+    if trials < 1 or not math.isfinite(gap) or epsilon <= 0.0:
+        return None
+    more = trials * max((gap / epsilon) ** 2 - 1.0, 0.0)
+    if more > 1e12:
+        return None
+    digits = max(len(str(int(more))) - 2, 0)  # two figures are all that such a guess is worth
+    return round(more / 10.0**digits) * int(10**digits)
+
+
+def at_most(left: int) -> str:
+    """Describe a rough guess of the trials left, as a condition and not as a forecast."""
+    return f"at most about {left:,} more if the gap falls with the root of the trials"
+
+
+def gap_in_words(gap: float, epsilon: float) -> str:
+    """Describe how far the current plan can be from the best, beside what is wanted."""
+    return f"proven gap {rounded_up(gap)}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
+
+
+def one_line(text: str) -> str:
+    """Cut a text to the width of the terminal: a longer one would go on in lines that cannot be written over."""
+    most = shutil.get_terminal_size().columns - 1
+    return text if len(text) <= most else text[: max(most - 1, 0)] + "…"
+
+
+class Progress:
+    """The line itself; with show=None only where standard error is a terminal."""
+
+    def __init__(self, study: Study, show: bool | None = None, budget: float | None = None) -> None:
+        self._study, self._budget = study, budget
+        self.shown = sys.stderr.isatty() if show is None else show
+        self._next, self._used = 0.0, False
+        self._lock = threading.Lock()
+
+    def show(self, running: int) -> None:
+        """Write the line anew, five times a second at most."""
+        if not self.shown or time.monotonic() < self._next or not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._next = time.monotonic() + REDRAWN_EVERY
+            sys.stderr.write(f"\r{one_line(self.text(running))}\x1b[K")
+            sys.stderr.flush()
+            self._used = True
+        finally:
+            self._lock.release()
+
+    def text(self, running: int) -> str:
+        """Return the state of the study as one line."""
+        study = self._study
+        status = study.status()
+        trials, gap, epsilon, failed = status.evidence, status.certified_gap, status.epsilon, status.states[FAILED]
+        left = rough_trials_left(trials, gap, epsilon)
+        more = ", done" if status.done else "" if left is None else f", {at_most(left)}"
+        more += ", in doubt" if status.findings else ""
+        lost = f", {failed:,} failed" if failed else ""
+        plan = plan_in_words(status.best_plan) if math.isfinite(gap) else ""
+        plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
+        paid = "" if status.spent is None else f", {money(status.spent)} spent"
+        paid += f" of {money(self._budget)}" if paid and self._budget is not None else ""
+        counted = f"{many(trials, 'trial')}{lost}{paid}"
+        return f"{counted}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
+
+    def say(self, words: str) -> None:
+        """Write a separate line where the progress is shown, and to the log everywhere."""
+        log.info(words)
+        if self.shown:
+            sys.stderr.write(f"{shown(words)}\n")
+
+    def close(self) -> None:
+        """End the line of progress."""
+        if self._used:
+            sys.stderr.write(f"\r{self.text(0)}\x1b[K\n")
+            sys.stderr.flush()
+            self._used = False
+
+
+# In words -------------------------------------------------------------------------------------------------------------
+# The status of a study in words, as `surepath study status` and `print(study.status())` write it.
+
+MOST_SHOWN = 6  # running trials, each on a line of its own
+MOST_WORKERS_LISTED = 10
+
+
+def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False) -> str:
+    """Describe a status; brief gives one line, and where a forecast follows, no rough guess is made."""
+    counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
+    gap = gap_in_words(now.certified_gap, now.epsilon)
+    left = "" if now.rough_trials_left is None or now.done or forecast else f", {at_most(now.rough_trials_left)}"
+    spent = "" if now.spent is None else f"; spent {money(now.spent)}"
+    if brief:
+        return f"trials: {counts}{spent}; {gap}{left}{'; in doubt' if now.findings else ''}"
+    proven = math.isfinite(now.certified_gap)
+    lines = [
+        f"{shown(now.name)} in {shown(now.storage)}",
+        f"trials: {counts}{spent}",
+        f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}",
+        f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
+        f"{': done' if now.done and not now.findings else left}",
+    ]
+    lines += [f"counted: {now.worth}"] if now.worth else []
+    lines += [shown(now.doubt)] if now.doubt else []
+    lines += [waiting] if (waiting := waiting_in_words(now)) else []
+    lines += [f"{many(now.late, 'result')} came too late to count"] if now.late else []
+    lines += [f"running: {line}" for line in _running(now)]
+    lines += [f"last failure: {shown(now.last_failure)}"] if now.last_failure else []
+    lines += [f"finding: {shown(one)}" for one in now.findings[1:]]
+    return "\n".join(lines)
+
+
+def waiting_in_words(now: Status) -> str:
+    """Say which trial the reported ones wait for; "" where none do."""
+    if not now.ahead or not (now.running or now.overdue):
+        return ""
+    results, first = (
+        ("1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"),
+        min(now.running + now.overdue),
+    )
+    left = in_words(max(first.lease_until - now.now, 0.0))
+    until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
+    return f"{results} once trial {first.number} by {shown(first.worker)} is reported or cancelled ({until})" + (
+        "; that is then enough" if now.enough else ""
+    )
+
+
+def _running(now: Status) -> list[str]:
+    """Write one line per running trial, or per worker where there are many."""
+
+    def lease(end: float) -> str:
+        return in_words(max(end - now.now, 0.0))
+
+    if len(now.running) <= MOST_SHOWN:
+        return [f"trial {one.number} by {shown(one.worker)}, lease {lease(one.lease_until)}" for one in now.running]
+    lines = [f"{one.trials:,} by {shown(one.name)}, lease {lease(one.lease_until)}" for one in now.workers]
+    if len(lines) > MOST_WORKERS_LISTED:
+        more = sum(one.trials for one in now.workers[MOST_WORKERS_LISTED:])
+        lines[MOST_WORKERS_LISTED:] = [f"{more:,} by {len(lines) - MOST_WORKERS_LISTED:,} other workers"]
+    return lines
+
+
+# Status ---------------------------------------------------------------------------------------------------------------
+# The status of a study: one record for the command line, notebooks, the page and clients, the same on the wire.
+
+MOST_WAITING = 1_000_000
+MOST_LISTED = 200  # running trials that a status lists; its workers count them all
+LATEST = 500  # trials among which a failure is searched, to keep the cost small
+NOTED = (FAILED, PARTIAL, CANCELLED)  # what may carry a note that says why
+
+
+class RunningTrial(NamedTuple):
+    """A trial that is under way, or awaited after its lease has ended: then `lease_until` says when it is given up."""
+
+    number: int
+    worker: str
+    plan: Plan
+    path: tuple[int, ...]
+    asked: float
+    lease_until: float
+
+
+class Worker(NamedTuple):
+    """Who runs trials, how many, and when the first of their leases ends."""
+
+    name: str
+    trials: int
+    lease_until: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status of a study.
+
+    Attributes:
+        name, storage: Where it is; no secret of the address is shown.
+        created, version: When it was created, and by which version.
+        change, digest: The last change of the log, and the hash over its settled prefix.
+        now: The storage's clock, in seconds since 1970.
+        trials: How many were assigned, imported or reported late.
+        states: How many are in each state.
+        settled: Trials up to the first one that still runs: what the proof is made of.
+        evidence: Those of them whose scores are part of the proof.
+        ahead: Reported trials that count only once an earlier one, which still runs, is settled too.
+        enough: Whether they suffice then, unless what is still running contradicts them.
+        best_path, best_plan: The current plan.
+        certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
+        epsilon, delta: What is asked for.
+        done: Whether that is proven.
+        rough_trials_left: A rough upper bound: those needed if the gap fell no faster than with the root of the trials;
+            None when nothing can be said. `Study.forecast` simulates instead.
+        running: The first trials whose lease has not ended.
+        workers: Who runs them.
+        findings: What the scores say against the declared noise, in sentences.
+        last_failure: Which of the latest trials failed last, and why; "" when none did.
+        spent: What the trials have cost, as far as each came; None where no option has a cost.
+        worth: How a plan's worth is made of score and cost; "" where it is the score.
+        overdue: Trials whose lease has ended and that are awaited still.
+        late: Results that came after their trial was given up or cancelled: they do not count.
+    """
+
+    name: str
+    storage: str
+    created: float
+    version: str
+    change: int
+    digest: str
+    now: float
+    trials: int
+    states: dict[str, int]
+    settled: int
+    evidence: int
+    ahead: int
+    enough: bool
+    best_path: tuple[int, ...]
+    best_plan: Plan
+    certified_gap: float
+    epsilon: float
+    delta: float
+    done: bool
+    rough_trials_left: int | None
+    running: tuple[RunningTrial, ...]
+    workers: tuple[Worker, ...]
+    findings: tuple[str, ...]
+    last_failure: str
+    spent: float | None
+    worth: str
+    overdue: tuple[RunningTrial, ...]
+    late: int
+
+    @property
+    def answer(self) -> str:
+        """Return "proven", "not proven yet", or "in doubt" where the scores contradict what was declared."""
+        proven = self.done and isfinite(self.certified_gap)
+        return DOUBT if self.findings else "proven" if proven else "not proven yet"
+
+    @property
+    def doubt(self) -> str | None:
+        """Return why the answer is in doubt, in one sentence, or None."""
+        return doubt(self.findings)
+
+    def __str__(self) -> str:
+        return status_in_words(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every field and the answer as plain values; `from_dict` makes the same status of them."""
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        listed = {name: [one._asdict() for one in getattr(self, name)] for name in ("running", "overdue", "workers")}
+        return {**found, "answer": self.answer, **listed}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any], mdp: MDP, storage: str) -> Status:
+        """Make a status of what `as_dict` returned, perhaps sent as JSON: null for infinity, names as text."""
+        own = {name: found[name] for name in cls.__dataclass_fields__ if name != "storage"}
+        gap = own["certified_gap"]
+        return cls(
+            **{
+                **own,
+                "storage": storage,
+                "certified_gap": float("inf") if gap is None else float(gap),
+                "best_path": tuple(own["best_path"]),
+                "best_plan": mdp.plan(own["best_path"]),
+                **{
+                    name: tuple(
+                        RunningTrial(**{**one, "path": tuple(one["path"]), "plan": mdp.plan(one["path"])})
+                        for one in own[name]
+                    )
+                    for name in ("running", "overdue")
+                },
+                "workers": tuple(Worker(**one) for one in own["workers"]),
+                "findings": tuple(own["findings"]),
+            }
+        )
+
+
+def read_status(study: Study) -> Status:
+    """Read the status of a study; the cost does not grow with its history."""
+    with study._lock:
+        study.sync()
+        return study._read(lambda log: status_of(study, study._fold, log))
+
+
+def status_of(study: Study, fold: Fold, log: Reading) -> Status:
+    """Return the status of a study whose fold is up to date."""
+    after = sorted(fold.window.values())
+    states = {state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES}
+    running, overdue = (
+        [row for row in after if not row.settled and row.state == state] for state in (RUNNING, EXPIRED)
+    )
+    learner: Any = fold.view  # reading must not change what the log decides
+    path, gap, epsilon = learner.recommend(), proven_gap(learner), float(learner.epsilon)
+    evidence = fold.tally.scored
+    with words_of_users():
+        findings = tuple(str(finding.message) for finding in learner.findings())
+    return Status(
+        name=study.name,
+        storage=study.storage.shown,
+        created=study.record.created,
+        version=study.record.version,
+        change=fold.change,
+        digest=fold.digest,
+        now=log.now(),
+        trials=fold.prefix + len(after),
+        states={**states, WAITING: len(log.queue(MOST_WAITING))},
+        settled=fold.prefix,
+        evidence=evidence,
+        ahead=sum(row.settled for row in after),
+        enough=fold.enough(),
+        best_path=tuple(path.tolist()),
+        best_plan=study.mdp.plan(path),
+        certified_gap=gap,
+        epsilon=epsilon,
+        delta=float(learner.delta),
+        done=bool(learner.stopped),
+        rough_trials_left=0 if learner.stopped else rough_trials_left(evidence, gap, epsilon),
+        running=_listed(study.mdp, running),
+        workers=_workers(running),
+        findings=findings,
+        last_failure=last_failure(log) if any(states[state] for state in NOTED) else "",
+        spent=fold.spent,
+        worth=costs_in_words(study.mdp),
+        overdue=_listed(study.mdp, overdue),
+        late=fold.tally.sources[LATE] + sum(row.source == LATE for row in after),
+    )
+
+
+def _listed(mdp: MDP, rows: list[TrialRow]) -> tuple[RunningTrial, ...]:
+    return tuple(
+        RunningTrial(row.number, row.worker, mdp.plan(list(row.path)), row.path, row.asked, row.lease)
+        for row in rows[:MOST_LISTED]
+    )
+
+
+def _workers(running: Iterable[TrialRow]) -> tuple[Worker, ...]:
+    """List who has running trials, by name."""
+    leases: dict[str, list[float]] = {}
+    for row in running:
+        leases.setdefault(row.worker, []).append(row.lease)
+    return tuple(Worker(name, len(ends), min(ends)) for name, ends in sorted(leases.items()))
+
+
+def last_failure(log: Reading) -> str:
+    """Describe the trial that failed last, or was cancelled for a mistake, with its reason; the latest are searched."""
+    rows = log.trials(max(log.last_number() - LATEST + 1, 1), LATEST)
+    failed = [row for row in rows if row.state in NOTED and row.note and row.source != IMPORTED]
+    if not failed:
+        return ""
+    last = max(failed, key=lambda row: (row.told or 0.0, row.number))
+    return f"trial {last.number}: {last.note}"
+
+
+# Explain --------------------------------------------------------------------------------------------------------------
+# What a study knows now, in words.
+
+
+@words_of_users()
+def explain(study: Study) -> str:
+    """Describe in words what a study knows now."""
+    with study._lock:
+        learner, tally, window = study.learner, study._fold.tally, len(study._fold.window)
+        trials, spent = study._fold.prefix, study._fold.spent
+    lines = [
+        f"study {study.name}: {many(trials, 'trial')} settled" + (f", {window} under way or waiting" if window else "")
+    ]
+    lines[0] += "" if spent is None else f"; spent {money(spent)}"
+    lines += [f"counted: {costs_in_words(study.mdp)}"] if study.mdp.charge is not None else []
+    lines += str(learner.explain()).split("\n")
+    worst = study.options.on_failure == WORST  # then a failed trial is evidence: its step has its worst score
+    states = (EXPIRED, CANCELLED) if worst else (FAILED, EXPIRED, CANCELLED)
+    left_out = {state: tally.states[state] for state in states if tally.states[state]}
+    if worst and (failed := tally.states[FAILED] + tally.states[PARTIAL]):
+        lines.append(f"{many(failed, 'trial')} failed; the step at which one failed counts as its worst score")
+    if left_out:
+        said = ", ".join(f"{count} {state}" for state, count in left_out.items())
+        late = f" ({many(tally.sources[LATE], 'result')} came too late to count)" if tally.sources[LATE] else ""
+        lines.append(f"left out of the proof: {said}{late}; their being left out must not depend on their scores")
+    findings = learner.findings()
+    if findings:
+        first = min(findings, key=lambda found: found.p_value)
+        if first.message not in lines:
+            lines.append(first.message)
+        lines.append(f"what to do: {ADVICE[first.kind]}")
+    return "\n".join(shown(line) for line in lines)
+
+
+# Display --------------------------------------------------------------------------------------------------------------
+# A study on the screen: a piece of HTML for notebooks, and a view that is renewed in place while trials run.
+
+
+def html_page(status: Status, learner: Any = None) -> str:
+    """Write the status of a study as HTML, with a drawing of what its learner knows; names are escaped."""
+    picture = "" if learner is None else graph_svg(learner.mdp, learner.recommend(), learner.visits, learner.active)
+    gap = rounded_up(status.certified_gap) if math.isfinite(status.certified_gap) else "nothing yet"
+    counts = ", ".join(f"{count:,} {state}" for state, count in status.states.items() if count) or "none"
+    facts = [
+        ("trials", counts),
+        ("proven gap", f"{gap} (wanted {status.epsilon:.4g}, with probability {1 - status.delta:.4g})"),
+        ("answer", status.answer),
+    ]
+    if status.spent is not None:
+        facts.append(("spent", money(status.spent)))
+    if status.worth:
+        facts.append(("counted", status.worth))
+    if status.workers:
+        facts.append(("workers", ", ".join(one.name for one in status.workers)))
+    facts += [("finding", text) for text in status.findings]
+    rows = "".join(_row("th", name, text) for name, text in facts)
+    plan = "".join(_row("td", str(step), str(option)) for step, option in status.best_plan.items())
+    return (
+        f"<div><p><b>{escape(status.name)}</b> in {escape(status.storage)}</p>"
+        f"<table>{rows}</table>{picture}"
+        f"<table><thead><tr><th>step</th><th>best plan so far</th></tr></thead><tbody>{plan}</tbody></table></div>"
+    )
+
+
+def _row(tag: str, name: str, text: str) -> str:
+    return (
+        f'<tr><{tag} style="text-align:left">{escape(name)}</{tag}><td style="text-align:left">{escape(text)}</td></tr>'
+    )
+
+
+def watch(study: Study, every: float = 1.0) -> None:
+    """Show the study until it is done, in a notebook as a drawing, elsewhere as lines; an interrupt ends the watch."""
+    pause = real("every", every)
+    if pause <= 0:
+        raise SettingError(f"every must be more than 0 seconds, not {every!r}")
+    show = _shower(study)
+    try:
+        while not study.done:
+            show()
+            time.sleep(pause)
+    except KeyboardInterrupt:
+        pass
+    show()
+
+
+def _shower(study: Study) -> Any:
+    """Return the function that shows the study: a drawing that is replaced, or a line where something has changed."""
+    try:
+        shell = importlib.import_module("IPython")
+        notebook = shell.get_ipython() is not None
+    except ImportError:
+        notebook = False
+    if notebook:
+        handle = importlib.import_module("IPython.display").display(study, display_id=True)
+        return lambda: handle.update(study)
+    progress, last = Progress(study, show=False), [""]
+
+    def line() -> None:
+        text = progress.text(len(study.status().running))
+        if text != last[0]:
+            print(text, flush=True)
+            last[0] = text
+
+    return line
+
+
+# Gap history ----------------------------------------------------------------------------------------------------------
+# The proven gap over trials, computed again from the log.
+#
+# Challenger with a declared noise is given the sums after more and more trials: after every one at first, then after
+# one in a hundred of those before (its bound holds at all of them at once, whichever are read). Other learners, and
+# Challenger where it learns the noise from each score, are fed trial by trial, for the first `MOST_REPLAYED` trials.
+
+MOST_POINTS = 400
+Point = tuple[int, float, float]  # settled trials, proven gap (inf: nothing proven), epsilon at that time
+
+
+def thin(points: list[Point], most: int = MOST_POINTS) -> list[Point]:
+    """Keep about `most` points: half of them evenly spread over the trials, half over their logarithm, and the last.
+
+    Example:
+        >>> len(thin([(i, 1.0 / i, 0.1) for i in range(1, 100_000)])) <= 400
+        True
+    """
+    if len(points) <= most:
+        return points
+    numbers = [point[0] for point in points]
+    wanted = grid(numbers[-1], most)
+    kept = sorted({min(bisect_left(numbers, number), len(points) - 1) for number in wanted})
+    return [points[i] for i in kept]
+
+
+def grid(last: int, most: int = MOST_POINTS) -> list[int]:
+    """Return numbers of trials up to the last: all of them, or evenly and logarithmically spread ones."""
+    if last <= most:
+        return list(range(1, last + 1))
+    even = np.linspace(1, last, most // 2)
+    spread = np.geomspace(1, last, most // 2)
+    return sorted({int(number) for number in np.round(np.concatenate([even, spread]))})
+
+
+class Past:
+    """A learner taken through the prefixes of a log."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.learner: Any = build(json.loads(study.record.settings), study.mdp)
+        self.in_blocks = _by_sums(self.learner)
+        self.number = self.acted = 0
+        n = study.mdp.n_arcs
+        self.visits, self.sums = np.zeros(n, dtype=np.int64), np.zeros(n)
+        self.origin = np.zeros(n)
+        self._arcs: list[int] = []
+        self._rewards: list[float] = []
+        self.actions: list[ActionRow] = []
+
+    def points(self, last: int) -> Iterator[Point]:
+        """Read up to a number of settled trials and yield the points on the way."""
+        end = last if self.in_blocks else min(last, MOST_REPLAYED)
+        rows: list[TrialRow] = []
+        with self.study.storage.reading(self.study.name) as log:
+            new = log.actions_after(self.acted)
+        self.actions += new
+        self.acted = new[-1].number if new else self.acted
+        while self.number < end:
+            target = min(end, self.number + max(1, self.number // 100))
+            while self.number < target:
+                while self.actions and self.actions[0].after <= self.number:
+                    self._act(self.actions.pop(0))
+                if not rows:
+                    with self.study.storage.reading(self.study.name) as log:
+                        rows = log.trials(self.number + 1, min(PAGE, end - self.number))[::-1]
+                self._take(rows.pop())
+                self.number += 1
+            yield self.number, self._gap(), float(self.learner.epsilon)
+
+    def _take(self, row: TrialRow) -> None:
+        rewards = counted_rewards(self.study.mdp, row, self.study.options.on_failure)
+        if not self.in_blocks:
+            self._tell(row, rewards)
+            return
+        gains = self.study.mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards))
+        if rounding_of(*Sizes(self.study.mdp).with_gains(gains)) > self.learner.epsilon > 0:
+            return  # left out by the study too
+        self._arcs.extend(row.path[: len(rewards)])
+        self._rewards.extend(rewards)
+
+    def _add_up(self) -> None:
+        """Add the rewards taken since the last call to the sums, each as a difference from its arc's first one."""
+        arcs = np.array(self._arcs, dtype=np.int64)
+        gains = self.study.mdp.gains_of(arcs, np.array(self._rewards))
+        self._arcs, self._rewards = [], []
+        seen, first = np.unique(arcs, return_index=True)
+        new = self.visits[seen] == 0
+        self.origin[seen[new]] = gains[first[new]]
+        n = len(self.visits)
+        self.visits += np.bincount(arcs, minlength=n)
+        self.sums += np.bincount(arcs, weights=gains - self.origin[arcs], minlength=n)
+
+    def _tell(self, row: TrialRow, rewards: list[float]) -> None:
+        path = np.array(row.path, dtype=np.int64)
+        if rewards:
+            with contextlib.suppress(RewardError):  # left out by the study too
+                self.learner.tell(path, rewards)
+        elif row.state in (FAILED, EXPIRED):
+            self.learner.fail(path)
+
+    def _gap(self) -> float:
+        """Return the gap proven by now; infinite while the declared ranges alone say as much."""
+        return gap_beyond_ranges(self.learner, self._certified())
+
+    def _certified(self) -> float:
+        if self.in_blocks:
+            self._add_up()
+            known = self.study.mdp.is_known
+            evidence = {"visits": self.visits, "origin": self.origin, "sums": self.sums}
+            evidence |= {name: np.where(known, 0.0, evidence[name]) for name in ("origin", "sums")}
+            self.learner._go_on()
+            self.learner._load({**self.learner._evidence(), **evidence})
+            self.learner._check_anew()
+            self.learner._proven = {}  # reading a study does not change it, so no earlier reading is remembered
+            return float(self.learner._gap())
+        kept = dict(self.learner._proven)
+        gap = float(self.learner.certified_gap())
+        self.learner._proven = kept  # reading changes nothing, here as in a study
+        return gap
+
+    def _act(self, action: Any) -> None:
+        content = json.loads(action.content)
+        if action.kind == EXCLUDE:
+            self.learner.exclude(np.array(content, dtype=np.int64))
+        else:
+            self.learner.tighten(float(content))
+
+
+def _by_sums(learner: Any) -> bool:
+    """Return whether visits and sums are all that a learner's bound needs."""
+    return bool(learner.noise == "sigma" and not learner._unknown)
+
+
+def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
+    """Return what was proven after each number of settled trials, thinned to about `most` points, and now.
+
+    Example:
+        >>> from surepath import MDP
+        >>> study = Study.create(MDP.from_steps({"a": ["x", "y"]}, sigma=0.1), "memory", epsilon=0.5, delta=0.1)
+        >>> for trial, score in zip(study.ask(2), (0.2, 0.9)):
+        ...     _ = study.tell(trial, [score])
+        >>> [(trials, bool(gap < 9), epsilon) for trials, gap, epsilon in gap_history(study)]
+        [(1, False, 0.5), (2, True, 0.5)]
+    """
+    status = study.status()
+    points = list(Past(study).points(status.settled))
+    if status.settled and (not points or points[-1][0] == status.settled):
+        points = points[:-1]
+    if status.settled:
+        points.append((status.settled, status.certified_gap, status.epsilon))
+    return thin(points, most)

@@ -1,0 +1,626 @@
+"""Bounds of the paper as numbers: lower, upper, by divergence, worst case, and adaptive against fixed flows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf, log, log2
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import rel_entr, roots_jacobi
+
+from surepath._checks import FloatArray, IntArray, check_delta, check_epsilon, check_sigma, one_of, one_sigma, whole
+from surepath.errors import ProblemError, SettingError
+from surepath.kernels.flow import schedule
+from surepath.model.mdp import MDP
+from surepath.model.worlds import BERNOULLI, BETA, CALLABLE, GAUSSIAN, TABLE, UNIFORM, ArcLaws, Instance
+from surepath.theory.flows import Flow, minimum_flow
+from surepath.theory.gaps import Case, checked_case, divide, log_confidence, require_tree
+
+# Lower bounds ---------------------------------------------------------------------------------------------------------
+# Lower bounds: how many episodes any (epsilon, delta)-PAC algorithm needs, on this instance or on the hardest one.
+#
+# They hold for Gaussian rewards with the given sigma. Where the arcs' sigmas differ each formula says which it takes.
+
+
+@dataclass(frozen=True, eq=False)
+class LowerBound:
+    """Theorem 1 on one instance.
+
+    Attributes:
+        local: Visits that each arc needs in expectation, float [N].
+        value: Episodes needed in expectation: the minimum flow over `local`.
+        flow: A flow of that value, float [N].
+        cut: Arcs of the cut that proves it, int [K]: their local bounds sum to `value`.
+        largest_stage: Largest sum of `local` over a stage; never above `value`.
+        total: Sum of `local` over all arcs; never below `value`.
+    """
+
+    local: FloatArray
+    value: float
+    flow: FloatArray
+    cut: IntArray
+    largest_stage: float
+    total: float
+
+
+def lower_bound(
+    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, sharp: bool = False
+) -> LowerBound:
+    """Compute the bound of Theorem 1: an (epsilon, delta)-PAC algorithm plays at least `value` episodes, on average.
+
+    Each arc e of stage h must be visited
+
+        local_e = sigma_e^2 log(1 / (4 delta)) / (4 max(gap_e, Delta_min of h, epsilon)^2)
+
+    times, gap_e being its deterministic return gap; the episodes needed for all of them together are the minimum flow
+    over these demands. A stage with a single arc demands nothing, nor does an arc with known reward; delta >= 1/4 makes
+    the bound 0. Several optimal arcs in a stage and epsilon = 0 make it infinite: no algorithm can tell equal from
+    almost equal.
+
+    Args:
+        instance: The problem with its true means.
+        epsilon: How far from the best an answer may be.
+        delta: Allowed probability of a wrong answer.
+        sigma: Replaces the instance's own factors.
+        sharp: Take the constants of the three lemmas behind the theorem, which are larger:
+            2 sigma_e^2 log(1 / (3 delta)) / (gap_e + epsilon)^2 off Z^epsilon; with Delta_min of h in the place of
+            gap_e for the only arc of Z^epsilon in its stage; the theorem's own for several arcs of Z^epsilon.
+
+    Example:
+        >>> from surepath import Gaussian
+        >>> two = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0]))
+        >>> round(lower_bound(two, 0.1, 0.05).value, 4)
+        0.8047
+    """
+    at = checked_case(instance, epsilon, delta, sigma)
+    return demanded(at.mdp, local_bounds(at, sharp=sharp))
+
+
+def demanded(mdp: MDP, local: FloatArray) -> LowerBound:
+    """Return what visits of the arcs add up to: the minimum flow over them, with its cut."""
+    stages = np.add.reduceat(local, mdp.stage_arc[:-1])
+    best = _minimum_flow(mdp, local)
+    return LowerBound(local, float(best.value), best.flow, best.cut, float(stages.max()), float(stages.sum()))
+
+
+def local_bounds(at: Case, *, sharp: bool = False, factor: float = 3.0) -> FloatArray:
+    """Compute the visits each arc needs, eq. (local-lb), float [N]; sharp: log(1 / (factor delta)) as in the lemmas."""
+    gap = at.gaps.deterministic_return
+    stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
+    least = at.gaps.stage_minimum(at.epsilon)[stage]
+    variance = at.sigma**2
+    basic = divide(variance * log_confidence(at.delta, 4) / 4, np.maximum(np.maximum(gap, least), at.epsilon))
+    if not sharp:
+        return basic
+    near = at.gaps.near_optimal(at.epsilon)
+    numerator = 2 * variance * log_confidence(at.delta, factor)
+    alone = near & (least > 0)
+    keen = divide(numerator, np.where(alone, least, gap) + at.epsilon)
+    return np.where(near & ~alone, basic, keen)
+
+
+def _minimum_flow(mdp: MDP, local: FloatArray) -> Flow:
+    """Find the minimum flow, also when some demands are infinite: then so are the arcs that must carry them."""
+    endless = np.isinf(local)
+    if not endless.any():
+        return minimum_flow(mdp, local)
+    carried = minimum_flow(mdp, endless.astype(np.float64))
+    flow = np.where(carried.flow > 0, np.inf, 0.0) + minimum_flow(mdp, np.where(endless, 0.0, local)).flow
+    return Flow(np.inf, flow, carried.cut, carried.in_cut)
+
+
+def tree_lower_bound(
+    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, sharp: bool = False
+) -> float:
+    """Compute the lower bound for trees: a maximum over stages in the place of the flow.
+
+    The maximum over stages h of the sum over arcs of sigma^2 (H - h + 1) log(1 / (4 delta)) / (4 max(...)^2).
+
+    The gaps are those of Theorem 1. The argument shifts all rewards below an arc at once, so an arc's sigma here is the
+    least of its own and of those below it; a known reward below it makes its term 0 (true, if weak).
+
+    With `sharp` it takes the constants of the lemma behind it, which are larger: 2 sigma^2 (H - h + 1)
+    log(1 / (2.4 delta)) / (gap + epsilon)^2 off Z^epsilon, with Delta_min of h in the place of the gap for the only arc
+    of Z^epsilon in its stage, the theorem's own for several arcs of Z^epsilon. (For the only arc the lemma states
+    log(1 / (4 delta)); its proof gives 2.4.)
+
+    Raises:
+        ProblemError: The MDP is not a tree.
+    """
+    at = checked_case(instance, epsilon, delta, sigma)
+    mdp = at.mdp
+    require_tree(mdp)
+    below = at.sigma.copy()
+    for h in range(mdp.horizon - 2, -1, -1):
+        low, high = mdp.stage_node[h + 1], mdp.stage_node[h + 2]
+        starts = mdp.first[low:high] - mdp.first[low]
+        least = np.minimum.reduceat(below[mdp.first[low] : mdp.first[high]], starts)
+        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+        below[arcs] = np.minimum(below[arcs], least[mdp.target[arcs] - low])
+    local = local_bounds(Case(at.instance, at.gaps, at.epsilon, at.delta, below), sharp=sharp, factor=2.4)
+    stages = np.add.reduceat(local, mdp.stage_arc[:-1])
+    return float((stages * np.arange(mdp.horizon, 0, -1)).max())
+
+
+# Upper bounds ---------------------------------------------------------------------------------------------------------
+# Upper bounds: with probability 1 - delta, EPRL stops before this many episodes. And the measure they improve on.
+#
+# A formula with a single sigma takes the largest of the arcs'. The paper simplifies k <= B log k + C; its
+# simplification needs large sigma H / gap, and outside that range a logarithm of it would turn negative: it is then
+# replaced by 0, with which the inequality holds for every sigma.
+
+COVERAGE_RULES = ("max-coverage", "static-max-coverage")
+SAMPLINGS = (*COVERAGE_RULES, "max-diameter")
+UNION = {"proven": 16, "published": 4}  # what multiplies N^3 / delta in the coverage rules' logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBound:
+    """An upper bound on the episodes of EPRL on one instance.
+
+    Attributes:
+        value: Episodes, with probability at least 1 - delta.
+        local: g, the visits it allows each arc, float [N].
+        flow_value: phi*(g), the minimum flow over them (coverage rules only, else NaN).
+        factor: What multiplies phi*(g): 2 C_H (max log g + 1) (coverage rules only, else NaN).
+    """
+
+    value: float
+    local: FloatArray
+    flow_value: float
+    factor: float
+
+
+def upper_bound(
+    instance: Instance,
+    epsilon: float,
+    delta: float,
+    *,
+    sampling: str = "max-coverage",
+    sigma: ArrayLike | None = None,
+    formula: str = "proven",
+) -> UpperBound:
+    """Compute the episodes that EPRL may need on this instance, by sampling rule, with probability 1 - delta.
+
+    Coverage rules (Theorem "formal"): 2 C_H (max log g + 1) phi*(g), with C_H = 1 for "static-max-coverage",
+    log(H) + 1 for "max-coverage", and on every arc, with D = max(gap, Delta_min, epsilon),
+
+        g = 32 sigma^2 H^2 / D^2 (log(16 N^3 / delta) + L) + 2,     L = 8 log(16 sigma H log(16 N^3 / delta) / D).
+
+    The paper has 4 in the place of 16, from "a trivial bound on the duration of each period is N". The coverage rules
+    visit an undersampled arc every other episode only, so a period may take 2 N, and the threshold at 2 N k visits is
+    what the proof gives. `formula="published"` takes the paper's.
+
+    "max-diameter": sum over arcs of 32 sigma^2 H^2 / D^2 (log(4 N / delta) + L), plus N + 1, with
+    L = 8 log(16 N sigma H log(4 N / delta) / epsilon); infinite at epsilon = 0.
+    """
+    at = checked_case(instance, epsilon, delta, sigma)
+    rule = one_of("sampling", sampling, SAMPLINGS)
+    if rule == "max-diameter":
+        n = at.mdp.n_arcs
+        local = _visits(at, 32.0, log(4 * n / at.delta), _logarithm(at, 16.0))
+        return UpperBound(float(local.sum()) + n + 1, local, float("nan"), float("nan"))
+    local = coverage_visits(at, formula)
+    if np.isinf(local).any():
+        return UpperBound(inf, local, inf, inf)
+    share = 1.0 if rule == "static-max-coverage" else log(at.mdp.horizon) + 1
+    factor = 2 * share * (log(float(local.max())) + 1)
+    flow_value = float(minimum_flow(at.mdp, local).value)
+    return UpperBound(factor * flow_value, local, flow_value, factor)
+
+
+def tree_upper_bound(
+    instance: Instance,
+    epsilon: float,
+    delta: float,
+    *,
+    sampling: str = "max-coverage",
+    sigma: ArrayLike | None = None,
+    formula: str = "proven",
+) -> float:
+    """Compute the bounds of the two theorems for trees: a maximum over stages in the place of the flow and of the sum.
+
+    Coverage rules: 2 max over stages of sum of g. "max-diameter": max over stages of the sum of
+    128 sigma^2 H^2 / D^2 (log(4 N / delta) + L) + 2, with L = 8 log(32 sigma N H log(4 N / delta) / epsilon). (The
+    proof of the latter sums over the last stage alone, which is never larger; the statement is given.) It need not be
+    below `upper_bound`: for max-diameter its constant is four times as large.
+
+    Raises:
+        ProblemError: The MDP is not a tree.
+    """
+    at = checked_case(instance, epsilon, delta, sigma)
+    rule = one_of("sampling", sampling, SAMPLINGS)
+    require_tree(at.mdp)
+    if rule == "max-diameter":
+        local = _visits(at, 128.0, log(4 * at.mdp.n_arcs / at.delta), _logarithm(at, 32.0)) + 2
+        return float(np.add.reduceat(local, at.mdp.stage_arc[:-1]).max())
+    return 2 * float(np.add.reduceat(coverage_visits(at, formula), at.mdp.stage_arc[:-1]).max())
+
+
+def worst_case_upper_bound(
+    states: int,
+    actions: int,
+    horizon: int,
+    epsilon: float,
+    delta: float,
+    *,
+    sampling: str = "max-coverage",
+    sigma: float = 1.0,
+    arcs: int | None = None,
+) -> float:
+    """Compute the episodes EPRL may need on any MDP of this size, with probability 1 - delta; infinite at epsilon = 0.
+
+    c sigma^2 N H / epsilon^2 (log(4 N / delta) + 4 log(2 c sigma^2 N H log(4 N / delta) / epsilon^2)), plus 8 N + 2 and
+    c = 256 for the coverage rules, plus 2 N + 1 and c = 128 for "max-diameter". N is the number of arcs that can be
+    reached where `arcs` says it, which is what the proof has, and S A H, never smaller, where it does not.
+    """
+    horizon = whole("horizon", horizon, low=1)
+    size = whole("states", states, low=1) * whole("actions", actions, low=1) * horizon
+    if arcs is not None:
+        size = whole("arcs", arcs, low=1, high=size)
+    variance, confidence = one_sigma(sigma) ** 2, log(4 * size / check_delta(delta))
+    rule = one_of("sampling", sampling, SAMPLINGS)
+    if check_epsilon(epsilon) == 0:
+        return inf
+    constant = 128.0 if rule == "max-diameter" else 256.0
+    lead = float(divide(constant * variance * size * horizon, epsilon))
+    rest = 2 * size + 1 if rule == "max-diameter" else 8 * size + 2
+    inner = 2 * lead * confidence
+    return lead * (confidence + 4 * (max(0.0, log(inner)) if inner > 0 else 0.0)) + rest
+
+
+def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
+    """Return the measure of Wagenmaker et al. in deterministic MDPs, by arc, float [N]; its sum is C(M, epsilon).
+
+    1 / max(value gap, epsilon)^2, where the only optimal action of a state takes the least positive value gap of the
+    state (and counts nothing where it is the only action). Compare with sums over deterministic return gaps: those
+    do not pay for close choices in states that no good path visits.
+    """
+    at = checked_case(instance, epsilon, 0.5)
+    mdp, gap = at.mdp, at.gaps.value
+    best = np.add.reduceat((gap == 0).astype(np.int64), mdp.first[:-1])[mdp.source]
+    least = np.minimum.reduceat(np.where(gap > 0, gap, np.inf), mdp.first[:-1])[mdp.source]
+    own = np.where((gap == 0) & (best == 1), least, gap)
+    return divide(1.0, np.maximum(own, at.epsilon))
+
+
+def coverage_visits(at: Case, formula: str = "proven") -> FloatArray:
+    """Compute g of Theorem "formal", float [N]."""
+    confidence = log(UNION[one_of("formula", formula, UNION)] * at.mdp.n_arcs**3 / at.delta)
+    with np.errstate(divide="ignore"):
+        inside = 16 * at.largest_sigma * at.mdp.horizon * confidence / at.upper_gap()
+        extra = 8 * np.maximum(np.log(np.maximum(inside, 1.0)), 0.0)
+    return _visits(at, 32.0, confidence, extra) + 2
+
+
+def _visits(at: Case, constant: float, confidence: float, extra: FloatArray | float) -> FloatArray:
+    """Compute constant sigma^2 H^2 / D^2 (confidence + extra); nothing to learn when every reward is known."""
+    if at.largest_sigma == 0:
+        return np.zeros(at.mdp.n_arcs)
+    return divide(constant * at.largest_sigma**2 * at.mdp.horizon**2 * (confidence + extra), at.upper_gap())
+
+
+def _logarithm(at: Case, constant: float) -> float:
+    """Compute 8 log(constant N sigma H log(4 N / delta) / epsilon) of the max-diameter theorems, 0 or more."""
+    if at.epsilon == 0:
+        return inf if at.largest_sigma > 0 else 0.0
+    n = at.mdp.n_arcs
+    inside = constant * n * at.largest_sigma * at.mdp.horizon * log(4 * n / at.delta) / at.epsilon
+    return 8 * log(max(inside, 1.0))
+
+
+# Divergences ----------------------------------------------------------------------------------------------------------
+# How hard it is to mistake an arc's law for one with another mean: the divergence to the nearest such law.
+#
+# For a class of laws, K(law, x) = inf of KL(law, other) over the others of the class whose mean is x or beyond.
+#
+# Gaussian   laws with the same sigma: (x - mean)^2 / (2 sigma^2).
+# Bernoulli  laws on {0, 1}: kl(mean, x).
+# bounded    all laws on [low, high]: for x above the mean, max over 0 <= l <= 1 / (high - x) of E log(1 - l (X - x))
+#            (Honda and Takemura 2010), attained by giving every value X the weight 1 / (1 - l (X - x)) and what is then
+#            missing to `high`; for x below the mean the same with signs turned. Concave in l: found by bisection.
+#
+# A continuous law enters by a Gauss quadrature with QUADRATURE points. Where no law of the class has such a mean, K is
+# infinite.
+
+QUADRATURE = 128
+_HALVINGS = 80
+
+
+def kl(p: float, q: float) -> float:
+    """Compute the relative entropy of two Bernoulli laws.
+
+    Example:
+        >>> round(kl(0.5, 0.9), 4)
+        0.5108
+    """
+    return float(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
+
+
+def nearest(instance: Instance, arc: int, shift: float, sigma: float) -> float:
+    """Compute K of an arc's law and its mean moved by `shift`, in the user's direction; sigma is for Gaussian arcs.
+
+    Raises:
+        ProblemError: The arc's law is a function of the user, of which only the mean is known.
+    """
+    law, kind = instance.law, int(instance.law.kind[arc])
+    if shift == 0:
+        return 0.0
+    if kind == CALLABLE:
+        raise ProblemError(
+            f"the divergence needs the law of every arc, and {instance.mdp.describe_arc(arc)} has one of your own; "
+            f"use lower_bound, which supposes Gaussian noise"
+        )
+    mean = float(law.mean[arc])
+    if kind == GAUSSIAN:
+        return float("inf") if sigma == 0 else shift**2 / (2 * sigma**2)
+    if kind == BERNOULLI:
+        return kl(mean, mean + shift) if 0 <= mean + shift <= 1 else float("inf")
+    values, weights = atoms(law, arc)
+    if shift < 0:
+        return bounded(-values, weights, -mean - shift, -float(law.low[arc]))
+    return bounded(values, weights, mean + shift, float(law.high[arc]))
+
+
+def bounded(values: FloatArray, weights: FloatArray, goal: float, high: float) -> float:
+    """Compute K of a law with finitely many values and a goal above its mean, among all laws up to `high`.
+
+    Example:
+        >>> round(bounded(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 0.9, 1.0), 4)
+        0.5108
+    """
+    if goal >= high:
+        return float("inf")
+    away = values - goal
+    low, up = 0.0, 1 / (high - goal)
+    for _ in range(_HALVINGS):  # the slope of E log(1 - l away) falls in l
+        middle = (low + up) / 2
+        inner = 1 - middle * away
+        if (inner > 0).all() and float((weights * -away / inner).sum()) > 0:
+            low = middle
+        else:
+            up = middle
+    return max(0.0, float((weights * np.log(1 - low * away)).sum()))
+
+
+def atoms(law: ArcLaws, arc: int) -> tuple[FloatArray, FloatArray]:
+    """Return values and weights of a bounded law: its own, or those of a Gauss quadrature."""
+    kind, low, high = int(law.kind[arc]), float(law.low[arc]), float(law.high[arc])
+    a, b = float(law.a[arc]), float(law.b[arc])
+    if kind == TABLE:
+        values = law.table[law.table_first[arc] : law.table_first[arc + 1]]
+        return values, np.full(len(values), 1 / len(values))
+    if kind == UNIFORM and a < b:
+        points, weights = np.polynomial.legendre.leggauss(QUADRATURE)
+        return (a + b) / 2 + points * (b - a) / 2, weights / 2
+    if kind == BETA and a > 0 and b > 0 and low < high:
+        points, weights = roots_jacobi(QUADRATURE, b - 1, a - 1)
+        return low + (points + 1) / 2 * (high - low), weights / weights.sum()
+    return np.array([float(law.mean[arc])]), np.ones(1)
+
+
+def change_of_measure(delta: float) -> tuple[float, float]:
+    """Compute kl(delta, 1 - delta) and kl(1/2, delta), 0 from delta = 1/2 on.
+
+    What an algorithm that errs with probability delta must collect: to be sure of an answer in one world and against
+    it in another; and, where its answer is anybody's guess in one world, to be sure in another.
+    """
+    if delta >= 0.5:
+        return 0.0, 0.0
+    return (1 - 2 * delta) * log((1 - delta) / delta), kl(0.5, delta)
+
+
+# Divergence bound -----------------------------------------------------------------------------------------------------
+# Theorem 1 for laws that are not Gaussian: gaps written as divergences.
+#
+# Lemma CD_mdps of the paper: for two worlds that differ in the law of one arc e, and any event A known at the stop,
+#
+#     E[visits of e] KL(law of e, its other law) >= kl(P(A), P'(A)).
+#
+# Let A be "the answer goes through e". Every path passes exactly one arc of a stage; let avoid_e be the least gap
+# among the other arcs of e's stage. Raised by more than
+#
+#     up_e = max(0, epsilon + gap_e - avoid_e),     lowered by more than     down_e = max(0, epsilon + avoid_e - gap_e),
+#
+# all epsilon-optimal paths go through e, or none does. These are the least changes of one arc that do so. Hence
+#
+#     off Z^epsilon (A has probability at most delta):       E[visits] >= kl(delta, 1 - delta) / K(law, mean + up_e);
+#     the only arc of Z^epsilon in its stage (at least 1 - delta):     >= kl(delta, 1 - delta) / K(law, mean - down_e);
+#   one of several (unknown: take the worse):      >= kl(1/2, delta) / max(K(law, mean + up_e), K(law, mean - down_e)).
+#
+# K is the divergence to the nearest law of the class on which the algorithm must be right (`bounds.py`); where
+# the class has no law with such a mean it is infinite and the arc demands nothing. The paper's lemmas have 2 epsilon
+# - gap in the place of down_e, and log(1/(3 delta)), log(1/(4 delta)) / 2 below the two relative entropies, so on
+# Gaussian rewards this bound is never below theirs.
+
+
+def divergence_lower_bound(
+    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None
+) -> LowerBound:
+    """Compute the bound of Theorem 1 with the divergences of the arcs' own laws: Gaussian, Bernoulli, or bounded.
+
+    It holds for algorithms that are (epsilon, delta)-PAC whatever the laws of the class: Gaussian with these sigmas,
+    Bernoulli, or anything on the declared ranges.
+
+    Args:
+        instance: The problem with its true laws.
+        epsilon: How far from the best an answer may be.
+        delta: Allowed probability of a wrong answer.
+        sigma: Replaces the instance's own factors on Gaussian arcs.
+
+    Example:
+        >>> from surepath import MDP, Bernoulli
+        >>> two = Instance(MDP.from_arrays([[[0, 0]]]), Bernoulli([0.2, 0.8]))
+        >>> round(divergence_lower_bound(two, 0.1, 0.05).value, 2)
+        3.89
+    """
+    at = checked_case(instance, epsilon, delta, sigma)
+    return demanded(at.mdp, divergence_visits(at))
+
+
+def shifts(at: Case) -> tuple[FloatArray, FloatArray]:
+    """Compute `up` and `down` of every arc, float [N] each: infinite for the only arc of a stage."""
+    gap, stage_arc = at.gaps.deterministic_return, at.mdp.stage_arc
+    avoid = np.full(at.mdp.n_arcs, np.inf)
+    for start, stop in pairwise(stage_arc.tolist()):
+        if stop - start > 1:
+            least, second = np.partition(gap[start:stop], 1)[:2]
+            avoid[start:stop] = least
+            avoid[start + int(np.argmin(gap[start:stop]))] = second
+    up = np.maximum(0.0, at.epsilon + gap - avoid)
+    return np.where(np.isinf(avoid), np.inf, up), np.maximum(0.0, at.epsilon + avoid - gap)
+
+
+def divergence_visits(at: Case) -> FloatArray:
+    """Compute the visits each arc needs, float [N]."""
+    sure, guess = change_of_measure(at.delta)
+    near = at.gaps.near_optimal(at.epsilon)
+    stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
+    alone = near & (np.bincount(stage[near], minlength=at.mdp.horizon)[stage] == 1)
+    up, down = shifts(at)
+    local = np.zeros(at.mdp.n_arcs)
+    for e in np.flatnonzero(~at.mdp.is_known & np.isfinite(down)).tolist():
+        sign, sigma = at.mdp.sign, float(at.sigma[e])
+        raised = 0.0 if alone[e] else nearest(at.instance, e, sign * float(up[e]), sigma)
+        lowered = nearest(at.instance, e, -sign * float(down[e]), sigma) if near[e] else 0.0
+        needed, far = (guess if near[e] and not alone[e] else sure), max(raised, lowered)
+        local[e] = 0.0 if needed == 0 else needed / far if far > 0 else np.inf
+    return local
+
+
+# Flow comparison ------------------------------------------------------------------------------------------------------
+# How far EPRL's upper bound is from the lower bound of Theorem 1, as the paper compares them: by minimum flows.
+#
+# With c the demands of Theorem 1 and g those of the upper bound for the coverage rules (`coverage_visits`),
+#
+#     g = alpha H^2 c + g',     alpha = 128,
+#
+# where alpha H^2 c is the part of g that grows with log(1 / (4 delta)) and g' the rest, 0 or more. The minimum flow
+# of a sum is at most the sum of the minimum flows, hence phi*(g) <= alpha H^2 phi*(c) + phi*(g').
+
+ALPHA = 128.0
+
+
+@dataclass(frozen=True)
+class FlowComparison:
+    """The numbers of phi*(g) <= alpha H^2 phi*(c) + phi*(g').
+
+    Attributes:
+        upper: phi*(g), the flow of the upper bound.
+        lower: phi*(c), Theorem 1.
+        rest: phi*(g').
+        factor: alpha H^2.
+        matched: Whether g and c divide by the same gaps on every arc, as with two disjoint optimal paths, and all
+            sigmas agree: then g' depends on delta through log log(1 / delta) only, and for small delta the two bounds
+            differ by `factor` and by what multiplies phi*(g). Where it is False g' may hold a part that grows with
+            log(1 / delta): the paper compares the two for matched gaps only.
+    """
+
+    upper: float
+    lower: float
+    rest: float
+    factor: float
+    matched: bool
+
+    @property
+    def bound(self) -> float:
+        """Return alpha H^2 phi*(c) + phi*(g'), never below `upper` but for rounding."""
+        return self.factor * self.lower + self.rest
+
+
+def compare_flows(
+    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None
+) -> FlowComparison:
+    """Compare the minimum flows of the upper bound and of Theorem 1; infinite where either is.
+
+    Example:
+        >>> from surepath import families
+        >>> found = compare_flows(families.twin_optimal(3), 0.1, 0.01)
+        >>> found.matched, round(found.upper) <= round(found.bound)
+        (True, True)
+    """
+    at = checked_case(instance, epsilon, delta, sigma)
+    upper, lower, factor = coverage_visits(at), local_bounds(at), ALPHA * at.mdp.horizon**2
+    stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
+    own = np.maximum(at.gaps.deterministic_return, np.maximum(at.gaps.stage_minimum(at.epsilon)[stage], at.epsilon))
+    matched = bool((own == at.upper_gap()).all() and (at.sigma == at.largest_sigma).all())
+    needed = demanded(at.mdp, lower).value
+    if np.isinf(upper).any():
+        return FlowComparison(np.inf, needed, np.inf, factor, matched)
+    rest = np.maximum(upper - factor * lower, 0.0)
+    granted, left = (float(minimum_flow(at.mdp, demand).value) for demand in (upper, rest))
+    return FlowComparison(granted, needed, left, factor, matched)
+
+
+# Worst case -----------------------------------------------------------------------------------------------------------
+# The worst case over all problems of a size: what must be spent on some problem, and what is enough on every one.
+#
+# The paper states that some MDP takes S A H^2 log(1/(4 delta)) / (72 epsilon^2) episodes. That is refuted: a list of
+# plays fixed in advance (`design_episodes`) needs fewer on every graph once delta is small. What the paper's own lemma
+# does give is of order S A H. The docs tell the story ("The worst case").
+
+FORMULAS = ("corrected", "published")
+
+
+def worst_case_lower_bound(
+    states: int,
+    actions: int,
+    horizon: int,
+    epsilon: float,
+    delta: float,
+    *,
+    sigma: float = 1.0,
+    formula: str = "corrected",
+) -> float:
+    """Compute the episodes that every (epsilon, delta)-PAC algorithm needs, in the mean, on some MDP of this size.
+
+    "corrected", the default, is S A (H - log2 S) sigma^2 log(1/(4 delta)) / (8 epsilon^2), proven on `minimax_tree`: a
+    tree entered at stage 1 whose leaves keep the agent. Each of the S A / 2 pairs of a leaf and an action, raised (or
+    lowered, if it is the answer more often than not) by 2 epsilon / (H - log2 S) at every stage, must be distinguished
+    from all means zero. That takes (H - log2 S)^2 sigma^2 log(1/(4 delta)) / (4 epsilon^2) visits over the stages, and
+    an episode makes H - log2 S visits of leaves in all.
+
+    "published" is the paper's S A H^2 sigma^2 log(1/(4 delta)) / (72 epsilon^2). It does NOT hold: see the docs.
+
+    Raises:
+        SettingError: S is not a power of two, S or A is below 2, H is too small (H > log2 S for the corrected bound,
+            H >= 3 log2 S for the published one), or epsilon = 0.
+
+    Example:
+        >>> round(worst_case_lower_bound(8, 4, 9, 0.1, 0.05))
+        3863
+    """
+    kind = one_of("formula", formula, FORMULAS)
+    states, actions = whole("states", states, low=2), whole("actions", actions, low=2)
+    horizon = whole("horizon", horizon, low=1)
+    depth = int(log2(states))
+    if 2**depth != states:
+        raise SettingError(f"this bound is proved for S = 2^d states; {states} is not a power of two")
+    if kind == "published" and horizon < 3 * depth:
+        raise SettingError(f"this bound is stated for H >= 3 log2(S) = {3 * depth} stages, not {horizon}")
+    if horizon <= depth:
+        raise SettingError(f"this bound is proved for H > log2(S) = {depth} stages, not {horizon}")
+    if check_epsilon(epsilon) == 0:
+        raise SettingError("this bound needs epsilon above 0")
+    size = states * actions * (horizon**2 / 72 if kind == "published" else (horizon - depth) / 8)
+    return float(divide(one_sigma(sigma) ** 2 * log_confidence(check_delta(delta), 4) * size, epsilon))
+
+
+def design_episodes(mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike = 1.0) -> int:
+    """Count the episodes of the best fixed list of plays that is (epsilon, delta)-PAC on this graph for any means.
+
+    Exact: from the optimal flow and the counts it is rounded to, not from the formula
+    4 N sigma^2 (log P + log(1/delta)) / epsilon^2.
+
+    Example:
+        >>> from surepath import families
+        >>> design_episodes(families.minimax_hard(2, 2, 9).mdp, 1.0, 0.1)
+        708
+    """
+    if check_epsilon(epsilon) == 0:
+        raise SettingError("a design needs an epsilon above 0: with epsilon 0 no fixed number of episodes is enough")
+    noise = check_sigma(sigma, mdp.n_arcs)
+    noise[mdp.is_known] = 0.0
+    return schedule(mdp, noise, epsilon, check_delta(delta)).episodes

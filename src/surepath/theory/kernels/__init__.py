@@ -1,1 +1,0 @@
-"""The compiled parts of the theory: path counts, excursions, and the game of the characteristic time."""
