@@ -94,8 +94,7 @@ def plot(
 
 
 def _graph(source: str, name: str | None = None) -> Drawn:
-    from surepath.plots.graph import GRAPH_READING as READING
-    from surepath.plots.graph import draw_graph
+    from surepath.plots.graph import READING, draw_graph
 
     found = _problem(source)
     if found is not None:

@@ -376,9 +376,9 @@ def import_rows(
     def do(log: Writing) -> int:
         if not telling.first_time(log, request, content):
             return 0
-        if repeated:
-            some = ", ".join(map(str, repeated[:5])) + (", ..." if len(repeated) > 5 else "")
-            _refuse(len(repeated), len(rows), f"as trial{'s' if len(repeated) > 1 else ''} {some} of this study")
+        if told:
+            some = ", ".join(map(str, told[:5])) + (", ..." if len(told) > 5 else "")
+            _refuse(len(told), len(rows), f"as trial{'s' if len(told) > 1 else ''} {some} of this study")
         if not again:
             study._imports.sync(log)
             if known := study._imports.within(rows):
@@ -391,7 +391,7 @@ def import_rows(
         return append(log, rows)
 
     with study._lock:
-        repeated = [] if again else study._read(lambda log: _duplicates(log, rows, numbers))
+        told = [] if again else study._read(lambda log: _duplicates(log, rows, numbers))
         study._read(study._imports.sync)  # most of it before other writers have to wait
         return study._write(do)
 
