@@ -16,12 +16,12 @@ from surepath import MDP, families
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SettingError, SurepathError
 from surepath.experiments.spec import Spec
-from tests.cli.shell import SOURCE, shell
+from tests.cli.shell import SOURCE, process, shell
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
-        done = shell("show", "chain-v1/n3k2/seed7", folder=tmp_path, capture_output=False, stdout=full, stderr=-1)
+        done = process("show", "chain-v1/n3k2/seed7", folder=tmp_path, capture_output=False, stdout=full, stderr=-1)
     assert done.returncode == 5
     assert re.fullmatch("error: cannot .*: No space left on device\n", done.stderr)
 
@@ -32,7 +32,7 @@ def test_too_little_memory_is_said(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30)); "
         "sys.argv = ['surepath', 'show', 'bandit-v1/k100000000/seed0']; from surepath.cli.main import run; run()"
     )
-    done = shell(folder=tmp_path, way_in=("-c", program))
+    done = process(folder=tmp_path, way_in=("-c", program))
     assert done.returncode == 5
     assert done.stderr == "error: there is not enough memory for a problem of this size\n"
 
@@ -167,7 +167,7 @@ def test_a_warning_is_one_line_without_the_place_in_the_source(tmp_path: Path) -
     steps = {"model": ["短", "large"]}
     text = {"format": "surepath-problem", "version": 1, "sigma": 1, "steps": steps}
     (tmp_path / "p.json").write_text(json.dumps(text))
-    done = shell("show", "p.json", "--draw", "p.png", folder=tmp_path)
+    done = process("show", "p.json", "--draw", "p.png", folder=tmp_path)
     assert done.stderr.startswith("warning: the font of pictures lacks letters")
     assert done.stderr.count("\n") == 1
 
