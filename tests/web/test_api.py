@@ -510,7 +510,7 @@ def test_a_request_takes_one_turn_in_a_thread(
     assert turns == [2]
 
 
-EXAMPLES = 30  # of each of the routes
+EXAMPLES = 10  # of each of the routes
 
 any_storage = SqlStorage("memory")
 new_study(any_storage, trials=8, sigma=1.0).ask(3)
