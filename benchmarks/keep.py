@@ -67,7 +67,8 @@ def newest_parts(runs: list[dict[str, Any]]) -> dict[str, Any]:
     machines = {json.dumps(run["machine"], sort_keys=True) for run, _ in found}
     if len(machines) > 1:
         sys.exit("the newest figures come from different machines or versions; run `make bench` as a whole")
-    return {"format": record.FORMAT, "machine": found[-1][0]["machine"], "parts": [part for _, part in found]}
+    parts = [{key: value for key, value in part.items() if key != "printed"} for _, part in found]
+    return {"format": record.FORMAT, "machine": found[-1][0]["machine"], "parts": parts}
 
 
 def value_of(run: dict[str, Any], claim: Claim) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,11 +10,15 @@ import os
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from surepath.kernels.jit import _base
 from tests.cli.shell import SOURCE
+from tests.document_programs import HOST
 
 STAND_INS = Path(__file__).with_name("document_programs.py")
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,8 +74,33 @@ def shown_output(document: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("$ ")]
 
 
-def run(commands: str, folder: Path, postgres: str = POSTGRES) -> subprocess.CompletedProcess[str]:
-    """Run a script with its own home directory, in which surepath is this checkout; it stops at the first failure."""
+@contextmanager
+def host(folder: Path) -> Iterator[Path]:
+    """Run the process that forks commands; yields its socket."""
+    place = folder / "host"
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "SUREPATH_CACHE_DIR": str(_base())}
+    process = subprocess.Popen([sys.executable, str(STAND_INS), "host", str(place)], env=environment)
+    try:
+        while not place.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        yield place
+    finally:
+        process.kill()
+        process.wait()
+
+
+def run(
+    commands: str, folder: Path, postgres: str = POSTGRES, place: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script with its own home directory, in which surepath is this checkout; it stops at the first failure.
+
+    Args:
+        commands: The script.
+        folder: Where its files go.
+        postgres: The address of a database, in place of the one that guides write.
+        place: The socket of a `host` that runs the commands; each starts a Python of its own without one.
+    """
     for name in ("home", "bin"):
         (folder / name).mkdir()
     _programs(folder / "bin")
@@ -83,6 +112,7 @@ def run(commands: str, folder: Path, postgres: str = POSTGRES) -> subprocess.Com
         "COLUMNS": "120",
         "LANG": "C.UTF-8",
     }
+    environment |= {} if place is None else {HOST: str(place)}
     work = folder / "work"
     work.mkdir(exist_ok=True)
     text = "set -eu\n" + commands.replace(POSTGRES, postgres)
@@ -92,7 +122,7 @@ def run(commands: str, folder: Path, postgres: str = POSTGRES) -> subprocess.Com
 def _programs(folder: Path) -> None:
     """Put programs on the path: surepath and python of this checkout, and stand-ins for pip and make."""
     texts = {
-        "surepath": f'exec "{sys.executable}" "{STAND_INS}" surepath "$@"',
+        "surepath": f'exec "{sys.executable}" -I -S "{STAND_INS}" surepath "$@"',
         "python": f'exec "{sys.executable}" "$@"',
         "python3": f'exec "{sys.executable}" "$@"',
         "pip": f'exec "{sys.executable}" "{STAND_INS}" pip "$@"',

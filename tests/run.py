@@ -26,7 +26,8 @@ def step(title: str, arguments: list[str], **environment: str) -> None:
 
 def main() -> None:
     python = [sys.executable, "-m"]
-    pytest = [*python, "pytest", "-n", str(os.cpu_count() or 1)]
+    # What shares a browser, a server or a host of commands runs in one worker (the marker xdist_group).
+    pytest = [*python, "pytest", "-n", str(os.cpu_count() or 1), "--dist", "loadgroup"]
     if "--all" in sys.argv:
         step("rare tests", [*pytest, "-m", "rare", "tests"])
         step("suite without the compiler", [*pytest, "-m", "pure", "tests"], NUMBA_DISABLE_JIT="1")

@@ -13,24 +13,34 @@ from typer.main import get_command
 
 from surepath import Study
 from surepath.cli.main import app
-from tests.documents import DOCUMENTS, POSTGRES, ROOT, blocks, run, script, shown_output
+from tests.documents import DOCUMENTS, POSTGRES, ROOT, blocks, host, run, script, shown_output
 
 LANGUAGES = ("python", "sh", "console", "json", "toml", "csv", "text", "{toctree}", "{eval-rst}", "{image}")
 COMMAND = re.compile(r"^(?:\$ )?(?:surepath|pip|make|python3?) ", re.MULTILINE)
 WITH_COMMANDS = [name for name in dict.fromkeys(block.document for block in blocks()) if script(name)]
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The socket of one process that runs the commands of all documents."""
+    with host(tmp_path_factory.mktemp("host")) as place:
+        yield place
+
+
 @pytest.mark.slow
+@pytest.mark.xdist_group("guides")
 @pytest.mark.parametrize("name", WITH_COMMANDS)
-def test_every_command_of_the_document_runs(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_every_command_of_the_document_runs(
+    name: str, place: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     for block in blocks():
         if block.document == name and block.saved_as:
             (work / block.saved_as).write_text(block.body, encoding="utf-8")
     commands = script(name)
-    place = request.getfixturevalue("postgres") if POSTGRES in commands else POSTGRES
-    done = run(commands, tmp_path, place)
+    database = request.getfixturevalue("postgres") if POSTGRES in commands else POSTGRES
+    done = run(commands, tmp_path, database, place)
     assert done.returncode == 0, done.stdout + done.stderr
     printed = re.sub(r"\s+", " ", done.stdout + done.stderr)
     for line in shown_output(name):
@@ -43,8 +53,9 @@ def test_every_command_of_the_document_runs(name: str, tmp_path: Path, request: 
         assert Study.load(str(work / "copy.db")).status().states["complete"] > 7
 
 
-def test_the_test_sees_a_command_that_fails(tmp_path: Path) -> None:
-    assert run("surepath study status\necho on", tmp_path).returncode == 3
+@pytest.mark.xdist_group("guides")
+def test_the_test_sees_a_command_that_fails(tmp_path: Path, place: Path) -> None:
+    assert run("surepath study status\necho on", tmp_path, place=place).returncode == 3
 
 
 def test_every_block_names_its_language_and_few_commands_are_left_out() -> None:

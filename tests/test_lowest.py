@@ -14,8 +14,8 @@ from surepath.learners.base import build
 
 ROOT = Path(__file__).resolve().parent.parent
 # Ray is large and its tests start a cluster, the others need a server: nothing checks these lower bounds.
-EXTRAS = ("plot", "data", "graph", "gym", "flow", "ray", "postgres", "web")
-UNCHECKED = {"ray", "psycopg", "fastapi", "uvicorn"}
+EXTRAS = ("plot", "data", "graph", "gym", "ray", "postgres", "web")
+UNCHECKED = {"ray", "psycopg", "fastapi", "httpx", "uvicorn"}
 
 
 def bounds(lines: list[str]) -> dict[str, str]:

@@ -47,17 +47,13 @@ def test_sigma_replaces_the_noise() -> None:
     assert two == pytest.approx(4 * one)
 
 
-def test_text_shows_table_arcs_and_drawing() -> None:
+def test_text_shows_bounds_and_the_options_that_cost_most() -> None:
     answer = run.invoke(app, ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05"])
     assert answer.exit_code == 0, answer.output
-    for part in ("Theorem 1", "how to read it", "options that cost most", "trials that each option needs", "#####"):
+    for part in ("Theorem 1", "how to read it", "options that cost most"):
         assert part in answer.output
-    noisy = run.invoke(app, ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05", "--sigma", "9"])
-    assert "A number below 1" not in noisy.output
     easy = run.invoke(app, ["bound", PROBLEM, "--epsilon", "0.1", "--delta", "0.05", "--sigma", "0.05"])
     assert "A number below 1 is a bound on an average that says nothing" in easy.output
-    large = run.invoke(app, ["bound", "chain-v1/n8k4/seed7", "--epsilon", "0.3", "--delta", "0.1", "--no-time"])
-    assert "trials that each option needs" not in large.output
 
 
 def test_infinite_bounds_are_said() -> None:
@@ -89,7 +85,7 @@ def test_names_with_brackets_are_printed_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "[x].json"
     save_problem(file, mdp, Instance(mdp, Gaussian([0.0, 1.0])), epsilon=0.1, delta=0.05)
     answer = run.invoke(app, ["bound", str(file)], env={"COLUMNS": "200"}, catch_exceptions=False)
-    listing = answer.output[answer.output.index("options that cost most") : answer.output.index("trials that each")]
+    listing = answer.output[answer.output.index("options that cost most") :]
     for part in ("[/red]", "ask [fast]", "ask [bold]twice"):
         assert part in listing
 
@@ -110,18 +106,3 @@ def test_means_are_needed(tmp_path: Path) -> None:
     answer = run.invoke(app, ["bound", str(file), "--epsilon", "0.1", "--delta", "0.05", "--sigma", "1"])
     assert isinstance(answer.exception, ProblemError)
     assert "bounds need the true means" in str(answer.exception)
-
-
-def test_long_names_stay_aligned(tmp_path: Path) -> None:
-    rows = [(0, "s", "a", "t"), (0, "s", "a name that is much longer than the others", "a state with a long name"),
-            (1, "t", "b", None), (1, "a state with a long name", "c", None)]  # fmt: skip
-    mdp = MDP.from_edges(rows, sigma=1.0)
-    file = tmp_path / "long.json"
-    save_problem(file, mdp, Instance(mdp, Gaussian([0.0, 1.0, 0.5, 0.5])), epsilon=0.1, delta=0.05)
-    answer = run.invoke(app, ["bound", str(file)], env={"COLUMNS": "80"}, catch_exceptions=False)
-    drawn = answer.output[answer.output.index("trials that each option needs") :].splitlines()
-    lines = [line for line in drawn if " -> " in line]
-    assert len(lines) == 4
-    assert len({line.index(" -> ") for line in lines}) == 1
-    ends = [line.rstrip("#").rstrip() for line in lines]
-    assert len(set(map(len, ends))) == 1

@@ -111,7 +111,7 @@ def test_the_live_view_shows_plan_gap_and_goal() -> None:
     assert f"{learner.certified_gap():.3f} of the best (wanted 0.3)" in last
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_the_figures_shipped_are_those_computed() -> None:
     made, kept = _demo_costs.computed(), _demo_costs.kept()
     for figure in (made, kept):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import SOURCE
+from tests.cli.shell import SOURCE, begin
 
 LARGE = "layered-v1/s1000a10h100/seed0"  # a million arcs
 
@@ -25,17 +25,16 @@ def work_done(pid: int) -> float:
 @pytest.mark.parametrize(
     "words",
     [
-        ["estimate", LARGE, "--epsilon", "0.1", "--delta", "0.1", "--seconds", "0"],
         ["simulate", LARGE, "--epsilon", "0.1", "--learner", "BPIUCRL", "--workers", "2", "--no-progress"],
-        ["bound", LARGE, "--epsilon", "0.1", "--delta", "0.1", "--time"],
+        pytest.param(
+            ["estimate", LARGE, "--epsilon", "0.1", "--delta", "0.1", "--seconds", "0"], marks=pytest.mark.rare
+        ),
+        pytest.param(["bound", LARGE, "--epsilon", "0.1", "--delta", "0.1", "--time"], marks=pytest.mark.rare),
     ],
-    ids=lambda words: words[0],
+    ids=["simulate", "estimate", "bound"],
 )
 def test_ctrl_c_is_heard_at_a_million_arcs(tmp_path: Path, words: list[str]) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "surepath", *words], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
-    )
+    process = begin(*words, folder=tmp_path)
     end = time.monotonic() + 240
     while work_done(process.pid) < 6.0:  # not by the clock: a busy machine may still be importing after six seconds
         assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from surepath.cli.main import app
+from tests.cli.shell import shell
 from tests.model.sources.problem_texts import EDGE, problem
 
 MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
@@ -26,8 +25,7 @@ def words(text: str) -> str:
 def test_commands_refuse_without_noise(tmp_path: Path, command: str, means: bool) -> None:
     file = tmp_path / "p.json"
     file.write_text(problem(edges=MEANS) if means else problem())
-    line = [sys.executable, "-m", "surepath", command, str(file), *ASKED]
-    answer = subprocess.run(line, capture_output=True, text=True, check=False, env=None)
+    answer = shell(command, str(file), *ASKED, folder=tmp_path)
     assert answer.returncode == 2
     text = words(answer.stderr)
     assert "the problem file p.json: the noise of the scores is not declared" in text

@@ -16,12 +16,12 @@ from surepath import MDP, families
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SettingError, SurepathError
 from surepath.experiments.spec import Spec
-from tests.cli.shell import SOURCE, shell
+from tests.cli.shell import SOURCE, process, shell
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
-        done = shell("show", "chain-v1/n3k2/seed7", folder=tmp_path, capture_output=False, stdout=full, stderr=-1)
+        done = process("show", "chain-v1/n3k2/seed7", folder=tmp_path, capture_output=False, stdout=full, stderr=-1)
     assert done.returncode == 5
     assert re.fullmatch("error: cannot .*: No space left on device\n", done.stderr)
 
@@ -32,7 +32,7 @@ def test_too_little_memory_is_said(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30)); "
         "sys.argv = ['surepath', 'show', 'bandit-v1/k100000000/seed0']; from surepath.cli.main import run; run()"
     )
-    done = shell(folder=tmp_path, way_in=("-c", program))
+    done = process(folder=tmp_path, way_in=("-c", program))
     assert done.returncode == 5
     assert done.stderr == "error: there is not enough memory for a problem of this size\n"
 
@@ -81,24 +81,18 @@ HUGE = "999999999"
     "id",
     [
         f"chain-v1/n{HUGE}k{HUGE}/seed0",
-        f"chain-v1/n{HUGE}k1/seed0",
         f"bandit-v1/k{HUGE}/seed0",
-        f"tree-v1/a1h{HUGE}/seed0",
         f"tree-v1/a{HUGE}h{HUGE}/seed0",
         f"grid-v1/r{HUGE}c{HUGE}/seed0",
-        "grid-v1/r100000c2/seed0",
         f"layered-v1/s{HUGE}a1h1/seed0",
         "minimax_hard-v1/s536870912a2h90",
         f"cover_gap-v1/m{HUGE}",
         f"twin_optimal-v1/h{HUGE}",
         f"paper_random-v1/s{HUGE}a2h3/seed0",
         f"paper_random-v1/s2a2h3/max_tries{HUGE}/min_gap5.0/seed0",
-        "chain-v1/n1000000000000k2/seed0",
-        "chain-v1/n-3k2/seed0",
         "chain-v1/n0k2/seed0",
         "chain-v1/n3k2/sigma1e999/seed0",
         "chain-v1/n3k2/sigmanan/seed0",
-        f"chain-v1/n3k2/seed{LONG}",
         f"chain-v1/n3k2/seed{LONGEST}",
     ],
     ids=lambda id: id[:40],
@@ -112,26 +106,18 @@ def test_absurd_ids_are_refused_before_anything_is_made(id: str) -> None:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["--set", f"prior={LONG}"], 3),
         (["--set", f"prior={LONGEST}"], 3),
-        (["--set", "prior=1e999"], 3),
         (["--set", "prior=NaN"], 3),
-        (["--set", "prior=-Infinity"], 3),
         (["--set", "prior=" + "[" * 100_000], 3),
         (["--set", "prior"], 3),
         (["--set", "=3"], 3),
         (["--epsilon", "nan"], 3),
-        (["--epsilon", "1e999"], 3),
-        (["--epsilon", "-1"], 3),
         (["--delta", "1e-320"], 3),
         (["--sigma", "inf"], 3),
         (["--runs", "0"], 3),
-        (["--runs", LONG], 3),
-        (["--seed", "-1"], 3),
         (["--seed", LONG], 3),
         (["--seed", LONGEST], 2),
         (["--budget", LONG], 3),
-        (["--workers", LONG], 2),
         (["--workers", "0"], 2),
     ],
     ids=lambda words: " ".join(words)[:30] if isinstance(words, list) else str(words),
@@ -167,7 +153,7 @@ def test_a_warning_is_one_line_without_the_place_in_the_source(tmp_path: Path) -
     steps = {"model": ["短", "large"]}
     text = {"format": "surepath-problem", "version": 1, "sigma": 1, "steps": steps}
     (tmp_path / "p.json").write_text(json.dumps(text))
-    done = shell("show", "p.json", "--draw", "p.png", folder=tmp_path)
+    done = process("show", "p.json", "--draw", "p.png", folder=tmp_path)
     assert done.stderr.startswith("warning: the font of pictures lacks letters")
     assert done.stderr.count("\n") == 1
 

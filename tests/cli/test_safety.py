@@ -10,34 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import SOURCE, shell
+from tests.cli.shell import SOURCE, process, shell
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "import sys; sys.path.pop(0); from surepath.cli.main import run; sys.argv[0] = 'surepath'; run()"
 
-
-# The working directory ---------------------------------------------------------------------------------------------
 
 PLANTED = ("numpy", "rich", "typer", "json", "numba", "pydantic", "scipy", "csv", "socket", "polars", "llvmlite")
 
 
 @pytest.mark.parametrize("way_in", [("-m", "surepath"), ("-c", SCRIPT)], ids=["module", "script"])
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--version",),
-        ("show", "chain-v1/n3k2/seed7", "--json"),
-        ("simulate", "chain-v1/n3k2/seed7", "--epsilon", "2", "--runs", "2"),
-        ("demo", "--fast", "--json"),
-    ],
-    ids=lambda words: words[0],
-)
-def test_nothing_is_imported_from_the_working_directory(
-    tmp_path: Path, way_in: tuple[str, ...], arguments: tuple[str, ...]
-) -> None:
+def test_nothing_is_imported_from_the_working_directory(tmp_path: Path, way_in: tuple[str, ...]) -> None:
     for name in PLANTED:
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r} + chr(10))\n")
-    done = shell(*arguments, folder=tmp_path, way_in=way_in)
+    done = process("demo", "--fast", "--json", folder=tmp_path, way_in=way_in)
     assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "__pycache__").exists()
@@ -46,15 +31,11 @@ def test_nothing_is_imported_from_the_working_directory(
 def test_a_checkout_without_an_install_works_from_its_own_folder() -> None:
     """There the package is found through the working directory alone."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-m", "surepath", "demo", "--fast", "--json"],
-        cwd=SOURCE, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    words = [sys.executable, "-m", "surepath", "show", "chain-v1/n3k2/seed7", "--json"]
+    done = subprocess.run(words, cwd=SOURCE, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["trials"]["eprl"] > 0
+    assert json.loads(done.stdout)["plans"] == 8
 
-
-# Names -------------------------------------------------------------------------------------------------------------
 
 ESC = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
 
@@ -85,8 +66,6 @@ def harmless(text: str) -> bool:
         ["estimate", "--worlds", "2"],
         ["simulate", "--runs", "2", "--no-progress"],
         ["simulate", "--runs", "2", "--set", f"sampling=x{ESC}"],
-        ["simulate", "--runs", "2", "--learner", f"x{ESC}"],
-        ["show", "--direction", f"x{ESC}"],
         ["show", "extra", f"more{ESC}"],
         ["show", f"--option{ESC}"],
     ],
@@ -103,7 +82,7 @@ def test_names_are_shown_and_not_obeyed(tmp_path: Path, arguments: list[str]) ->
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", [f"absent{ESC}.json", f"absent{ESC}.csv", f"chain-v1/{ESC}", f"chain/{ESC}"])
+@pytest.mark.parametrize("name", [f"absent{ESC}.json", f"chain-v1/{ESC}"])
 def test_errors_show_names_too(tmp_path: Path, name: str) -> None:
     done = shell("show", name, folder=tmp_path)
     assert done.returncode == 3

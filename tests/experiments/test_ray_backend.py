@@ -18,7 +18,7 @@ from tests.experiments.specs import small
 
 pytest.importorskip("polars")
 ray = pytest.importorskip("ray")
-pytestmark = [pytest.mark.needs_ray, pytest.mark.slow]
+pytestmark = [pytest.mark.needs_ray, pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 SMALL_NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
 
@@ -57,6 +57,7 @@ def lose(cluster: Any, node: Any) -> int:
     return len(workers)
 
 
+@pytest.mark.rare
 def test_an_experiment_survives_the_loss_of_a_node(cluster: Any, tmp_path: Path) -> None:
     doomed = cluster.add_node(**SMALL_NODE)
     cluster.add_node(**SMALL_NODE)

@@ -30,7 +30,7 @@ from tests.plots.worlds import runs
 polars: Any = pytest.importorskip("polars")
 
 
-@pytest.mark.parametrize(("runs", "least"), [(5, 0.90), (10, 0.92), (60, 0.92)])
+@pytest.mark.parametrize(("runs", "least"), [(5, 0.90), pytest.param(60, 0.92, marks=pytest.mark.rare)])
 def test_the_interval_covers_the_mean_as_often_as_it_says(runs: int, least: float) -> None:
     rng = np.random.default_rng(0)
     inside = 0
@@ -68,7 +68,7 @@ def naive_p(one: list[float], other: list[float]) -> float:
     return sum(value >= observed - 1e-9 for value in sums) / len(sums)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_permutation_test_counts_exchanges(seed: int) -> None:
     rng = np.random.default_rng(seed)
     one, other = rng.integers(0, 9, 8).astype(float), rng.integers(2, 9, 8).astype(float)
@@ -189,7 +189,7 @@ def test_the_overview_has_one_row_per_learner() -> None:
     assert lines[2:] == ["| a | 2 | 20 | 100 | 1.00% |  |", "| b | 2 | 20 | >=60 | 2.00% | 0.354 |"]
 
 
-@pytest.mark.parametrize(("wrong", "trials"), [(0, 1), (1, 1), (0, 50), (3, 50), (50, 50), (7, 1000)])
+@pytest.mark.parametrize(("wrong", "trials"), [(0, 50), (3, 50), (50, 50)])
 def test_the_interval_is_that_of_clopper_and_pearson(wrong: int, trials: int) -> None:
     ours = rate_interval(wrong, trials, 0.9)
     theirs: Any = binomtest(wrong, trials).proportion_ci(0.9, method="exact")

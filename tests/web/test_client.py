@@ -429,7 +429,7 @@ def test_a_tell_opens_one_transaction(site: Site, monkeypatch: pytest.MonkeyPatc
 
 
 def test_names_may_be_as_long_over_http_as_in_a_study(site: Site) -> None:
-    step, option, worker = "step " + "s" * 400, "option " + "o" * 400, "w" * 400
+    step, option, worker = "s" * 200, "o" * 200, "w" * 400
     mdp = MDP.from_steps({step: [option, "b"]}, sigma=0.1)
     Study.create(mdp, site.app.state.studies.storage, "long names", epsilon=0.1, delta=0.1)
     remote = surepath.connect(site.url, WRITE, "long names")

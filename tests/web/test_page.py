@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.study.postgres import free_port
 from tests.web.conftest import NASTY, PAST_IS_READ, Window, until
 from tests.web.site import READ, Site, database, new_study, served
 
+pytestmark = pytest.mark.xdist_group("page")  # one browser and one server for all of them
 LIVE = """
 import sys
 from surepath import MDP, Study
@@ -396,32 +398,43 @@ PLAIN_RULES = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_it_is_accessible(site: Site, browser: Any, axe: str | None, scheme: str, width: int) -> None:
-    """Hold the page to a few plain rules and, where its package can be fetched, to all of axe-core's."""
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["desktop", "phone"])
+def accessible(browser: Any, request: pytest.FixtureRequest) -> Iterator[Window]:
+    """Windows of two sizes and colours."""
+    width, scheme = request.param
     window = Window(browser, viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce")
-    try:
-        found: list[Any] = []
-        for study in ("rag", "empty", NASTY, None):
-            page = window.open(site, study)
-            if study is None:
-                page.wait_for_selector(".studies li")
-            elif study == "rag":
-                page.click("text=Ask for the next trial")
-                page.wait_for_selector(".entry input")
-                page.locator(".graph path[tabindex='0']").focus()
-                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the window"
-            found += [(study, *broken) for broken in page.evaluate(PLAIN_RULES)]
-            if axe is None:
-                continue
-            page.evaluate(axe)
-            result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            for broken in result["violations"]:
-                found.append((study, broken["id"], [node["html"][:120] for node in broken["nodes"][:3]]))
-        assert found == []
-        assert window.said == []
-    finally:
-        window.context.close()
+    yield window
+    window.context.close()
+    assert window.said == []
+
+
+def pages(window: Window, site: Site) -> Iterator[tuple[str | None, Any]]:
+    """Open a study with a trial to fill in, one without trials, one with strange names, and the list."""
+    for study in ("rag", "empty", NASTY, None):
+        page = window.open(site, study)
+        if study is None:
+            page.wait_for_selector(".studies li")
+        elif study == "rag":
+            page.click("text=Ask for the next trial")
+            page.wait_for_selector(".entry input")
+            page.locator(".graph path[tabindex='0']").focus()
+        yield study, page
+
+
+def test_it_follows_the_plain_rules_of_accessibility(site: Site, accessible: Window) -> None:
+    for study, page in pages(accessible, site):
+        assert page.evaluate(PLAIN_RULES) == [], study
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the window"
+
+
+@pytest.mark.rare
+def test_axe_finds_nothing(site: Site, accessible: Window, axe: str | None) -> None:
+    """Hold the page to all rules of axe-core, where its package can be fetched."""
+    for study, page in pages(accessible, site) if axe is not None else ():
+        page.evaluate(axe)
+        result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        found = [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in result["violations"]]
+        assert found == [], study
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Site, window: Window) -> None:

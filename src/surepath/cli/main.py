@@ -30,7 +30,7 @@ from typing import Annotated, Any
 
 import typer
 
-from surepath._text import choose_words_of_users, safe_json, shown
+from surepath._text import safe_json, shown
 from surepath._version import __version__
 
 app = typer.Typer(
@@ -52,14 +52,11 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def main(
-    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Find the best plan when every trial is noisy and costly, and prove it."""
-    before = choose_words_of_users(True)
-    context.call_on_close(lambda: choose_words_of_users(before))
 
 
 def run() -> None:

@@ -460,34 +460,8 @@ def print_bound(answer: Summary, problem: str) -> None:
                 "yes" if data["in_cut"] else "",
             )
         console.print(listing)
-    if at.mdp.n_arcs <= SMALL_GRAPH:
-        console.print("\n".join(demand_drawing(answer)), markup=False, soft_wrap=True)
     if any(0 < x < 1 for x in answer.lower.local.tolist()):
         console.print(BELOW_ONE, markup=False)
-
-
-def demand_drawing(answer: Summary) -> list[str]:
-    """Draw the graph in text with the trials each option needs; [ ] marks the best plan, | the cut of the bound."""
-
-    mdp, local = answer.case.mdp, answer.lower.local
-    best, cut = set(answer.case.gaps.optimal_path.tolist()), set(answer.lower.cut.tolist())
-    finite = [x for x in local.tolist() if x < float("inf")]
-    largest = max(finite, default=0.0)
-    out = ["trials that each option needs ([] best plan, | cut of the bound)"]
-    names = [shown(mdp.action_label(arc)) for arc in range(mdp.n_arcs)]
-    goals = ["end" if int(v) == mdp.n_nodes else shown(mdp.state_label(int(v))) for v in mdp.target]
-    width, reach = 2 + max(map(len, names)), max(map(len, goals))
-    for h in range(mdp.horizon):
-        out.append(step_heading(mdp, h))
-        for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
-            out.append(f"  {shown(mdp.state_label(node))}")
-            for arc in range(int(mdp.first[node]), int(mdp.first[node + 1])):
-                name = f"[{names[arc]}]" if arc in best else f" {names[arc]} "
-                share = 1.0 if local[arc] == float("inf") else local[arc] / largest if largest > 0 else 0.0
-                bar = "#" * (round(20 * share) or int(share > 0))
-                mark, need = "|" if arc in cut else " ", trials_in_words(float(local[arc]))
-                out.append(f"   {mark}{name:<{width}} -> {goals[arc]:<{reach}} {need:>10}  {bar}")
-    return out
 
 
 @app.command()

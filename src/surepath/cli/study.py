@@ -91,13 +91,8 @@ def trial_row(found: Study, number: int) -> TrialRow:
 
 
 def late_rows(found: Study, numbers: Sequence[int]) -> list[TrialRow]:
-    """Read the trials under which late results of these were kept."""
+    """Read the trials under which late results of these stand in the log."""
     return found._read(lambda log: [row for n in numbers for row in log.trials_of(n) if row.source == "late"])
-
-
-def why_late(found: Study, number: int) -> str:
-    """Say why a result of this trial is kept as a new one."""
-    return "was cancelled before" if trial_row(found, number).state == "cancelled" else "came after the lease had ended"
 
 
 def pairs(words: Sequence[str], what: str) -> dict[str, str]:

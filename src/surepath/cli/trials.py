@@ -31,7 +31,6 @@ from surepath.cli.study import (
     shown_plan,
     study,
     trial_row,
-    why_late,
 )
 
 if TYPE_CHECKING:
@@ -109,15 +108,15 @@ def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
     lease = found.options.lease
     if lease < SHORT_LEASE:
         note(
-            f"note: the lease of this study is {in_words(lease)}; scores reported later are kept, but the plans are "
-            f"assigned again meanwhile. For work by hand, create a study with --lease 7d"
+            f"note: the lease of this study is {in_words(lease)}; scores reported later may not count, and the plans "
+            f"are assigned again meanwhile. For work by hand, create a study with --lease 7d"
         )
 
 
 ANSWERS = {
     "told": "recorded",
     "repeated": "recorded before, nothing changed",
-    "late": "came after the lease had ended or the trial was cancelled, kept as new trials",
+    "late": "came too late to count, after the lease had ended or the trial was cancelled; kept in the log",
 }
 
 
@@ -155,11 +154,8 @@ def _one(found: Any, storage: str, number: int, rewards: Any, as_json: bool) -> 
         facts = {"number": number, "answer": answer, "state": row.state, "done": found.done}
         print_json(facts if kept is None else {**facts, "kept_as": kept.number})
         return
-    words = ANSWERS[answer]
-    if kept is not None:
-        late = f"{why_late(found, number)}, kept as trial {kept.number}"
-        words = late if answer == "late" else f"its late result was kept as trial {kept.number} before, nothing changed"
-    typer.echo(f"trial {number}: {words}{_end(found, storage)}")
+    place = "" if kept is None else f" (trial {kept.number} of the log)"
+    typer.echo(f"trial {number}: {ANSWERS[answer]}{place}{_end(found, storage)}")
 
 
 def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
@@ -239,9 +235,7 @@ def fail(
         return
     kept = f", its first {len(values)} scores are kept" if values and len(values) > 1 else ""
     kept = ", its first score is kept" if values and len(values) == 1 else kept
-    late = ""
-    if answer == "late":
-        late = f"; it {why_late(found, number)}, kept as trial {late_rows(found, [number])[0].number}"
+    late = f"; {ANSWERS['late']}" if answer == "late" else ""
     typer.echo(f"trial {number}: failed{kept}{late}")
 
 

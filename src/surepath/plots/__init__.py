@@ -30,32 +30,39 @@ if TYPE_CHECKING:
     from surepath.plots.studies import known as known
     from surepath.plots.studies import visits_data as visits_data
 
-_MODULES: dict[str, str] = {
-    **dict.fromkeys(("draw_graph", "graph_layout"), "graph"),
-    **dict.fromkeys(
-        (
-            "challengers_data",
-            "draw_challengers",
-            "draw_gap",
-            "draw_intervals",
-            "draw_visits",
-            "gap_data",
-            "intervals_data",
-            "known",
-            "visits_data",
-        ),
-        "studies",
+_MODULES = {
+    "surepath.plots.graph": ("draw_graph", "graph_layout"),
+    "surepath.plots.studies": (
+        "challengers_data",
+        "draw_challengers",
+        "draw_gap",
+        "draw_intervals",
+        "draw_visits",
+        "gap_data",
+        "intervals_data",
+        "known",
+        "visits_data",
+    ),
+    "surepath.experiments.drawing": ("save",),
+    "surepath.experiments.pictures": (
+        "comparison_data",
+        "cost_data",
+        "draw_comparison",
+        "draw_cost",
+        "draw_stopping",
+        "rows_of",
+        "stopping_data",
     ),
 }
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = sorted(_MODULES)
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    module = _MODULES.get(name)
-    if module is None:
+    if name not in _HOME:
         raise AttributeError(f"module 'surepath.plots' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"surepath.{module}"), name)
+    return getattr(importlib.import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

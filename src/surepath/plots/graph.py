@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath._text import shown, word
+from surepath._text import shown
 from surepath.errors import ProblemError
 from surepath.experiments.drawing import COLUMN_WIDTH, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
 from surepath.model.mdp import MDP
@@ -72,9 +72,7 @@ def draw_graph(
 ) -> Any:
     """Draw the graph; returns a matplotlib figure. The arguments are those of `graph_layout`, at most 3,000 arcs."""
     if mdp.n_arcs > MOST_ARCS_DRAWN:
-        raise ProblemError(
-            f"a picture of {mdp.n_arcs:,} {word('arcs', 'options')} shows nothing; up to {MOST_ARCS_DRAWN:,} are drawn"
-        )
+        raise ProblemError(f"a picture of {mdp.n_arcs:,} options shows nothing; up to {MOST_ARCS_DRAWN:,} are drawn")
     layout = graph_layout(mdp, best, visits, active)
     tallest = int(np.diff(mdp.stage_node).max())
     widest = float(np.abs(layout.bend).max())

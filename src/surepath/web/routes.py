@@ -106,7 +106,7 @@ async def opened(
 
 Reader = Annotated[str, Depends(role)]
 Writer = Annotated[str, Depends(may_write)]
-Meant = Annotated[Opened, Depends(opened)]
+Chosen = Annotated[Opened, Depends(opened)]
 Number = Annotated[int, InPath(ge=1, le=2**53, description="Number of the trial.", examples=[1])]
 
 
@@ -242,14 +242,14 @@ def studies(request: Request, who: Reader) -> dict[str, Any]:
 
 
 @reading.get("/status")
-def status(at: Meant) -> Any:
+def status(at: Chosen) -> Any:
     """Return what is proven now, and who works on it."""
     with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
         return page_status(at.study, fold, log)
 
 
 @reading.get("/problem")
-def problem(at: Meant) -> Any:
+def problem(at: Chosen) -> Any:
     """Return what was frozen when the study was created: the problem, the learner's settings, the options."""
     record = at.study.record
     return {name: getattr(record, name) for name in record.__dataclass_fields__}
@@ -257,7 +257,7 @@ def problem(at: Meant) -> Any:
 
 @reading.get("/graph")
 def show_graph(
-    at: Meant,
+    at: Chosen,
     first: Annotated[int, Query(ge=0, le=10**9)] = 0,
     last: Annotated[int | None, Query(ge=0, le=10**9)] = None,
 ) -> Any:
@@ -286,7 +286,7 @@ def show_graph(
 
 
 @reading.get("/gap")
-def gap(at: Meant) -> Any:
+def gap(at: Chosen) -> Any:
     """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon] each."""
     with at.synced():
         pass
@@ -300,7 +300,7 @@ def gap(at: Meant) -> Any:
 
 @reading.get("/trials")
 def trials(
-    at: Meant,
+    at: Chosen,
     before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     state: State = None,
@@ -315,7 +315,7 @@ def trials(
 
 
 @reading.get("/trials/{number}")
-def one_trial(at: Meant, number: Number) -> Any:
+def one_trial(at: Chosen, number: Number) -> Any:
     """Return one trial."""
     with at.study.storage.reading(at.study.name) as log:
         row = log.trial(number)
@@ -325,14 +325,14 @@ def one_trial(at: Meant, number: Number) -> Any:
 
 
 @reading.get("/explain")
-def explain(at: Meant, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
+def explain(at: Chosen, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
     """List the strongest challengers of the current plan, and where they differ from it."""
     with at.synced() as fold:
         return {"rivals": explain_challengers(fold.view, challengers), "words": at.study.explain()}
 
 
 @reading.get("/forecast")
-def forecast(at: Meant) -> Any:
+def forecast(at: Chosen) -> Any:
     """Return how many trials are left, as far as can be estimated."""
     return at.forecast.get()
 
@@ -340,7 +340,7 @@ def forecast(at: Meant) -> Any:
 @reading.get("/forecast/worlds")
 def worlds(
     request: Request,
-    at: Meant,
+    at: Chosen,
     more: Annotated[int, Query(ge=1, le=10**6)] = 50,
     draws: Annotated[int, Query(ge=1, le=1_000)] = 32,
     seed: Annotated[int, Query(ge=0, le=2**53)] = 0,
@@ -356,7 +356,7 @@ def worlds(
 
 
 @reading.get("/changes", response_class=StreamingResponse)
-async def changes(request: Request, at: Meant) -> StreamingResponse:
+async def changes(request: Request, at: Chosen) -> StreamingResponse:
     """Stream what changes in a study as server-sent events: `hello`, then `change` with what differs."""
     watchers: Watchers = request.app.state.watchers
     return StreamingResponse(watchers.stream(at), media_type="text/event-stream")
@@ -367,7 +367,7 @@ async def changes(request: Request, at: Meant) -> StreamingResponse:
     response_class=FileResponse,
     responses={200: {"content": {"application/x-ndjson": {}, "text/csv": {}}, "description": "The log"}},
 )
-def export(at: Meant, format: Annotated[str, Query(pattern="^(jsonl|csv)$")] = "jsonl") -> FileResponse:
+def export(at: Chosen, format: Annotated[str, Query(pattern="^(jsonl|csv)$")] = "jsonl") -> FileResponse:
     """Return the whole log as a file: JSON lines, from which the same study can be made, or a table."""
     folder = TemporaryDirectory(prefix="surepath-export-")
     file = Path(folder.name) / f"study.{format}"
@@ -378,14 +378,14 @@ def export(at: Meant, format: Annotated[str, Query(pattern="^(jsonl|csv)$")] = "
 
 
 @reading.get("/certificate")
-def certificate(at: Meant) -> JSONResponse:
+def certificate(at: Chosen) -> JSONResponse:
     """Return the certificate, as a file to keep and to verify."""
     headers = {"Content-Disposition": 'attachment; filename="certificate.json"'}
     return JSONResponse(at.study.certificate().to_dict(), headers=headers)
 
 
 @writing.post("/ask")
-def ask(at: Meant, who: Writer, body: Ask) -> Any:
+def ask(at: Chosen, who: Writer, body: Ask) -> Any:
     """Assign the next trials."""
     trials = at.study.ask(body.n, worker=body.worker, request=body.request, budget=body.budget)
     return {
@@ -405,60 +405,60 @@ def ask(at: Meant, who: Writer, body: Ask) -> Any:
 
 
 @writing.post("/trials/{number}/tell")
-def tell(at: Meant, who: Writer, number: Number, body: Tell) -> dict[str, Any]:
+def tell(at: Chosen, who: Writer, number: Number, body: Tell) -> dict[str, Any]:
     """Report the scores of a trial."""
     return {"outcome": at.study.tell(number, body.rewards)}
 
 
 @writing.post("/trials/{number}/fail")
-def fail(at: Meant, who: Writer, number: Number, body: Fail) -> dict[str, Any]:
+def fail(at: Chosen, who: Writer, number: Number, body: Fail) -> dict[str, Any]:
     """Report that a trial failed."""
     return {"outcome": at.study.fail(number, body.rewards, body.note)}
 
 
 @writing.post("/trials/{number}/renew")
-def renew(at: Meant, who: Writer, number: Number) -> dict[str, Any]:
+def renew(at: Chosen, who: Writer, number: Number) -> dict[str, Any]:
     """Extend a lease from now."""
     return {"lease_until": at.study.renew(number)}
 
 
 @writing.post("/trials/{number}/cancel")
-def cancel(at: Meant, who: Writer, number: Number, body: Cancel | None = None) -> dict[str, Any]:
+def cancel(at: Chosen, who: Writer, number: Number, body: Cancel | None = None) -> dict[str, Any]:
     """Cancel a trial that was not run."""
     at.study.cancel(number, "" if body is None else body.note)
     return {"outcome": "cancelled"}
 
 
 @writing.post("/enqueue")
-def enqueue(at: Meant, who: Writer, body: Enqueue) -> dict[str, Any]:
+def enqueue(at: Chosen, who: Writer, body: Enqueue) -> dict[str, Any]:
     """Queue a plan to be assigned next."""
     at.study.enqueue(body.plan, request=body.request)
     return {"outcome": "queued"}
 
 
 @writing.post("/tell-many")
-def tell_many(at: Meant, who: Writer, body: TellMany) -> dict[str, Any]:
+def tell_many(at: Chosen, who: Writer, body: TellMany) -> dict[str, Any]:
     """Report the results of many trials in one transaction: all of them or, when one is refused, none."""
     results = [Result(**{**dict(one), "path": one.path and tuple(one.path)}) for one in body.results]
     return {"outcomes": at.study.tell_many(results)}
 
 
 @writing.post("/import")
-def import_trials(at: Meant, who: Writer, body: Import) -> dict[str, Any]:
+def import_trials(at: Chosen, who: Writer, body: Import) -> dict[str, Any]:
     """Import past results; valid if they were not picked by how they came out."""
     results = [(one.plan, one.rewards) for one in body.results]
     return {"results": at.study.import_trials(results, body.note, request=body.request, again=body.again)}
 
 
 @writing.post("/exclude")
-def exclude(at: Meant, who: Writer, body: Exclude) -> dict[str, Any]:
+def exclude(at: Chosen, who: Writer, body: Exclude) -> dict[str, Any]:
     """Mark options as infeasible: a fact of the world, not a verdict on scores."""
     at.study.exclude(body.option, request=body.request)
     return {"outcome": "excluded"}
 
 
 @writing.post("/tighten")
-def tighten(at: Meant, who: Writer, body: Tighten) -> dict[str, Any]:
+def tighten(at: Chosen, who: Writer, body: Tighten) -> dict[str, Any]:
     """Continue with a smaller epsilon, all data kept."""
     at.study.tighten(body.epsilon, request=body.request)
     return {"outcome": "tightened"}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from surepath._checks import IntArray, plain, rounded_up
-from surepath._text import many, words_of_users
+from surepath._text import many
 from surepath.learners.challenger.explain import PATIENCE
 from surepath.model.mdp import MDP
 from surepath.model.paths import in_words, step_in_words
@@ -24,10 +24,8 @@ MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers an
 OPEN_ARC, RULED_OUT_ARC, EXCLUDED_ARC, KNOWN_ARC = range(4)
 LONGEST_DRAWN_LABEL = 200
 SCANNED = 20_000  # trials that one request with a filter reads
-MOST_STEPS_NAMED = 4  # differing steps named in a sentence
 
 
-@words_of_users()
 def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
     """Return the status record, in plain values, and what the page says and shows beside it."""
     mdp, learner = study.mdp, fold.view
@@ -95,7 +93,6 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float, ahead: int = 0) -
     return f"{proven} so far, after {trials}: {what}, {sure}. Asked for: {learner.epsilon:g}."
 
 
-@words_of_users()
 def warnings(mdp: MDP, fold: Fold) -> list[str]:
     """List what people should know: noise that differs from what was declared, failures, exclusions."""
     learner: Any = fold.view
@@ -266,33 +263,12 @@ def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
 def explain_challengers(learner: Any, count: int) -> list[dict[str, Any]]:
     """Return the strongest challengers of the current plan, and where they differ from it."""
     found = learner.explain(count)
-    rivals: list[dict[str, Any]] = plain([_rival(learner, found.incumbent, rival) for rival in found.rivals])
+    rivals = []
+    for rival in found.rivals:
+        differs = differences(learner.mdp, learner.visits, found.incumbent, rival.path)
+        row = {"path": rival.path, "bound": rival.bound, "estimate": rival.estimate}
+        rivals.append(plain({**row, "differs": [one._asdict() for one in differs]}))
     return rivals
-
-
-def _rival(learner: Any, incumbent: list[int], rival: Any) -> dict[str, Any]:
-    mdp = learner.mdp
-    differs = [one._asdict() for one in differences(mdp, learner.visits, incumbent, rival.path)]
-    return {
-        "path": rival.path,
-        "bound": rival.bound,
-        "estimate": rival.estimate,
-        "differs": differs,
-        "words": difference_in_words(differs, rival.bound, rival.estimate),
-    }
-
-
-def difference_in_words(differs: list[dict[str, Any]], bound: float, estimate: float) -> str:
-    """Describe how a challenger differs from the current plan and how much better it may be."""
-    changes = [
-        f"{one['option']} in place of {one['instead_of']} at {one['step']}" for one in differs if not one["same_option"]
-    ]
-    moved = [f"{one['option']} at {one['step']} after another step before it" for one in differs if one["same_option"]]
-    listed = changes + moved
-    more = len(listed) - MOST_STEPS_NAMED
-    text = ", ".join(listed[:MOST_STEPS_NAMED]) + (f" and {more} more" if more > 0 else "")
-    estimated = "estimated as good" if abs(estimate) < 1e-9 else f"estimated {abs(estimate):.3g} worse"
-    return f"{text}: {estimated}, may still be better by up to {bound:.3g}."
 
 
 def rounded(values: Any, digits: int = 6) -> list[float | None]:

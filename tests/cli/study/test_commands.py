@@ -252,18 +252,20 @@ def test_a_wrong_number_among_several_cancels_none(here: Path) -> None:
     assert [facts("show", number)["state"] for number in ("1", "2")] == ["running", "running"]
 
 
-def test_a_late_result_names_both_trials(here: Path) -> None:
+def test_a_late_result_does_not_count_and_names_both_trials(here: Path) -> None:
     created()
     call("ask", "--n", "2")
     call("cancel", "1", "2")
-    assert call("tell", "1", "0.5", "0.25") == "trial 1: was cancelled before, kept as trial 3\n"
-    again = "trial 1: its late result was kept as trial 3 before, nothing changed\n"
+    late = "came too late to count, after the lease had ended or the trial was cancelled; kept in the log"
+    assert call("tell", "1", "0.5", "0.25") == f"trial 1: {late} (trial 3 of the log)\n"
+    again = "trial 1: recorded before, nothing changed (trial 3 of the log)\n"
     assert call("tell", "1", "0.5", "0.25") == again
     assert "trial 1's late result was kept as trial 3, recorded as [0.5, 0.25]" in call(
         "tell", "1", "0.5", "0.3", error=ConflictError
     )
-    assert call("fail", "2", "0.5").endswith("; it was cancelled before, kept as trial 4\n")
+    assert call("fail", "2", "0.5").endswith(f"; {late}\n")
     assert facts("tell", "1", "0.5", "0.25")["kept_as"] == 3
+    assert (facts("status")["late"], facts("status")["evidence"]) == (2, 0)
 
 
 def test_many_running_trials_are_one_line_a_worker(here: Path) -> None:

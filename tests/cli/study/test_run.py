@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from surepath import Study
-from tests.cli.shell import SOURCE, shell
+from tests.cli.shell import begin, shell
 from tests.cli.studies import problem
 
 TRIAL = """
@@ -66,10 +65,9 @@ def test_until_proven_then_nothing_more(here: Path) -> None:
 
 def test_two_runs_share_a_study(here: Path) -> None:
     study = create(here, "--epsilon", "0.001")
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    words = [sys.executable, "-m", "surepath", "study", "run", "--workers", "2", "--trials", "6"]
-    words += ["--command", f"{sys.executable} trial.py {{chunk}} {{model}}"]
-    both = [subprocess.Popen(words, cwd=here, env=environment, stdout=subprocess.DEVNULL) for _ in range(2)]
+    command = f"{sys.executable} trial.py {{chunk}} {{model}}"
+    words = ["study", "run", "--workers", "2", "--trials", "6", "--command", command]
+    both = [begin(*words, folder=here, stdout=subprocess.DEVNULL, stderr=None) for _ in range(2)]
     assert [process.wait(timeout=240) for process in both] == [0, 0]
     assert [row.state for row in rows(study)] == ["complete"] * 12
     assert len({row.worker for row in rows(study)}) == 2
@@ -156,60 +154,50 @@ time.sleep(600)
 """
 
 
+def started(folder: Path, workers: int) -> list[int]:
+    """Wait until so many slow trials run; return their processes and those of their children."""
+    end = time.monotonic() + 120
+    while len(list(folder.glob("*.pids"))) < workers and time.monotonic() < end:
+        time.sleep(0.1)
+    pids = [int(word) for file in folder.glob("*.pids") for word in file.read_text().split()]
+    assert len(pids) == 2 * workers
+    return pids
+
+
+def ended(pids: list[int]) -> bool:
+    """Wait until none of these processes is alive."""
+    end = time.monotonic() + 30
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not any(map(alive, pids))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("workers", [1, 3])
-def test_an_interrupt_gives_all_trials_back(here: Path, number: signal.Signals, workers: int) -> None:
+def test_an_interrupt_gives_all_trials_back(here: Path, number: signal.Signals) -> None:
     study = create(here)
     (here / "trial.py").write_text(SLOW)
-    words = ["study", "run", "--workers", str(workers), "--command", f"{sys.executable} trial.py"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "surepath", *words],
-        cwd=here,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    end = time.monotonic() + 120
-    while len(list(here.glob("*.pids"))) < workers and time.monotonic() < end:
-        assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
-        time.sleep(0.1)
-    pids = [int(word) for file in here.glob("*.pids") for word in file.read_text().split()]
-    assert len(pids) == 2 * workers
+    process = begin("study", "run", "--workers", "3", "--command", f"{sys.executable} trial.py", folder=here)
+    pids = started(here, 3)
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said == "interrupted; running trials were cancelled, all that was reported is kept\n"
-    assert [row.state for row in rows(study)] == ["cancelled"] * workers
-    end = time.monotonic() + 30
-    while any(map(alive, pids)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(map(alive, pids))
+    assert [row.state for row in rows(study)] == ["cancelled"] * 3
+    assert ended(pids)
 
 
 def test_a_second_interrupt_ends_it_at_once_with_its_children(here: Path) -> None:
     study = create(here)
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     (here / "trial.py").write_text(deaf + SLOW)
-    words = ["study", "run", "--workers", "2", "--command", f"{sys.executable} trial.py"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "surepath", *words],
-        cwd=here,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        stderr=subprocess.PIPE,
-    )
-    end = time.monotonic() + 120
-    while len(list(here.glob("*.pids"))) < 2 and time.monotonic() < end:
-        time.sleep(0.1)
-    pids = [int(word) for file in here.glob("*.pids") for word in file.read_text().split()]
+    process = begin("study", "run", "--workers", "2", "--command", f"{sys.executable} trial.py", folder=here)
+    pids = started(here, 2)
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
     process.communicate(timeout=60)
     assert process.returncode == 130
-    end = time.monotonic() + 30
-    while any(map(alive, pids)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(map(alive, pids))
+    assert ended(pids)
     assert {row.state for row in rows(study)} <= {"running", "cancelled"}  # what was not cancelled will expire
 
 
@@ -222,11 +210,8 @@ def alive(pid: int) -> bool:
 
 def test_status_watches_a_run(here: Path) -> None:
     create(here)
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    watch = subprocess.Popen(
-        [sys.executable, "-m", "surepath", "study", "status", "--watch", "--every", "0.1"],
-        cwd=here, env=environment, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    words = ["study", "status", "--watch", "--every", "0.1"]
+    watch = begin(*words, folder=here, stdout=subprocess.PIPE, stderr=None)
     assert watch.stdout is not None
     assert watch.stdout.readline().startswith("trials: ")  # it watches before the run begins
     assert run(here, "--workers", "2").returncode == 0

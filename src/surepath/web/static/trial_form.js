@@ -43,7 +43,7 @@ export class TrialForm {
     const button = (text, run, kind) => h("button", { type: kind === "main" ? "submit" : "button", class: kind, onclick: kind === "main" ? null : () => this.act(run) }, text);
     const tell = async () => {
       const { outcome } = await post(path("tell"), this.query, { rewards: scores(inputs, true) });
-      this.finish(`Trial ${trial.number}: ${outcome === "late" ? "its lease had run out, or it was cancelled; the result is kept as a new trial" : "scores recorded"}.`);
+      this.finish(`Trial ${trial.number}: ${outcome === "late" ? "its lease had run out, or it was cancelled: the result is kept in the log and does not count" : "scores recorded"}.`);
     };
     set(this.place, h("form", { onsubmit: (event) => { event.preventDefault(); this.act(tell); } },
       h("h3", { tabindex: -1 }, `Trial ${trial.number}`),
