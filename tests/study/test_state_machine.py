@@ -58,26 +58,27 @@ class Machine(RuleBasedStateMachine):
     # The model ---------------------------------------------------------------------------------------------------
 
     def expire(self) -> None:
-        over = [row for row in self.rows if row["state"] == "expired" and row["lease"] < self.clock.time]
         late = [row for row in self.rows if row["state"] == "running" and row["lease"] < self.clock.time]
         for row in late:
             row["state"] = "expired"
-            row["lease"] += 9 * LEASE
-        for row in over + [row for row in late if row["lease"] < self.clock.time]:
-            row["awaited"] = False
+            row["lease"] += 0 if row["attended"] else 9 * LEASE
         again = [(row["path"], "retried", row["number"]) for row in late if self.retries(row) < 2]
         self.queue = again + self.queue
 
     def retries(self, row: dict[str, Any]) -> int:
         return 0 if row["source"] != "retried" else 1 + self.retries(self.rows[row["of"] - 1])
 
-    def add(self, path: Any, source: str, of: int | None, state: str, rewards: Any = ()) -> None:
+    def add(
+        self, path: Any, source: str, of: int | None, state: str, rewards: Any = (), attended: bool = False
+    ) -> None:
         lease = self.clock.time + LEASE
         row = {"number": len(self.rows) + 1, "path": tuple(path), "source": source, "of": of, "state": state}
-        self.rows.append({**row, "rewards": tuple(rewards), "lease": lease, "awaited": True})
+        self.rows.append({**row, "rewards": tuple(rewards), "lease": lease, "attended": attended})
 
     def is_open(self, row: dict[str, Any]) -> bool:
-        return row["state"] == "running" or (row["state"] == "expired" and row["awaited"])
+        return row["state"] == "running" or (
+            row["state"] == "expired" and row["lease"] >= self.clock.time
+        )
 
     def counted_already(self, row: dict[str, Any]) -> bool:
         return not any(map(self.is_open, self.rows[: row["number"]]))
@@ -87,8 +88,8 @@ class Machine(RuleBasedStateMachine):
 
     # Calls -------------------------------------------------------------------------------------------------------
 
-    @rule(who=st.integers(0, 1), n=st.integers(1, 3))
-    def ask(self, who: int, n: int) -> None:
+    @rule(who=st.integers(0, 1), n=st.integers(1, 3), attended=st.booleans())
+    def ask(self, who: int, n: int, attended: bool) -> None:
         study, other = self.studies[who], self.studies[1 - who]
         if other.done:
             with pytest.raises(StoppedError):
@@ -102,9 +103,9 @@ class Machine(RuleBasedStateMachine):
         if len(taken) < n:
             chosen = other._fold.choose(n - len(taken), [plan[0] for plan in taken]).tolist()
             taken += [(tuple(path), "asked", None) for path in chosen]
-        trials = study.ask(n)
+        trials = study.ask(n, attended=attended)
         for trial, (path, source, of) in zip(trials, taken, strict=True):
-            self.add(path, source, of, "running")
+            self.add(path, source, of, "running", attended=attended)
             assert (trial.number, tuple(trial.path.tolist()), trial.source) == (len(self.rows), path, source)
             assert not self.is_excluded(path)
 
@@ -136,7 +137,7 @@ class Machine(RuleBasedStateMachine):
         elif row["state"] in ("expired", "cancelled") and not late:
             assert call() == ("repeated" if state == "failed" else "late")
             if state != "failed":
-                self.add(row["path"], "late", row["number"], state, rewards)
+                self.add(row["path"], "late", row["number"], state, rewards, row["attended"])
         elif (judged["state"], judged["rewards"]) == (state, tuple(rewards)):
             assert call() == "repeated"
         else:

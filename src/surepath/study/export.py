@@ -162,6 +162,7 @@ FIELD_TYPES: dict[str, Any] = {
     "of": int | None,
     "worker": str,
     "note": str,
+    "attended": bool,
     "asked": int | float,
     "lease": int | float,
     "told": int | float | None,

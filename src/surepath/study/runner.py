@@ -429,7 +429,7 @@ class Runner:
             request = uuid.uuid4().hex
             self._running[request] = None
             try:
-                trial = self._study.ask(request=request, **self._limit)
+                trial = self._study.ask(request=request, attended=True, **self._limit)
             except StoppedError:  # proven, by this worker or by another
                 del self._running[request]
                 return

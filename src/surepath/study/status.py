@@ -165,13 +165,12 @@ def waiting_in_words(now: Status) -> str:
     """Say which trial the reported ones wait for; "" where none do."""
     if not now.ahead or not (now.running or now.overdue):
         return ""
-    results, first = (
-        ("1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"),
-        min(now.running + now.overdue),
-    )
+    results = "1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"
+    first = min(now.running + now.overdue)
     left = in_words(max(first.lease_until - now.now, 0.0))
+    who = f" by {shown(first.worker)}" if first.attended else f", taken by hand by {shown(first.worker)},"
     until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
-    return f"{results} once trial {first.number} by {shown(first.worker)} is reported or cancelled ({until})" + (
+    return f"{results} once trial {first.number}{who} is reported or cancelled ({until})" + (
         "; that is then enough" if now.enough else ""
     )
 
@@ -209,6 +208,7 @@ class RunningTrial(NamedTuple):
     path: tuple[int, ...]
     asked: float
     lease_until: float
+    attended: bool
 
 
 class Worker(NamedTuple):
@@ -377,7 +377,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
 
 def _listed(mdp: MDP, rows: list[TrialRow]) -> tuple[RunningTrial, ...]:
     return tuple(
-        RunningTrial(row.number, row.worker, mdp.plan(list(row.path)), row.path, row.asked, row.lease)
+        RunningTrial(row.number, row.worker, mdp.plan(list(row.path)), row.path, row.asked, row.lease, row.attended)
         for row in rows[:MOST_LISTED]
     )
 

@@ -79,6 +79,7 @@ class TrialRow(NamedTuple):
     lease: float = 0.0  # when the lease ends; of an expired trial, when it is given up
     told: float | None = None  # when it was settled
     note: str = ""  # why it failed
+    attended: bool = False  # whether a runner renews the lease, so that it ends only when the worker died
     request: str | None = None  # names the request that asked for it, so that a repeated one changes nothing
     change: int = 0  # number of the write that last changed this row
 

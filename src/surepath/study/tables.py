@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 from sqlalchemy import (
     BigInteger,
     BindParameter,
+    Boolean,
     Column,
     Connection,
     Double,
@@ -108,6 +109,7 @@ trials = Table(
     Column("lease", Double, nullable=False),
     Column("told", Double),
     Column("note", Text, nullable=False),
+    Column("attended", Boolean, nullable=False),
     Column("request", Text),
     Column("change", BigInteger, nullable=False),
 )

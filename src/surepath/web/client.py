@@ -252,10 +252,12 @@ class RemoteStudy:
         worker: str | None = None,
         request: str | None = None,
         budget: float | None = None,
+        attended: bool = False,
     ) -> Any:
         """Ask for the next trial, or with n a list of trials; see Study.ask."""
         who = self.worker if worker is None else worker
         body = {"n": 1 if n is None else n, "worker": who, "request": _key(request), "budget": budget}
+        body["attended"] = attended
         trials = [self._trial(found) for found in self._call("ask", body)["trials"]]
         return trials[0] if n is None else trials
 
