@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath._text import shown, words_of_users
+from surepath._text import shown
 from surepath._version import __version__
 from surepath.errors import CertificateError
 from surepath.learners.base import build
@@ -130,8 +130,7 @@ def write_certificate(study: Study) -> Certificate:
     study.sync()
     with study._lock:
         actions, claim = study._read(read_log)
-        with words_of_users():
-            findings = study._fold.learner.findings()
+        findings = study._fold.learner.findings()
         epsilon = float(study._fold.learner.epsilon)
         done = bool(study._fold.learner.stopped)
     mdp, record, tally = study.mdp, study.record, claim.tally
@@ -369,7 +368,6 @@ def _replay(fold: Fold, keep_scores: bool) -> Replay:
 # Checking one ---------------------------------------------------------------------------------------------------------
 
 
-@words_of_users()
 def verify(
     certificate: str | Path | Mapping[str, Any],
     storage: str | Storage | None = None,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._checks import real, rounded_up
-from surepath._text import many, shown, words_of_users
+from surepath._text import many, shown
 from surepath.errors import RewardError, SettingError
 from surepath.learners.base import Sizes, build, rounding_of
 from surepath.learners.runs import gap_beyond_ranges, proven_gap
@@ -341,8 +341,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
     learner: Any = fold.view  # reading must not change what the log decides
     path, gap, epsilon = learner.recommend(), proven_gap(learner), float(learner.epsilon)
     evidence = fold.tally.scored
-    with words_of_users():
-        findings = tuple(str(finding.message) for finding in learner.findings())
+    findings = tuple(str(finding.message) for finding in learner.findings())
     return Status(
         name=study.name,
         storage=study.storage.shown,
@@ -404,7 +403,6 @@ def last_failure(log: Reading) -> str:
 # What a study knows now, in words.
 
 
-@words_of_users()
 def explain(study: Study) -> str:
     """Describe in words what a study knows now."""
     with study._lock:
