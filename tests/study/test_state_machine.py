@@ -17,7 +17,7 @@ import surepath.study.fold
 from surepath import MDP
 from surepath.errors import ConflictError, SettingError, StoppedError, StudyError
 from surepath.study import Study
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from tests.study.conftest import Clock
 from tests.study.workers import STEPS, forget_snapshots
 
@@ -38,7 +38,7 @@ class Machine(RuleBasedStateMachine):
         self.clock = Clock()
         self.folder = tempfile.TemporaryDirectory()
         self.url = f"sqlite:///{Path(self.folder.name) / 'study.db'}"
-        self.storage: Any = SqlStorage(self.url, self.clock) if self.on_disk else SqlStorage("memory", self.clock)
+        self.storage: Any = Storage(self.url, self.clock) if self.on_disk else Storage("memory", self.clock)
         self.mdp = MDP.from_steps(STEPS)
         given: dict[str, Any] = {"epsilon": 1.2, "delta": 0.3, "sigma": 0.3, "lease": LEASE}
         self.studies = [Study.create(self.mdp, self.storage, "work", **given), self.open()]
@@ -48,7 +48,7 @@ class Machine(RuleBasedStateMachine):
         self.epsilon = 1.2
 
     def open(self) -> Study:
-        return Study.load(SqlStorage(self.url, self.clock) if self.on_disk else self.storage, "work")
+        return Study.load(Storage(self.url, self.clock) if self.on_disk else self.storage, "work")
 
     def teardown(self) -> None:
         for study in self.studies:
@@ -76,9 +76,7 @@ class Machine(RuleBasedStateMachine):
         self.rows.append({**row, "rewards": tuple(rewards), "lease": lease, "attended": attended})
 
     def is_open(self, row: dict[str, Any]) -> bool:
-        return row["state"] == "running" or (
-            row["state"] == "expired" and row["lease"] >= self.clock.time
-        )
+        return row["state"] == "running" or (row["state"] == "expired" and row["lease"] >= self.clock.time)
 
     def counted_already(self, row: dict[str, Any]) -> bool:
         return not any(map(self.is_open, self.rows[: row["number"]]))

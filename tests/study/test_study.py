@@ -14,8 +14,8 @@ import pytest
 from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
 from surepath.study.certificate import verify
-from surepath.study.sql import SqlStorage
 from surepath.study.status import gap_history
+from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from surepath.verify.file import content_hash, statement
 
@@ -37,8 +37,8 @@ class Clock:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Clock]:
     clock = Clock()
     if request.param == "memory":
-        return SqlStorage("memory", clock), clock
-    return SqlStorage(f"sqlite:///{tmp_path / 'study.db'}", clock), clock
+        return Storage("memory", clock), clock
+    return Storage(f"sqlite:///{tmp_path / 'study.db'}", clock), clock
 
 
 def new(storage: Any, **settings: Any) -> Study:

@@ -19,7 +19,7 @@ from surepath import MDP
 from surepath.errors import StoppedError
 from surepath.study import Study
 from surepath.study import tables as sql
-from surepath.study.sql import SqlStorage, SqlWriting
+from surepath.study.storage import Storage
 
 FORK = multiprocessing.get_context("fork")
 SCORES = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.1, "equal to c": 0.5}
@@ -130,12 +130,11 @@ def check_nothing_lost(url: str, notes: dict[str, list[Any]]) -> None:
     replay.close()
 
 
-def forget_snapshots(place: str | SqlStorage) -> None:
+def forget_snapshots(place: str | Storage) -> None:
     """Delete the cache."""
-    storage = SqlStorage(place) if isinstance(place, str) else place
+    storage = Storage(place) if isinstance(place, str) else place
     with storage.writing("work") as log:
-        assert isinstance(log, SqlWriting)
-        log.run(sql.DROP_SNAPSHOTS, the_format=1)
+        log.run(sql.DROP_SNAPSHOTS)
     storage.close()
 
 

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
 from surepath.study.status import Past
-from surepath.study.storage import TrialRow
+from surepath.study.trial import TrialRow
 from surepath.web.access import Access, listen
 from surepath.web.app import create_app
 

@@ -33,7 +33,8 @@ from surepath.model.paths import on_open_paths
 from surepath.model.text_files import write_text
 from surepath.study.fold import LEFT_OUT, MARKED, Fold
 from surepath.study.sheets import all_trials
-from surepath.study.storage import ActionRow, Reading, Storage, TrialRow, open_storage
+from surepath.study.storage import Reading, Storage, open_storage
+from surepath.study.trial import ActionRow, TrialRow
 from surepath.verify.bound import PlainBound, Scores, Sums
 from surepath.verify.file import (
     ADVICE,

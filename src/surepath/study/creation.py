@@ -24,8 +24,8 @@ from surepath.model.files import Problem, load_problem, parse_json_problem, prob
 from surepath.model.mdp import MDP
 from surepath.model.paths import WHOLE
 from surepath.model.worlds import Instance
-from surepath.study.storage import QueueRow, Storage, StudyRecord, TrialRow, Writing, retrying
-from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST
+from surepath.study.storage import Storage, Writing, retrying
+from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST, QueueRow, StudyRecord, TrialRow
 
 # Lease ----------------------------------------------------------------------------------------------------------------
 # Leases: how long a worker may keep a trial, as people write it, and what happens when a lease expires.

@@ -17,18 +17,7 @@ from surepath._version import __version__
 from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
 from surepath.learners.base import build
 from surepath.model.mdp import MDP
-from surepath.study.storage import (
-    ENCODING_FORMAT,
-    PAGE,
-    ActionRow,
-    Reading,
-    SnapshotRow,
-    TrialRow,
-    Writing,
-    decode_tree,
-    encode_tree,
-    missing_row,
-)
+from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row
 from surepath.study.trial import (
     CANCELLED,
     COMPLETE,
@@ -41,6 +30,9 @@ from surepath.study.trial import (
     SETTLED,
     SOURCES,
     WORST,
+    ActionRow,
+    SnapshotRow,
+    TrialRow,
 )
 
 # Spending -------------------------------------------------------------------------------------------------------------
@@ -442,7 +434,7 @@ class Fold:
             "digest": self.digest,
             "proof": self.proof,
         }
-        row = SnapshotRow(self.prefix, self.actions, ENCODING_FORMAT, encode_tree(tree))
+        row = SnapshotRow(self.prefix, self.actions, encode_tree(tree))
         self.mark_saved(self.prefix)
         return row
 
@@ -450,7 +442,7 @@ class Fold:
         """Save a snapshot now and then, so that opening the study is quick."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
-        kept = log.snapshot_prefix(ENCODING_FORMAT)  # another worker may have saved one
+        kept = log.snapshot_prefix()  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
         else:
@@ -466,7 +458,7 @@ class Fold:
 
     def _load(self, log: Reading) -> None:
         """Load the snapshot, if it was made of this log; one that cannot be read is ignored: the log has everything."""
-        row = log.snapshot(ENCODING_FORMAT)
+        row = log.snapshot()
         if row is None or row.prefix > log.last_number():
             return
         try:

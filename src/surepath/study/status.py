@@ -31,9 +31,22 @@ from surepath.model.paths import Plan, graph_svg, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
 from surepath.study.creation import in_words
 from surepath.study.fold import EXCLUDE, MOST_REPLAYED, Fold, counted_rewards, money
-from surepath.study.storage import PAGE, ActionRow, Reading, TrialRow
+from surepath.study.storage import PAGE, Reading
 from surepath.study.study import Study
-from surepath.study.trial import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, STATES, WAITING, WORST
+from surepath.study.trial import (
+    CANCELLED,
+    EXPIRED,
+    FAILED,
+    IMPORTED,
+    LATE,
+    PARTIAL,
+    RUNNING,
+    STATES,
+    WAITING,
+    WORST,
+    ActionRow,
+    TrialRow,
+)
 from surepath.verify.file import ADVICE
 
 # Progress -------------------------------------------------------------------------------------------------------------

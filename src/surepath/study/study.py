@@ -21,19 +21,21 @@ from surepath.study import telling
 from surepath.study.creation import Options, enter, expire, new_record, only_name, this_worker
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
 from surepath.study.sheets import Imports
-from surepath.study.storage import (
+from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
+from surepath.study.tables import TransientError
+from surepath.study.trial import (
+    ASKED,
+    CANCELLED,
+    LEAVE_OUT,
+    QUEUED,
+    RUNNING,
     ActionRow,
     QueueRow,
-    Reading,
-    Storage,
     StudyRecord,
-    TransientError,
+    Trial,
     TrialRow,
-    Writing,
-    open_storage,
-    retrying,
+    trial_number,
 )
-from surepath.study.trial import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, Trial, trial_number
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate

@@ -20,8 +20,19 @@ from surepath.learners.base import Sizes, check_decidable, read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.study.fold import TIGHTEN, counted_rewards
-from surepath.study.storage import Reading, TrialRow, Writing
-from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
+from surepath.study.storage import Reading, Writing
+from surepath.study.trial import (
+    CANCELLED,
+    COMPLETE,
+    EXPIRED,
+    FAILED,
+    IMPORTED,
+    LATE,
+    PARTIAL,
+    RUNNING,
+    SCORED,
+    TrialRow,
+)
 
 
 class Rules(NamedTuple):

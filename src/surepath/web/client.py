@@ -31,9 +31,8 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
 from surepath.study.creation import Options, this_worker
 from surepath.study.status import Status
-from surepath.study.storage import QueueRow, StudyRecord, TrialRow
 from surepath.study.telling import past_result
-from surepath.study.trial import Trial, trial_number
+from surepath.study.trial import QueueRow, StudyRecord, Trial, TrialRow, trial_number
 from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, is_loopback
 
 if TYPE_CHECKING:

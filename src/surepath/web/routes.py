@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath._version import __version__
-from surepath.study.storage import TransientError
+from surepath.study.tables import TransientError
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED
 from surepath.web.access import READ, WRITE, Access
