@@ -288,8 +288,8 @@ def _many_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestInMemory(Machine.TestCase):  # type: ignore
-    settings = settings(max_examples=25, stateful_step_count=30)
+    settings = settings(max_examples=15, stateful_step_count=30)
 
 
 class TestOnDisk(OnDisk.TestCase):  # type: ignore
-    settings = settings(max_examples=4, stateful_step_count=20)
+    settings = settings(max_examples=3, stateful_step_count=20)

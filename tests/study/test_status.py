@@ -15,7 +15,7 @@ from surepath import MDP, Study
 from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study import status as progress
-from surepath.study.status import MOST_WORKERS_LISTED, Past, gap_history, grid, rough_trials_left
+from surepath.study.status import MOST_WORKERS_LISTED, gap_history, grid, rough_trials_left
 from tests.study.worlds import NEVER, new_study, scores
 from tests.web.site import new_study as new_rag_study
 from tests.web.site import score
@@ -179,7 +179,6 @@ def test_the_past_is_what_was_proven_at_the_time(noise: str) -> None:
     mdp = MDP.from_steps(STEPS, reward_range=(0, 1)) if noise == "betting" else MDP.from_steps(STEPS)
     study = Study.create(mdp, "memory", epsilon=0.01, delta=0.1, sigma=sigmas[noise])
     gaps = played(study, 24)
-    assert Past(study).in_blocks == (noise == "declared")
     points = gap_history(study)
     assert [point[0] for point in points] == list(range(1, 25))
     assert np.isfinite(gaps).any()

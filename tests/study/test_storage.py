@@ -95,7 +95,9 @@ class TestContract:
         with storage.writing("one") as log:
             log.add_trials([trial(1)])
         with storage.writing("one") as log:
-            log.update_trial(TrialRow(1, "partial", (9, 9), "late", 4, (0.5,), "v", 3.0, 99.0, 5.0, "note", True, "request"))
+            log.update_trial(
+                TrialRow(1, "partial", (9, 9), "late", 4, (0.5,), "v", 3.0, 99.0, 5.0, "note", True, "request")
+            )
         with storage.reading("one") as log:
             assert log.trial(1) == TrialRow(
                 1, "partial", (0, 1), "asked", None, (0.5,), "w", 0.0, 99.0, 5.0, "note", False, None, 2

@@ -336,7 +336,7 @@ def _moments(
 
     The learner only says at which moments to check, and which path to compare with; the plain implementation decides.
     """
-    again, log = Fold(fold.mdp, fold.settings, fold.on_failure, fold._seed), _replay(fold, checker.needs_scores)
+    again, log = fold.anew(), _replay(fold, checker.needs_scores)
     learner, kept = again.learner, {row.number: row for row in actions}
     alive = active = on_open_paths(fold.mdp, ~learner.excluded)
     found: list[dict[str, Any]] = []
@@ -345,7 +345,7 @@ def _moments(
         if isinstance(entry, Action):
             again._act(kept[entry.number])
         else:
-            again._take([TrialRow(*entry)])
+            again.take([TrialRow(*entry)])
         if isinstance(entry, Action) and entry.kind == EXCLUDE:
             found = []  # what was ruled out by a plan that is infeasible counts no more
             alive = active = on_open_paths(fold.mdp, ~learner.excluded)

@@ -238,6 +238,10 @@ class Fold:
         self.mdp, self.settings, self.on_failure, self._seed = mdp, settings, on_failure, seed
         self._reset()
 
+    def anew(self) -> Fold:
+        """Return a fold of the same study that has read nothing yet."""
+        return Fold(self.mdp, self.settings, self.on_failure, self._seed)
+
     def _reset(self) -> None:
         self.learner = build(self.settings, self.mdp)
         self.prefix = self.actions = self.change = self.saved = 0
@@ -267,16 +271,16 @@ class Fold:
         if last == self.change and not self._unread:
             return
         begun = time.perf_counter()
-        self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
+        self.read_actions(log)
         if self.change == 0 or self._unread or log.last_number() - self.prefix > PAGE + len(self.window):
             self._unread, self.change, self.stamp = True, last, log.stamp(last)
             self.window.clear()
             first = self.prefix + 1
             while rows := log.trials(first, PAGE):
                 first = rows[-1].number + 1
-                self._take(rows)
+                self.take(rows)
         else:
-            self._take(log.trials_changed_after(self.change, _ALL))
+            self.take(log.trials_changed_after(self.change, _ALL))
         self._advance()  # there may be decisions and no trial
         if len(self.window) < log.last_number() - self.prefix:
             missing = next(n for n in range(self.prefix + 1, log.last_number() + 1) if n not in self.window)
@@ -284,7 +288,12 @@ class Fold:
         self._unread, self.change, self.stamp = False, last, log.stamp(last)
         self.seconds += time.perf_counter() - begun
 
-    def _take(self, rows: Iterable[TrialRow]) -> None:
+    def read_actions(self, log: Reading) -> None:
+        """Read the actions that are new; each counts when its turn comes."""
+        self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
+
+    def take(self, rows: Iterable[TrialRow]) -> None:
+        """Take in rows of the log, and fold in those whose turn has come."""
         self.window.update((row.number, row) for row in rows if row.number > self.prefix)
         self._advance()
 
