@@ -28,7 +28,7 @@ from benchmarks.record import record
 from surepath import MDP, families
 from surepath.learners.challenger import state as at
 from surepath.study import Study
-from surepath.study.storage import TrialRow
+from surepath.study.trial import TrialRow
 
 TRIALS, ROUNDS = 1_000_000, 200
 CHUNK = 20_000

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from surepath.study.sql import SqlStorage
 from surepath.study.storage import Storage
 
 
@@ -42,7 +41,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def opening(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[], Storage]]:
     """A function that opens the same place as often as called, as another process would."""
-    opened: list[Storage] = [SqlStorage("memory", clock)] if kind == "memory" else []
+    opened: list[Storage] = [Storage("memory", clock)] if kind == "memory" else []
     url = f"sqlite:///{tmp_path / 'study.db'}" if kind == "sqlite" else ""
     if kind == "postgresql":
         url = request.getfixturevalue("postgres")
@@ -50,7 +49,7 @@ def opening(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureRequ
     def open_it() -> Storage:
         if kind == "memory":
             return opened[0]
-        opened.append(SqlStorage(url, clock))
+        opened.append(Storage(url, clock))
         return opened[-1]
 
     yield open_it

@@ -12,7 +12,7 @@ import numpy as np
 
 from surepath import MDP, Study
 from surepath.study.forecast import forecast
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 
 STEPS = {"a": [0, 1, 2], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1, 2]}
 SIGMA, MORE = 0.3, 50
@@ -33,7 +33,7 @@ def main(studies: int) -> None:
         means = np.random.default_rng([1, number]).random(mdp.n_arcs)
 
         def again(until: int | None, number: int = number, means: np.ndarray = means) -> Study:
-            study = Study.create(mdp, storage=SqlStorage("memory"), epsilon=0.3, delta=0.1)
+            study = Study.create(mdp, storage=Storage("memory"), epsilon=0.3, delta=0.1)
             play(study, means, np.random.default_rng([2, number]), until)
             return study
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from surepath import MDP, Study
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 
 STEPS = {"fetch": ["a", "b"], "parse": ["x", "y", "z"], "rank": ["low", "high"]}
 SIGMA = 0.1
@@ -27,7 +27,7 @@ def new_study(storage: Any = None, **options: Any) -> Study:
     """A study of the pipeline in memory."""
     problem = options.pop("problem", None) or pipeline()
     settings = {"epsilon": 0.3, "delta": 0.1, **options}
-    return Study.create(problem, storage=SqlStorage("memory") if storage is None else storage, **settings)
+    return Study.create(problem, storage=Storage("memory") if storage is None else storage, **settings)
 
 
 def play(study: Study, trials: int = 10_000, seed: int = 0, mishaps: bool = False, means_seed: int = 0) -> int:

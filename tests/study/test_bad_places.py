@@ -18,7 +18,7 @@ import pytest
 from surepath.errors import SettingError, StorageError, StudyError
 from surepath.study import Study, sql
 from surepath.study.certificate import verify
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from tests.study.postgres import programs
 from tests.study.workers import ENDLESS, check_nothing_lost, in_child, new_study, rewards_of
 
@@ -330,7 +330,7 @@ def test_what_was_read_before_a_restored_backup_poisons_no_snapshot(
             other.tell(trial, rewards_of(trial, seed=1))
     run(study, 50, [])
     with study.storage.reading(study.name) as log:
-        assert log.snapshot_prefix(1) > 60
+        assert log.snapshot_prefix() > 60
     fresh = Study.load(url)
     assert fresh.evidence_trials == 85
     assert verify(fresh.certificate(), storage=url).answer == "yes"
@@ -389,7 +389,7 @@ def test_a_result_is_not_reported_to_a_trial_of_another_plan(url: str, tmp_path:
 def test_connections_of_the_parent_are_not_closed_where_the_file_was_replaced(tmp_path: Path) -> None:
     file = tmp_path / "study.db"
     new_study(str(file)).close()
-    storage = SqlStorage(str(file))
+    storage = Storage(str(file))
     storage.names()
     inherited = storage._engine.pool
     storage._process = -1  # as after a fork

@@ -14,7 +14,7 @@ from surepath import MDP, Study
 from surepath._checks import rounded_up
 from surepath.errors import CertificateError
 from surepath.study.certificate import Certificate, verify, write_certificate
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from surepath.verify.file import assumptions, content_hash, statement
 from tests.study.pipelines import SIGMA, new_study, pipeline, play
 from tests.verify.tools import mended
@@ -84,7 +84,7 @@ def test_results_after_the_stop_do_not_spoil_the_proof() -> None:
 
 
 def test_it_counts_what_was_left_out_late_or_imported_by_option() -> None:
-    storage = SqlStorage("memory")
+    storage = Storage("memory")
     study = new_study(storage, epsilon=0.001)
     play(study, trials=40, mishaps=True)
     study.import_trials([(study.best_plan, [0.5, 0.5, 0.5])])

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from surepath._checks import LARGEST
 from surepath.errors import RewardError, SurepathError
 from surepath.study import Study
-from surepath.study.sql import SqlStorage
 from surepath.study.storage import Storage
 from tests.study.workers import STEPS, new_study
 
@@ -66,7 +65,7 @@ def everything(place: Storage) -> Any:
 
 @pytest.mark.parametrize("rewards", WRONG, ids=lambda value: type(value).__name__)
 def test_what_is_no_result_is_refused(rewards: Any) -> None:
-    place = SqlStorage("memory")
+    place = Storage("memory")
     study = new_study(place)
     trial = study.ask()
     before = everything(place)
@@ -100,9 +99,9 @@ def test_any_payload_is_taken_or_refused_in_words(rewards: Any) -> None:
 _place: list[Any] = []
 
 
-def _shared() -> tuple[SqlStorage, Study]:
+def _shared() -> tuple[Storage, Study]:
     if not _place or _place[1].done:  # absurd scores may prove anything
-        storage = SqlStorage("memory")
+        storage = Storage("memory")
         _place[:] = [storage, new_study(storage, STEPS, epsilon=1e-6)]
     return _place[0], _place[1]
 
@@ -140,7 +139,7 @@ def test_any_remark_is_kept_and_names_are_checked(opening: Any, text: str) -> No
 
 @pytest.mark.parametrize("epsilon", ["small", None, float("nan"), -0.1, [0.1], 10**400, 0.02])
 def test_what_is_no_epsilon_is_refused(epsilon: Any) -> None:
-    place = SqlStorage("memory")
+    place = Storage("memory")
     study = new_study(place)
     before = everything(place)
     with pytest.raises(SurepathError):
@@ -152,7 +151,7 @@ def test_what_is_no_epsilon_is_refused(epsilon: Any) -> None:
     "plan", [{}, {"first": "a"}, {"first": "z", "second": "c", "third": "a"}, [0], [0, 0, 0], "a", None]
 )
 def test_what_is_no_plan_is_refused(plan: Any) -> None:
-    place = SqlStorage("memory")
+    place = Storage("memory")
     study = new_study(place)
     before = everything(place)
     with pytest.raises(SurepathError):

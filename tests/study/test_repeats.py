@@ -10,13 +10,13 @@ import pytest
 
 from surepath.errors import StudyError
 from surepath.study import Study
-from surepath.study.sql import SqlStorage
-from surepath.study.storage import Reading, TransientError, Writing
+from surepath.study.storage import Reading, Storage, Writing
+from surepath.study.tables import TransientError
 from tests.study.conftest import Clock
 from tests.study.workers import ENDLESS, STEPS, new_study, rewards_of
 
 
-class Doubtful(SqlStorage):
+class Doubtful(Storage):
     """A storage that commits and then says that it does not know: each transaction once."""
 
     doubtful = False
@@ -97,7 +97,7 @@ def test_every_call_counts_once() -> None:
 
 
 def test_a_study_made_anew_under_its_name_is_another_one() -> None:
-    place = SqlStorage("memory")
+    place = Storage("memory")
     study = new_study(place, ENDLESS)
     trial = study.ask()
     place.delete("work")
@@ -112,7 +112,7 @@ def test_a_study_made_anew_under_its_name_is_another_one() -> None:
 
 
 def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = SqlStorage("memory")
+    place = Storage("memory")
     study, other = new_study(place, ENDLESS), Study.load(place, "work")
     for _ in range(6):
         trial = other.ask()
@@ -137,7 +137,7 @@ def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.Monkey
 def test_threads_share_a_study() -> None:
     import threading
 
-    study = new_study(SqlStorage("memory"), ENDLESS, epsilon=0.001)
+    study = new_study(Storage("memory"), ENDLESS, epsilon=0.001)
     errors: list[BaseException] = []
     numbers: list[int] = []
 
@@ -186,14 +186,14 @@ def poisoned(content: bytes, kind: str) -> bytes:
 @pytest.mark.parametrize("kind", ["bytes", "empty", "version", "other study", "shape", "lacking", "prefix", "ahead"])
 def test_a_spoilt_snapshot_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("surepath.study.fold.SAVE_EVERY", 5)
-    place = SqlStorage("memory")
+    place = Storage("memory")
     study = new_study(place, ENDLESS, epsilon=0.001)
     for _ in range(12):
         trial = study.ask()
         study.tell(trial, rewards_of(trial))
     study.sync()
     with place.writing("work") as log:
-        row = log.snapshot(1)
+        row = log.snapshot()
         assert row is not None
         assert row.prefix >= 5
         if kind == "prefix":

@@ -15,8 +15,7 @@ from surepath import MDP, Study
 from surepath.errors import BudgetError, SettingError
 from surepath.study.certificate import Certificate, verify
 from surepath.study.fold import Spending, affordable, money
-from surepath.study.storage import TrialRow
-from surepath.study.trial import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, Trial
+from surepath.study.trial import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, Trial, TrialRow
 from surepath.verify.file import content_hash
 
 STEPS = {"model": ["small", "large"], "prompt": ["short", "long"]}

@@ -17,7 +17,7 @@ import surepath.study.fold
 from surepath import MDP
 from surepath.errors import ConflictError, SettingError, StoppedError, StudyError
 from surepath.study import Study
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from tests.study.conftest import Clock
 from tests.study.workers import STEPS, forget_snapshots
 
@@ -38,7 +38,7 @@ class Machine(RuleBasedStateMachine):
         self.clock = Clock()
         self.folder = tempfile.TemporaryDirectory()
         self.url = f"sqlite:///{Path(self.folder.name) / 'study.db'}"
-        self.storage: Any = SqlStorage(self.url, self.clock) if self.on_disk else SqlStorage("memory", self.clock)
+        self.storage: Any = Storage(self.url, self.clock) if self.on_disk else Storage("memory", self.clock)
         self.mdp = MDP.from_steps(STEPS)
         given: dict[str, Any] = {"epsilon": 1.2, "delta": 0.3, "sigma": 0.3, "lease": LEASE}
         self.studies = [Study.create(self.mdp, self.storage, "work", **given), self.open()]
@@ -48,7 +48,7 @@ class Machine(RuleBasedStateMachine):
         self.epsilon = 1.2
 
     def open(self) -> Study:
-        return Study.load(SqlStorage(self.url, self.clock) if self.on_disk else self.storage, "work")
+        return Study.load(Storage(self.url, self.clock) if self.on_disk else self.storage, "work")
 
     def teardown(self) -> None:
         for study in self.studies:
@@ -58,26 +58,25 @@ class Machine(RuleBasedStateMachine):
     # The model ---------------------------------------------------------------------------------------------------
 
     def expire(self) -> None:
-        over = [row for row in self.rows if row["state"] == "expired" and row["lease"] < self.clock.time]
         late = [row for row in self.rows if row["state"] == "running" and row["lease"] < self.clock.time]
         for row in late:
             row["state"] = "expired"
-            row["lease"] += 9 * LEASE
-        for row in over + [row for row in late if row["lease"] < self.clock.time]:
-            row["awaited"] = False
+            row["lease"] += 0 if row["attended"] else 9 * LEASE
         again = [(row["path"], "retried", row["number"]) for row in late if self.retries(row) < 2]
         self.queue = again + self.queue
 
     def retries(self, row: dict[str, Any]) -> int:
         return 0 if row["source"] != "retried" else 1 + self.retries(self.rows[row["of"] - 1])
 
-    def add(self, path: Any, source: str, of: int | None, state: str, rewards: Any = ()) -> None:
+    def add(
+        self, path: Any, source: str, of: int | None, state: str, rewards: Any = (), attended: bool = False
+    ) -> None:
         lease = self.clock.time + LEASE
         row = {"number": len(self.rows) + 1, "path": tuple(path), "source": source, "of": of, "state": state}
-        self.rows.append({**row, "rewards": tuple(rewards), "lease": lease, "awaited": True})
+        self.rows.append({**row, "rewards": tuple(rewards), "lease": lease, "attended": attended})
 
     def is_open(self, row: dict[str, Any]) -> bool:
-        return row["state"] == "running" or (row["state"] == "expired" and row["awaited"])
+        return row["state"] == "running" or (row["state"] == "expired" and row["lease"] >= self.clock.time)
 
     def counted_already(self, row: dict[str, Any]) -> bool:
         return not any(map(self.is_open, self.rows[: row["number"]]))
@@ -87,8 +86,8 @@ class Machine(RuleBasedStateMachine):
 
     # Calls -------------------------------------------------------------------------------------------------------
 
-    @rule(who=st.integers(0, 1), n=st.integers(1, 3))
-    def ask(self, who: int, n: int) -> None:
+    @rule(who=st.integers(0, 1), n=st.integers(1, 3), attended=st.booleans())
+    def ask(self, who: int, n: int, attended: bool) -> None:
         study, other = self.studies[who], self.studies[1 - who]
         if other.done:
             with pytest.raises(StoppedError):
@@ -102,9 +101,9 @@ class Machine(RuleBasedStateMachine):
         if len(taken) < n:
             chosen = other._fold.choose(n - len(taken), [plan[0] for plan in taken]).tolist()
             taken += [(tuple(path), "asked", None) for path in chosen]
-        trials = study.ask(n)
+        trials = study.ask(n, attended=attended)
         for trial, (path, source, of) in zip(trials, taken, strict=True):
-            self.add(path, source, of, "running")
+            self.add(path, source, of, "running", attended=attended)
             assert (trial.number, tuple(trial.path.tolist()), trial.source) == (len(self.rows), path, source)
             assert not self.is_excluded(path)
 
@@ -136,7 +135,7 @@ class Machine(RuleBasedStateMachine):
         elif row["state"] in ("expired", "cancelled") and not late:
             assert call() == ("repeated" if state == "failed" else "late")
             if state != "failed":
-                self.add(row["path"], "late", row["number"], state, rewards)
+                self.add(row["path"], "late", row["number"], state, rewards, row["attended"])
         elif (judged["state"], judged["rewards"]) == (state, tuple(rewards)):
             assert call() == "repeated"
         else:
@@ -289,8 +288,8 @@ def _many_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestInMemory(Machine.TestCase):  # type: ignore
-    settings = settings(max_examples=25, stateful_step_count=30)
+    settings = settings(max_examples=15, stateful_step_count=30)
 
 
 class TestOnDisk(OnDisk.TestCase):  # type: ignore
-    settings = settings(max_examples=4, stateful_step_count=20)
+    settings = settings(max_examples=3, stateful_step_count=20)

@@ -14,8 +14,8 @@ import pytest
 from surepath import MDP, Study
 from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
 from surepath.study.certificate import verify
-from surepath.study.sql import SqlStorage
 from surepath.study.status import gap_history
+from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from surepath.verify.file import content_hash, statement
 
@@ -37,8 +37,8 @@ class Clock:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Clock]:
     clock = Clock()
     if request.param == "memory":
-        return SqlStorage("memory", clock), clock
-    return SqlStorage(f"sqlite:///{tmp_path / 'study.db'}", clock), clock
+        return Storage("memory", clock), clock
+    return Storage(f"sqlite:///{tmp_path / 'study.db'}", clock), clock
 
 
 def new(storage: Any, **settings: Any) -> Study:
@@ -141,7 +141,7 @@ def test_a_lease_that_ends_hands_the_plan_out_again(place: Any) -> None:
     study.sync()
     assert "given up in" not in str(study.status())  # nothing waits for trial 2
     study.tell(again, [0.3, 0.3])
-    assert "1 result counts once trial 2 by" in str(study.status())
+    assert "1 result counts once trial 2, taken by hand by" in str(study.status())
     assert "its lease has ended; it is given up in 1.33h" in str(study.status())
     clock.time += 9 * 600
     assert study.learner.episodes == 3  # trial 2 is given up: a failure of which nothing was seen
@@ -155,6 +155,26 @@ def test_a_lease_that_ends_hands_the_plan_out_again(place: Any) -> None:
     assert "1 result came too late to count" in str(status)
     certificate = study.certificate()
     assert "(1 results came too late to count)" in " ".join(certificate["assumptions"])
+
+
+def test_a_trial_that_a_runner_attended_is_given_up_when_its_lease_ends(place: Any) -> None:
+    storage, clock = place
+    study = new(storage, lease="10min")
+    trial, other = study.ask(2, attended=True, worker="cluster")
+    study.tell(other, [0.3, 0.3])
+    assert "1 result counts once trial 1 by cluster is reported" in str(study.status())
+    clock.time += 601
+    assert study.learner.episodes == 2  # its worker died: it counts as lost
+    assert study.tell(trial, [0.5, 0.5]) == "late"
+    assert study.status().answer == "in doubt"
+    assert study.ask().source == "retried"
+
+
+def test_runners_attend_their_trials(place: Any) -> None:
+    study = new(place[0])
+    study.optimize(lambda plan: [0.5, 0.5], n_trials=2)
+    study.ask()
+    assert study._read(lambda log: [row.attended for row in log.trials(1, 9)]) == [True, True, False]
 
 
 def test_a_late_result_counts_at_its_own_number_while_an_earlier_trial_runs(place: Any) -> None:

@@ -19,7 +19,7 @@ from surepath import MDP
 from surepath.errors import StoppedError
 from surepath.study import Study
 from surepath.study import tables as sql
-from surepath.study.sql import SqlStorage, SqlWriting
+from surepath.study.storage import Storage
 
 FORK = multiprocessing.get_context("fork")
 SCORES = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.1, "equal to c": 0.5}
@@ -55,7 +55,7 @@ def work(place: str | Study, notes: str, trials: int | None = None) -> None:
         count = 0
         while trials is None or count < trials:
             try:
-                trial = study.ask()
+                trial = study.ask(attended=True)
             except StoppedError:
                 return
             os.write(file, (json.dumps(["asked", trial.number]) + "\n").encode())
@@ -111,7 +111,7 @@ def check_nothing_lost(url: str, notes: dict[str, list[Any]]) -> None:
     assert all(row.settled for row in prefix)
     visits, sums = np.zeros(study.mdp.n_arcs, dtype=int), np.zeros(study.mdp.n_arcs)
     for row in prefix:
-        for arc, reward in zip(row.path, row.rewards):
+        for arc, reward in zip(row.path, row.rewards) if row.source != "late" else ():
             visits[arc] += 1
             sums[arc] += reward
     assert study.learner.visits.tolist() == visits.tolist()
@@ -130,12 +130,11 @@ def check_nothing_lost(url: str, notes: dict[str, list[Any]]) -> None:
     replay.close()
 
 
-def forget_snapshots(place: str | SqlStorage) -> None:
+def forget_snapshots(place: str | Storage) -> None:
     """Delete the cache."""
-    storage = SqlStorage(place) if isinstance(place, str) else place
+    storage = Storage(place) if isinstance(place, str) else place
     with storage.writing("work") as log:
-        assert isinstance(log, SqlWriting)
-        log.run(sql.DROP_SNAPSHOTS, the_format=1)
+        log.run(sql.DROP_SNAPSHOTS)
     storage.close()
 
 

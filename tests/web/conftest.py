@@ -14,7 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study, families
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from surepath.web.access import Access
 from surepath.web.app import create_app
 from tests.web.site import READ, WRITE, Caller, Site, database, large_mdp, long_study, new_study, served
@@ -34,12 +34,12 @@ NASTY = '<img src=x onerror="alert(1)"> & 🦉'
 
 
 @pytest.fixture
-def storage() -> SqlStorage:
-    return SqlStorage("memory")
+def storage() -> Storage:
+    return Storage("memory")
 
 
 @pytest.fixture
-def client(storage: SqlStorage) -> Iterator[TestClient]:
+def client(storage: Storage) -> Iterator[TestClient]:
     with TestClient(create_app(storage, Access(READ, WRITE)), raise_server_exceptions=False) as client:
         yield client
 

@@ -15,8 +15,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.status import Past
-from surepath.study.storage import TrialRow
+from surepath.study.trial import TrialRow
 from surepath.web.access import Access, listen
 from surepath.web.app import create_app
 
@@ -114,12 +113,7 @@ def long_study(storage: str, trials: int, name: str = "long") -> None:
     ]
     with study.storage.writing(name) as log:
         log.add_trials(rows)
-    past = Past(study)
-    for _ in past.points(trials):
-        pass
-    fold = study._fold
-    fold.learner, fold.prefix = past.learner, trials
-    fold.tally.states["complete"] = fold.tally.sources["asked"] = trials
+    study.sync()
     with study.storage.writing(name) as log:
-        log.save_snapshot(fold.snapshot())
+        log.save_snapshot(study._fold.snapshot())
     study.close()

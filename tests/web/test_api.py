@@ -23,7 +23,7 @@ from surepath import Study
 from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from surepath.web.access import LARGEST_BODY, Access, open_access
 from surepath.web.app import create_app
 from surepath.web.views import warnings
@@ -31,7 +31,7 @@ from tests.study.test_bad_places import as_nobody
 from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
 
 
-def test_a_study_runs_to_its_proof_over_http(storage: SqlStorage, writer: Caller) -> None:
+def test_a_study_runs_to_its_proof_over_http(storage: Storage, writer: Caller) -> None:
     study = new_study(storage)
     while not writer.get("status")["done"]:
         (trial,) = writer.post("ask")["trials"]
@@ -48,7 +48,7 @@ def test_a_study_runs_to_its_proof_over_http(storage: SqlStorage, writer: Caller
     assert "study 'rag' is done" in writer.post("ask", expect=409)["message"]
 
 
-def test_asking_again_with_the_same_key_changes_nothing(storage: SqlStorage, writer: Caller) -> None:
+def test_asking_again_with_the_same_key_changes_nothing(storage: Storage, writer: Caller) -> None:
     study = new_study(storage)
     first = writer.post("ask", {"n": 3, "request": "a", "worker": "me"})
     assert writer.post("ask", {"n": 3, "request": "a", "worker": "me"}) == first
@@ -56,7 +56,7 @@ def test_asking_again_with_the_same_key_changes_nothing(storage: SqlStorage, wri
     assert writer.post("ask", {"request": "b"})["trials"][0]["number"] == 4
 
 
-def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: SqlStorage, writer: Caller) -> None:
+def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: Storage, writer: Caller) -> None:
     new_study(storage)
     writer.post("ask", {"n": 2})
     assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "told"
@@ -68,7 +68,7 @@ def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage:
     assert writer.get("trials/2")["rewards"] == [1.0, 0.5, 0.0]
 
 
-def test_failures_cancellations_and_leases(storage: SqlStorage, writer: Caller) -> None:
+def test_failures_cancellations_and_leases(storage: Storage, writer: Caller) -> None:
     new_study(storage)
     writer.post("ask", {"n": 4, "worker": "bench 3"})
     status = writer.get("status")
@@ -86,7 +86,7 @@ def test_failures_cancellations_and_leases(storage: SqlStorage, writer: Caller) 
     assert "only a running trial" in writer.post("trials/4/renew", expect=409)["message"]
 
 
-def test_queued_plans_are_assigned_next_and_once(storage: SqlStorage, writer: Caller) -> None:
+def test_queued_plans_are_assigned_next_and_once(storage: Storage, writer: Caller) -> None:
     new_study(storage)
     plan = {"chunk": "256", "retriever": "dense", "answer": "small"}
     for _ in range(2):
@@ -97,7 +97,7 @@ def test_queued_plans_are_assigned_next_and_once(storage: SqlStorage, writer: Ca
     assert trials[0]["plan"] == plan
 
 
-def test_exclude_and_tighten(storage: SqlStorage, writer: Caller) -> None:
+def test_exclude_and_tighten(storage: Storage, writer: Caller) -> None:
     study = new_study(storage, trials=60)
     writer.post("tighten", {"epsilon": 0.15, "request": "t"})
     writer.post("tighten", {"epsilon": 0.15, "request": "t"})
@@ -130,7 +130,7 @@ def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> N
         assert (log.last_number(), len(log.queue(9))) == (21, 1)
 
 
-def test_many_results_are_taken_or_none(storage: SqlStorage, writer: Caller) -> None:
+def test_many_results_are_taken_or_none(storage: Storage, writer: Caller) -> None:
     study = new_study(storage)
     trials = writer.post("ask", {"n": 3})["trials"]
     good = [
@@ -148,7 +148,7 @@ def test_many_results_are_taken_or_none(storage: SqlStorage, writer: Caller) -> 
     assert writer.get("trials/2")["note"] == "spilled"
 
 
-def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: SqlStorage, reader: Caller) -> None:
+def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: Storage, reader: Caller) -> None:
     new_study(storage)
     status = reader.get("status")
     assert status["sentence"] == "Nothing is proven yet: no trial has been reported."
@@ -157,7 +157,7 @@ def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: SqlStora
     assert reader.get("trials") == {"trials": [], "total": 0, "next": None, "searched": None}
 
 
-def test_the_log_can_be_kept_as_a_file(storage: SqlStorage, reader: Caller, client: TestClient) -> None:
+def test_the_log_can_be_kept_as_a_file(storage: Storage, reader: Caller, client: TestClient) -> None:
     study = new_study(storage, trials=12, epsilon=0.01)
     lines = client.get("/api/export", headers=reader.headers)
     assert lines.headers["content-type"] == "application/x-ndjson"
@@ -169,7 +169,7 @@ def test_the_log_can_be_kept_as_a_file(storage: SqlStorage, reader: Caller, clie
     assert len(table.text.splitlines()) == 1 + len(study)
 
 
-def test_trials_come_by_page_and_by_filter(storage: SqlStorage, reader: Caller) -> None:
+def test_trials_come_by_page_and_by_filter(storage: Storage, reader: Caller) -> None:
     study = new_study(storage, trials=12, epsilon=0.01)
     running = study.ask(worker="slow one")
     page = reader.get("trials", limit=5)
@@ -190,7 +190,7 @@ def test_trials_come_by_page_and_by_filter(storage: SqlStorage, reader: Caller) 
     assert reader.get("trials", state="failed")["trials"] == []
 
 
-def test_the_graph_has_every_option_and_what_is_known_of_it(storage: SqlStorage, reader: Caller) -> None:
+def test_the_graph_has_every_option_and_what_is_known_of_it(storage: Storage, reader: Caller) -> None:
     study = new_study(storage, trials=60)
     found = reader.get("graph")
     learner = study.learner
@@ -206,7 +206,7 @@ def test_the_graph_has_every_option_and_what_is_known_of_it(storage: SqlStorage,
     assert reader.get("graph", first=10**9)["first"] == 2
 
 
-def test_the_gap_history_ends_in_what_is_proven(storage: SqlStorage, reader: Caller) -> None:
+def test_the_gap_history_ends_in_what_is_proven(storage: Storage, reader: Caller) -> None:
     study = new_study(storage, trials=200)
     end = time.monotonic() + 60
     while not (found := reader.get("gap"))["complete"]:  # the past is read in the background
@@ -218,7 +218,7 @@ def test_the_gap_history_ends_in_what_is_proven(storage: SqlStorage, reader: Cal
 
 
 def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
-    storage: SqlStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, rng = new_study(storage, sigma=0.01), np.random.default_rng(0)
     plans = [[0, 2, 8], [0, 3, 10], [0, 4, 12], [1, 5, 9], [1, 6, 11], [1, 7, 13]]
@@ -235,7 +235,7 @@ def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     assert "contradict" not in reader.get("status", study="sound")["sentence"]
 
 
-def test_challengers_are_named_with_what_tells_them_apart(storage: SqlStorage, reader: Caller) -> None:
+def test_challengers_are_named_with_what_tells_them_apart(storage: Storage, reader: Caller) -> None:
     new_study(storage, trials=60, sigma=1.0)
     rivals = reader.get("explain", challengers=2)["rivals"]
     assert len(rivals) == 2
@@ -264,7 +264,7 @@ def test_challengers_are_named_with_what_tells_them_apart(storage: SqlStorage, r
     ],
 )
 def test_what_is_wrong_is_said_in_words(
-    storage: SqlStorage, writer: Caller, client: TestClient, verb: str, body: Any, said: str | None
+    storage: Storage, writer: Caller, client: TestClient, verb: str, body: Any, said: str | None
 ) -> None:
     new_study(storage)
     writer.post("ask")
@@ -299,7 +299,7 @@ def test_what_is_wrong_is_said_in_words(
     ],
 )
 def test_a_request_that_is_none_is_told_what_to_send(
-    storage: SqlStorage, writer: Caller, client: TestClient, method: str, route: str, body: str, kind: str, said: str
+    storage: Storage, writer: Caller, client: TestClient, method: str, route: str, body: str, kind: str, said: str
 ) -> None:
     new_study(storage)
     answer = client.request(
@@ -308,7 +308,7 @@ def test_a_request_that_is_none_is_told_what_to_send(
     assert said in answer.json()["message"]
 
 
-def test_a_trial_is_cancelled_with_or_without_a_note(storage: SqlStorage, writer: Caller, client: TestClient) -> None:
+def test_a_trial_is_cancelled_with_or_without_a_note(storage: Storage, writer: Caller, client: TestClient) -> None:
     new_study(storage)
     writer.post("ask", {"n": 2})
     assert client.post("/api/trials/1/cancel", headers=writer.headers).json() == {"outcome": "cancelled"}
@@ -316,7 +316,7 @@ def test_a_trial_is_cancelled_with_or_without_a_note(storage: SqlStorage, writer
     assert [writer.get(f"trials/{number}")["note"] for number in (1, 2)] == ["", "no time"]
 
 
-def test_unknown_studies_and_trials(storage: SqlStorage, writer: Caller) -> None:
+def test_unknown_studies_and_trials(storage: Storage, writer: Caller) -> None:
     assert writer.get("studies") == {"studies": [], "total": 0}
     assert writer.get("status", expect=404)["message"] == "there is no study here yet"
     new_study(storage, "one/two <b>")
@@ -356,7 +356,7 @@ def test_errors_say_nothing_of_the_machine(tmp_path: Path, caplog: pytest.LogCap
         assert told["message"] == "something went wrong; the server's log says what"
 
 
-def test_who_has_no_token_sees_nothing(client: TestClient, storage: SqlStorage) -> None:
+def test_who_has_no_token_sees_nothing(client: TestClient, storage: Storage) -> None:
     new_study(storage)
     described = client.get("/api/openapi.json").json()
     for path, verbs in described["paths"].items():
@@ -366,7 +366,7 @@ def test_who_has_no_token_sees_nothing(client: TestClient, storage: SqlStorage) 
             assert "rag" not in answer.text
 
 
-def test_a_read_token_cannot_write(client: TestClient, storage: SqlStorage, reader: Caller) -> None:
+def test_a_read_token_cannot_write(client: TestClient, storage: Storage, reader: Caller) -> None:
     study = new_study(storage)
     described = client.get("/api/openapi.json").json()
     bodies = {"tell": {"rewards": []}, "enqueue": {"plan": []}, "exclude": {"option": []}, "tighten": {"epsilon": 0.1}}
@@ -417,7 +417,7 @@ def test_a_public_address_needs_a_token_that_is_hard_to_guess() -> None:
         assert len({first.write_token, first.read_token, second.write_token, second.read_token}) == 4
 
 
-def test_large_bodies_are_refused(client: TestClient, writer: Caller, storage: SqlStorage) -> None:
+def test_large_bodies_are_refused(client: TestClient, writer: Caller, storage: Storage) -> None:
     new_study(storage)
     big = b'{"note": "' + b"x" * LARGEST_BODY + b'"}'
     headers = {**writer.headers, "Content-Type": "application/json"}
@@ -493,7 +493,7 @@ def test_a_read_only_file_is_shown_and_not_written(folder: Path, sealed: bool) -
 
 
 def test_a_request_takes_one_turn_in_a_thread(
-    writer: Caller, storage: SqlStorage, monkeypatch: pytest.MonkeyPatch
+    writer: Caller, storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_study(storage, "rag")
     writer.post("ask", study="rag")  # the study is open
@@ -512,7 +512,7 @@ def test_a_request_takes_one_turn_in_a_thread(
 
 EXAMPLES = 10  # of each of the routes
 
-any_storage = SqlStorage("memory")
+any_storage = Storage("memory")
 new_study(any_storage, trials=8, sigma=1.0).ask(3)
 schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(any_storage, Access(READ, WRITE)))
 

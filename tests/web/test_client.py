@@ -44,7 +44,7 @@ from surepath.errors import (
     StudyError,
     SurepathError,
 )
-from surepath.study.sql import SqlStorage
+from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from surepath.web import client
 from surepath.web.access import KEEP_ALIVE, LARGEST_BODY, Access
@@ -417,13 +417,13 @@ def test_a_key_stands_for_one_content(storage: str, tmp_path: Path) -> None:
 def test_a_tell_opens_one_transaction(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     new_study(site.app.state.studies.storage, "counted")
     remote, opened = surepath.connect(site.url, WRITE, "counted"), list[str]()
-    trial, real = remote.ask(), SqlStorage._connection
+    trial, real = remote.ask(), Storage._connection
 
     def counted(self: Any, *, write: bool) -> Any:
         opened.append("write" if write else "read")
         return real(self, write=write)
 
-    monkeypatch.setattr(SqlStorage, "_connection", counted)
+    monkeypatch.setattr(Storage, "_connection", counted)
     assert remote.tell(trial, SCORES) == "told"
     assert opened == ["write"]
 
@@ -737,7 +737,7 @@ def addresses(draw: Any) -> str:
 @settings(max_examples=400, deadline=None)
 def test_no_secret_of_an_address_is_shown(address: str) -> None:
     seen = [hidden(address)]
-    tries: list[Any] = [lambda: Server(address, "token").url, lambda: SqlStorage(address).shown]
+    tries: list[Any] = [lambda: Server(address, "token").url, lambda: Storage(address).shown]
     for attempt in tries:
         try:
             seen.append(attempt())
@@ -779,7 +779,7 @@ def test_what_is_no_secret_is_shown() -> None:
 )
 def test_errors_of_a_database_show_no_secret(address: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "surepath"), pytest.raises(StorageError) as refused:
-        SqlStorage(address.format(SECRET)).names()
+        Storage(address.format(SECRET)).names()
     assert SECRET not in shown_by(refused.value) + caplog.text
 
 

@@ -15,8 +15,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.sql import SqlStorage
 from surepath.study.status import MOST_POINTS, thin
+from surepath.study.storage import Storage
 from surepath.web import routes
 from surepath.web.access import Access, listen
 from surepath.web.app import create_app
@@ -24,7 +24,7 @@ from surepath.web.live import BackgroundForecast, History, OpenStudies, Watcher
 from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
 
 
-def test_a_study_deleted_and_created_anew_is_another(storage: SqlStorage, reader: Caller) -> None:
+def test_a_study_deleted_and_created_anew_is_another(storage: Storage, reader: Caller) -> None:
     new_study(storage, trials=5)
     assert reader.get("status")["trials"] == 5
     storage.delete("rag")
@@ -34,7 +34,7 @@ def test_a_study_deleted_and_created_anew_is_another(storage: SqlStorage, reader
     assert reader.get("status")["epsilon"] == 0.5
 
 
-def test_the_stream_tells_only_what_differs(storage: SqlStorage) -> None:
+def test_the_stream_tells_only_what_differs(storage: Storage) -> None:
     study = new_study(storage)
     watcher = Watcher(OpenStudies(storage).get("rag"))
     first = watcher.poll()
@@ -134,7 +134,7 @@ def test_thinning_keeps_the_ends_and_the_shape() -> None:
     assert np.diff(np.log(numbers[numbers > 100])).max() < 0.07
 
 
-def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: SqlStorage, reader: Caller) -> None:
+def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: Storage, reader: Caller) -> None:
     new_study(storage, trials=60)
     assert reader.get("forecast/worlds", more=7)["done"]
     app: Any = client.app
@@ -146,7 +146,7 @@ def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: SqlSto
 
 
 def test_the_forecast_says_how_many_trials_are_left(
-    storage: SqlStorage, reader: Caller, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BackgroundForecast, "_renew", lambda self: None)  # a better one could come at any moment
     study = new_study(storage, trials=60, sigma=1.0)

@@ -33,8 +33,8 @@ from surepath.cli.main import (
 from surepath.cli.problem import Delta, Direction, Epsilon, Sigma, learner_settings, open_noisy, open_problem
 
 if TYPE_CHECKING:
-    from surepath.study.storage import TrialRow
     from surepath.study.study import Study
+    from surepath.study.trial import TrialRow
     from surepath.verify.verify import Verdict
 
 study = typer.Typer(

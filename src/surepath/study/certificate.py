@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath._text import shown, words_of_users
+from surepath._text import shown
 from surepath._version import __version__
 from surepath.errors import CertificateError
 from surepath.learners.base import build
@@ -33,7 +33,8 @@ from surepath.model.paths import on_open_paths
 from surepath.model.text_files import write_text
 from surepath.study.fold import LEFT_OUT, MARKED, Fold
 from surepath.study.sheets import all_trials
-from surepath.study.storage import ActionRow, Reading, Storage, TrialRow, open_storage
+from surepath.study.storage import Reading, Storage, open_storage
+from surepath.study.trial import ActionRow, TrialRow
 from surepath.verify.bound import PlainBound, Scores, Sums
 from surepath.verify.file import (
     ADVICE,
@@ -130,8 +131,7 @@ def write_certificate(study: Study) -> Certificate:
     study.sync()
     with study._lock:
         actions, claim = study._read(read_log)
-        with words_of_users():
-            findings = study._fold.learner.findings()
+        findings = study._fold.learner.findings()
         epsilon = float(study._fold.learner.epsilon)
         done = bool(study._fold.learner.stopped)
     mdp, record, tally = study.mdp, study.record, claim.tally
@@ -336,7 +336,7 @@ def _moments(
 
     The learner only says at which moments to check, and which path to compare with; the plain implementation decides.
     """
-    again, log = Fold(fold.mdp, fold.settings, fold.on_failure, fold._seed), _replay(fold, checker.needs_scores)
+    again, log = fold.anew(), _replay(fold, checker.needs_scores)
     learner, kept = again.learner, {row.number: row for row in actions}
     alive = active = on_open_paths(fold.mdp, ~learner.excluded)
     found: list[dict[str, Any]] = []
@@ -345,7 +345,7 @@ def _moments(
         if isinstance(entry, Action):
             again._act(kept[entry.number])
         else:
-            again._take([TrialRow(*entry)])
+            again.take([TrialRow(*entry)])
         if isinstance(entry, Action) and entry.kind == EXCLUDE:
             found = []  # what was ruled out by a plan that is infeasible counts no more
             alive = active = on_open_paths(fold.mdp, ~learner.excluded)
@@ -369,7 +369,6 @@ def _replay(fold: Fold, keep_scores: bool) -> Replay:
 # Checking one ---------------------------------------------------------------------------------------------------------
 
 
-@words_of_users()
 def verify(
     certificate: str | Path | Mapping[str, Any],
     storage: str | Storage | None = None,

@@ -24,19 +24,20 @@ from surepath.model.files import Problem, load_problem, parse_json_problem, prob
 from surepath.model.mdp import MDP
 from surepath.model.paths import WHOLE
 from surepath.model.worlds import Instance
-from surepath.study.storage import QueueRow, Storage, StudyRecord, TrialRow, Writing, retrying
-from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST
+from surepath.study.storage import Storage, Writing, retrying
+from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST, QueueRow, StudyRecord, TrialRow
 
 # Lease ----------------------------------------------------------------------------------------------------------------
 # Leases: how long a worker may keep a trial, as people write it, and what happens when a lease expires.
 #
-# When a lease ends, the plan is assigned again first, as a new trial, twice at most: the worker may have died. The
-# trial itself is awaited for GRACE leases, since a proof that passes over slow trials leaves scores out by what they
-# are. Then it is given up, and counts as lost.
+# When a lease ends, the plan is assigned again, as a new trial, twice at most: the worker may have died. Where a
+# runner attended the trial, by renewing its lease, the worker did die: the trial is given up and counts as lost. A
+# trial taken by hand may only be slow, and a proof that passes over slow trials leaves scores out by what they are: it
+# is awaited for GRACE leases.
 
 UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 LONGEST_LEASE = 10 * 365 * 86400.0
-GRACE = 10  # leases after which a trial is given up
+GRACE = 10  # leases after which a trial taken by hand is given up
 MOST_RETRIES = 2  # an option that kills its worker must not be assigned for ever
 BATCH = 1_000
 
@@ -82,14 +83,12 @@ def in_words(duration: float) -> str:
 
 
 def expire(log: Writing, lease: float) -> None:
-    """Mark trials whose lease has ended as expired and queue their plans at the front; give up what is long over."""
+    """Mark trials whose lease has ended as expired and queue their plans at the front; give up what nobody awaits."""
     now = log.now()
     for row in reversed(log.expired(now, BATCH)):  # the oldest ends up at the front
-        if row.state == EXPIRED:
-            log.update_trial(row._replace(told=now))
-            continue
-        log.update_trial(row._replace(state=EXPIRED, lease=row.lease + (GRACE - 1) * lease))
-        if _retries(log, row) < MOST_RETRIES:
+        until = row.lease if row.attended or row.state == EXPIRED else row.lease + (GRACE - 1) * lease
+        log.update_trial(row._replace(state=EXPIRED, lease=until, told=now if until < now else None))
+        if row.state != EXPIRED and _retries(log, row) < MOST_RETRIES:
             log.add_to_queue(QueueRow(0, row.path, RETRIED, row.number, now), front=True)
 
 

@@ -19,8 +19,8 @@ from surepath.model.text_files import csv_line, write_bytes
 from surepath.study.creation import Options, check_name, learner_spec
 from surepath.study.fold import EXCLUDE, TIGHTEN
 from surepath.study.sheets import EVERY_ROW, FACTS, all_trials, columns, plan_columns, table, table_rows
-from surepath.study.storage import PAGE, ActionRow, QueueRow, Reading, Storage, StudyRecord, TrialRow, Writing, retrying
-from surepath.study.trial import SCORED, SOURCES, STATES, WAITING
+from surepath.study.storage import PAGE, Reading, Storage, Writing, retrying
+from surepath.study.trial import SCORED, SOURCES, STATES, WAITING, ActionRow, QueueRow, StudyRecord, TrialRow
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -162,6 +162,7 @@ FIELD_TYPES: dict[str, Any] = {
     "of": int | None,
     "worker": str,
     "note": str,
+    "attended": bool,
     "asked": int | float,
     "lease": int | float,
     "told": int | float | None,

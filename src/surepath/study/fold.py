@@ -17,18 +17,7 @@ from surepath._version import __version__
 from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
 from surepath.learners.base import build
 from surepath.model.mdp import MDP
-from surepath.study.storage import (
-    ENCODING_FORMAT,
-    PAGE,
-    ActionRow,
-    Reading,
-    SnapshotRow,
-    TrialRow,
-    Writing,
-    decode_tree,
-    encode_tree,
-    missing_row,
-)
+from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row
 from surepath.study.trial import (
     CANCELLED,
     COMPLETE,
@@ -41,6 +30,9 @@ from surepath.study.trial import (
     SETTLED,
     SOURCES,
     WORST,
+    ActionRow,
+    SnapshotRow,
+    TrialRow,
 )
 
 # Spending -------------------------------------------------------------------------------------------------------------
@@ -246,6 +238,10 @@ class Fold:
         self.mdp, self.settings, self.on_failure, self._seed = mdp, settings, on_failure, seed
         self._reset()
 
+    def anew(self) -> Fold:
+        """Return a fold of the same study that has read nothing yet."""
+        return Fold(self.mdp, self.settings, self.on_failure, self._seed)
+
     def _reset(self) -> None:
         self.learner = build(self.settings, self.mdp)
         self.prefix = self.actions = self.change = self.saved = 0
@@ -275,16 +271,16 @@ class Fold:
         if last == self.change and not self._unread:
             return
         begun = time.perf_counter()
-        self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
+        self.read_actions(log)
         if self.change == 0 or self._unread or log.last_number() - self.prefix > PAGE + len(self.window):
             self._unread, self.change, self.stamp = True, last, log.stamp(last)
             self.window.clear()
             first = self.prefix + 1
             while rows := log.trials(first, PAGE):
                 first = rows[-1].number + 1
-                self._take(rows)
+                self.take(rows)
         else:
-            self._take(log.trials_changed_after(self.change, _ALL))
+            self.take(log.trials_changed_after(self.change, _ALL))
         self._advance()  # there may be decisions and no trial
         if len(self.window) < log.last_number() - self.prefix:
             missing = next(n for n in range(self.prefix + 1, log.last_number() + 1) if n not in self.window)
@@ -292,7 +288,12 @@ class Fold:
         self._unread, self.change, self.stamp = False, last, log.stamp(last)
         self.seconds += time.perf_counter() - begun
 
-    def _take(self, rows: Iterable[TrialRow]) -> None:
+    def read_actions(self, log: Reading) -> None:
+        """Read the actions that are new; each counts when its turn comes."""
+        self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
+
+    def take(self, rows: Iterable[TrialRow]) -> None:
+        """Take in rows of the log, and fold in those whose turn has come."""
         self.window.update((row.number, row) for row in rows if row.number > self.prefix)
         self._advance()
 
@@ -442,7 +443,7 @@ class Fold:
             "digest": self.digest,
             "proof": self.proof,
         }
-        row = SnapshotRow(self.prefix, self.actions, ENCODING_FORMAT, encode_tree(tree))
+        row = SnapshotRow(self.prefix, self.actions, encode_tree(tree))
         self.mark_saved(self.prefix)
         return row
 
@@ -450,7 +451,7 @@ class Fold:
         """Save a snapshot now and then, so that opening the study is quick."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
-        kept = log.snapshot_prefix(ENCODING_FORMAT)  # another worker may have saved one
+        kept = log.snapshot_prefix()  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
         else:
@@ -466,7 +467,7 @@ class Fold:
 
     def _load(self, log: Reading) -> None:
         """Load the snapshot, if it was made of this log; one that cannot be read is ignored: the log has everything."""
-        row = log.snapshot(ENCODING_FORMAT)
+        row = log.snapshot()
         if row is None or row.prefix > log.last_number():
             return
         try:

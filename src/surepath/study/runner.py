@@ -429,7 +429,7 @@ class Runner:
             request = uuid.uuid4().hex
             self._running[request] = None
             try:
-                trial = self._study.ask(request=request, **self._limit)
+                trial = self._study.ask(request=request, attended=True, **self._limit)
             except StoppedError:  # proven, by this worker or by another
                 del self._running[request]
                 return
@@ -548,6 +548,8 @@ class Runner:
 # Optimize -------------------------------------------------------------------------------------------------------------
 # `study.optimize`: run a Python function on one plan after another until the answer is proven.
 
+ASYNC = "optimize calls plain functions; wrap an async one: def function(plan): return asyncio.run(evaluate(plan))"
+
 
 def optimize(
     study: Study,
@@ -562,6 +564,8 @@ def optimize(
     """Run trials of a study by calling a function; see Study.optimize."""
     if not callable(function):
         raise SettingError(f"optimize needs a function from a plan to its scores, not {function!r}")
+    if _is(function, inspect.iscoroutinefunction) or _is(function, inspect.isasyncgenfunction):
+        raise SettingError(ASYNC)
     if study.options.on_failure == WORST and study.mdp.horizon > 1 and not yields(function):
         raise SettingError(
             'with on_failure="worst" the study must know which step of a trial failed: write the function as a '
@@ -589,11 +593,16 @@ def optimize(
 
 
 def yields(function: Callable[..., Any]) -> bool:
-    """Return whether a function is a generator, also as a method, a partial or the __call__ of an object."""
+    """Return whether a function is a generator."""
+    return _is(function, inspect.isgeneratorfunction)
+
+
+def _is(function: Callable[..., Any], kind: Callable[[Any], bool]) -> bool:
+    """Return whether a function is of a kind, also as a method, a partial or the __call__ of an object."""
     while isinstance(function, functools.partial):
         function = function.func
     call = getattr(type(function), "__call__", None)  # noqa: B004 (it is inspected, not called)
-    return inspect.isgeneratorfunction(function) or inspect.isgeneratorfunction(call)
+    return kind(function) or kind(call)
 
 
 def perform(function: Callable[[Any], Any], horizon: int, trial: Trial) -> Performed:
@@ -601,6 +610,8 @@ def perform(function: Callable[[Any], Any], horizon: int, trial: Trial) -> Perfo
     seen: list[Any] = []
     try:
         answer = function(dict(trial.plan))
+        if inspect.iscoroutine(answer) or inspect.isasyncgen(answer):
+            return Performed((), wrong=ASYNC)
         if not isinstance(answer, Iterator):
             return Performed(answer)
         for reward in answer:

@@ -22,9 +22,9 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import WHOLE
 from surepath.model.text_files import csv_line, plain_cell, read_bytes
 from surepath.study import telling
-from surepath.study.storage import PAGE, Reading, TrialRow, Writing
+from surepath.study.storage import PAGE, Reading, Writing
 from surepath.study.telling import Result, append, check_countable, past_result
-from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial
+from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow
 
 if TYPE_CHECKING:
     from surepath.study.study import Study

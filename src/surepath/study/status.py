@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import json
 import logging
 import math
 import shutil
@@ -21,19 +19,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._checks import real, rounded_up
-from surepath._text import many, shown, words_of_users
-from surepath.errors import RewardError, SettingError
-from surepath.learners.base import Sizes, build, rounding_of
-from surepath.learners.runs import gap_beyond_ranges, proven_gap
+from surepath._text import many, shown
+from surepath.errors import SettingError
+from surepath.learners.runs import proven_gap
 from surepath.learners.watch import DOUBT, doubt
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, graph_svg, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
 from surepath.study.creation import in_words
-from surepath.study.fold import EXCLUDE, MOST_REPLAYED, Fold, counted_rewards, money
-from surepath.study.storage import PAGE, ActionRow, Reading, TrialRow
+from surepath.study.fold import MOST_REPLAYED, Fold, money
+from surepath.study.storage import PAGE, Reading
 from surepath.study.study import Study
-from surepath.study.trial import CANCELLED, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, STATES, WAITING, WORST
+from surepath.study.trial import (
+    CANCELLED,
+    EXPIRED,
+    FAILED,
+    IMPORTED,
+    LATE,
+    PARTIAL,
+    RUNNING,
+    STATES,
+    WAITING,
+    WORST,
+    TrialRow,
+)
 from surepath.verify.file import ADVICE
 
 # Progress -------------------------------------------------------------------------------------------------------------
@@ -165,13 +174,12 @@ def waiting_in_words(now: Status) -> str:
     """Say which trial the reported ones wait for; "" where none do."""
     if not now.ahead or not (now.running or now.overdue):
         return ""
-    results, first = (
-        ("1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"),
-        min(now.running + now.overdue),
-    )
+    results = "1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"
+    first = min(now.running + now.overdue)
     left = in_words(max(first.lease_until - now.now, 0.0))
+    who = f" by {shown(first.worker)}" if first.attended else f", taken by hand by {shown(first.worker)},"
     until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
-    return f"{results} once trial {first.number} by {shown(first.worker)} is reported or cancelled ({until})" + (
+    return f"{results} once trial {first.number}{who} is reported or cancelled ({until})" + (
         "; that is then enough" if now.enough else ""
     )
 
@@ -209,6 +217,7 @@ class RunningTrial(NamedTuple):
     path: tuple[int, ...]
     asked: float
     lease_until: float
+    attended: bool
 
 
 class Worker(NamedTuple):
@@ -341,8 +350,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
     learner: Any = fold.view  # reading must not change what the log decides
     path, gap, epsilon = learner.recommend(), proven_gap(learner), float(learner.epsilon)
     evidence = fold.tally.scored
-    with words_of_users():
-        findings = tuple(str(finding.message) for finding in learner.findings())
+    findings = tuple(str(finding.message) for finding in learner.findings())
     return Status(
         name=study.name,
         storage=study.storage.shown,
@@ -377,7 +385,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
 
 def _listed(mdp: MDP, rows: list[TrialRow]) -> tuple[RunningTrial, ...]:
     return tuple(
-        RunningTrial(row.number, row.worker, mdp.plan(list(row.path)), row.path, row.asked, row.lease)
+        RunningTrial(row.number, row.worker, mdp.plan(list(row.path)), row.path, row.asked, row.lease, row.attended)
         for row in rows[:MOST_LISTED]
     )
 
@@ -404,7 +412,6 @@ def last_failure(log: Reading) -> str:
 # What a study knows now, in words.
 
 
-@words_of_users()
 def explain(study: Study) -> str:
     """Describe in words what a study knows now."""
     with study._lock:
@@ -507,11 +514,8 @@ def _shower(study: Study) -> Any:
 
 
 # Gap history ----------------------------------------------------------------------------------------------------------
-# The proven gap over trials, computed again from the log.
-#
-# Challenger with a declared noise is given the sums after more and more trials: after every one at first, then after
-# one in a hundred of those before (its bound holds at all of them at once, whichever are read). Other learners, and
-# Challenger where it learns the noise from each score, are fed trial by trial, for the first `MOST_REPLAYED` trials.
+# The proven gap over trials: the log is folded again, and the gap read after every trial at first, then after one in a
+# hundred of those before.
 
 MOST_POINTS = 400
 Point = tuple[int, float, float]  # settled trials, proven gap (inf: nothing proven), epsilon at that time
@@ -542,102 +546,26 @@ def grid(last: int, most: int = MOST_POINTS) -> list[int]:
 
 
 class Past:
-    """A learner taken through the prefixes of a log."""
+    """A study taken through the prefixes of its log."""
 
     def __init__(self, study: Study) -> None:
-        self.study = study
-        self.learner: Any = build(json.loads(study.record.settings), study.mdp)
-        self.in_blocks = _by_sums(self.learner)
-        self.number = self.acted = 0
-        n = study.mdp.n_arcs
-        self.visits, self.sums = np.zeros(n, dtype=np.int64), np.zeros(n)
-        self.origin = np.zeros(n)
-        self._arcs: list[int] = []
-        self._rewards: list[float] = []
-        self.actions: list[ActionRow] = []
+        self.study, self.fold = study, study._fold.anew()
 
     def points(self, last: int) -> Iterator[Point]:
         """Read up to a number of settled trials and yield the points on the way."""
-        end = last if self.in_blocks else min(last, MOST_REPLAYED)
+        fold, end = self.fold, min(last, MOST_REPLAYED)
         rows: list[TrialRow] = []
-        with self.study.storage.reading(self.study.name) as log:
-            new = log.actions_after(self.acted)
-        self.actions += new
-        self.acted = new[-1].number if new else self.acted
-        while self.number < end:
-            target = min(end, self.number + max(1, self.number // 100))
-            while self.number < target:
-                while self.actions and self.actions[0].after <= self.number:
-                    self._act(self.actions.pop(0))
-                if not rows:
-                    with self.study.storage.reading(self.study.name) as log:
-                        rows = log.trials(self.number + 1, min(PAGE, end - self.number))[::-1]
-                self._take(rows.pop())
-                self.number += 1
-            yield self.number, self._gap(), float(self.learner.epsilon)
-
-    def _take(self, row: TrialRow) -> None:
-        rewards = counted_rewards(self.study.mdp, row, self.study.options.on_failure)
-        if not self.in_blocks:
-            self._tell(row, rewards)
-            return
-        gains = self.study.mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards))
-        if rounding_of(*Sizes(self.study.mdp).with_gains(gains)) > self.learner.epsilon > 0:
-            return  # left out by the study too
-        self._arcs.extend(row.path[: len(rewards)])
-        self._rewards.extend(rewards)
-
-    def _add_up(self) -> None:
-        """Add the rewards taken since the last call to the sums, each as a difference from its arc's first one."""
-        arcs = np.array(self._arcs, dtype=np.int64)
-        gains = self.study.mdp.gains_of(arcs, np.array(self._rewards))
-        self._arcs, self._rewards = [], []
-        seen, first = np.unique(arcs, return_index=True)
-        new = self.visits[seen] == 0
-        self.origin[seen[new]] = gains[first[new]]
-        n = len(self.visits)
-        self.visits += np.bincount(arcs, minlength=n)
-        self.sums += np.bincount(arcs, weights=gains - self.origin[arcs], minlength=n)
-
-    def _tell(self, row: TrialRow, rewards: list[float]) -> None:
-        path = np.array(row.path, dtype=np.int64)
-        if rewards:
-            with contextlib.suppress(RewardError):  # left out by the study too
-                self.learner.tell(path, rewards)
-        elif row.state in (FAILED, EXPIRED):
-            self.learner.fail(path)
-
-    def _gap(self) -> float:
-        """Return the gap proven by now; infinite while the declared ranges alone say as much."""
-        return gap_beyond_ranges(self.learner, self._certified())
-
-    def _certified(self) -> float:
-        if self.in_blocks:
-            self._add_up()
-            known = self.study.mdp.is_known
-            evidence = {"visits": self.visits, "origin": self.origin, "sums": self.sums}
-            evidence |= {name: np.where(known, 0.0, evidence[name]) for name in ("origin", "sums")}
-            self.learner._go_on()
-            self.learner._load({**self.learner._evidence(), **evidence})
-            self.learner._check_anew()
-            self.learner._proven = {}  # reading a study does not change it, so no earlier reading is remembered
-            return float(self.learner._gap())
-        kept = dict(self.learner._proven)
-        gap = float(self.learner.certified_gap())
-        self.learner._proven = kept  # reading changes nothing, here as in a study
-        return gap
-
-    def _act(self, action: Any) -> None:
-        content = json.loads(action.content)
-        if action.kind == EXCLUDE:
-            self.learner.exclude(np.array(content, dtype=np.int64))
-        else:
-            self.learner.tighten(float(content))
-
-
-def _by_sums(learner: Any) -> bool:
-    """Return whether visits and sums are all that a learner's bound needs."""
-    return bool(learner.noise == "sigma" and not learner._unknown)
+        while fold.prefix < end:
+            if not rows:
+                with self.study.storage.reading(self.study.name) as log:
+                    fold.read_actions(log)
+                    rows = log.trials(fold.prefix + 1, min(PAGE, end - fold.prefix))
+            number = max(1, fold.prefix // 100)
+            fold.take(rows[:number])
+            rows = rows[number:]
+            remembered = dict(fold.learner._proven)
+            yield fold.prefix, proven_gap(fold.learner), float(fold.learner.epsilon)
+            fold.learner._proven = remembered  # reading changes nothing, here as in a study
 
 
 def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:

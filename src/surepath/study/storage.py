@@ -1,9 +1,8 @@
-"""Where a study's log is kept: what every storage promises, the rows it keeps, and how passing faults are repeated.
+"""Where a study's log is kept: in an SQL database, through SQLAlchemy Core.
 
-`tests/study/storage/test_contract.py` holds every storage to this contract. `sql.py` has the one for databases.
-
-A storage keeps studies by name. Each has a log of trials, numbered 1, 2, ... without gaps; a log of actions, likewise;
-a queue of waiting plans; and snapshots.
+`tests/study/test_storage.py` holds SQLite, memory and PostgreSQL to this contract. A storage keeps studies by name.
+Each has a log of trials, numbered 1, 2, ... without gaps; a log of actions, likewise; a queue of waiting plans; and
+snapshots.
 
 - `writing(name)` opens a transaction that excludes every other writer of this study, on any thread, process or host.
   It sees all that was committed before, and commits at the end of the block: all of it, durably, or, if the block
@@ -20,6 +19,10 @@ a queue of waiting plans; and snapshots.
   log and must forget it.
 - `now()` is the storage's clock, the same for all who use it; leases are measured with it.
 - Errors of the database come out as StorageError in words; nothing is retried that may have been committed.
+
+A study has a row in `heads` that counts its changes and trials; it is the study's lock. On PostgreSQL a write
+transaction begins with SELECT ... FOR UPDATE of that row; on SQLite with BEGIN IMMEDIATE, which locks the file. In
+memory there is one connection, and transactions, of readers too, take turns on it.
 """
 
 from __future__ import annotations
@@ -27,105 +30,54 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import random
+import secrets
+import sqlite3
+import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, TypeVar
 
 import numpy as np
+from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from surepath._text import hidden
-from surepath.errors import SettingError, StorageError
-from surepath.study.trial import EXPIRED, SETTLED
-
-
-@dataclass(frozen=True)
-class StudyRecord:
-    """What is frozen when a study is created.
-
-    Attributes:
-        name: Unique in its storage.
-        problem: The problem as JSON text, without means.
-        problem_hash: Content hash of the graph.
-        settings: Learner and settings, every number of its bound among them, as JSON text.
-        options: Lease, failure policy and the like, as JSON text.
-        created: Seconds since 1970.
-        version: The surepath version that created it.
-    """
-
-    name: str
-    problem: str
-    problem_hash: str
-    settings: str
-    options: str
-    created: float
-    version: str
-
-
-class TrialRow(NamedTuple):
-    """One trial of the log."""
-
-    number: int  # 1, 2, ... in the order asked for
-    state: str
-    path: tuple[int, ...]  # H arcs
-    source: str
-    of: int | None = None  # the trial this one repeats or reports late
-    rewards: tuple[float, ...] = ()  # those that were reported, in the user's direction
-    worker: str = ""
-    asked: float = 0.0  # seconds since 1970
-    lease: float = 0.0  # when the lease ends; of an expired trial, when it is given up
-    told: float | None = None  # when it was settled
-    note: str = ""  # why it failed
-    request: str | None = None  # names the request that asked for it, so that a repeated one changes nothing
-    change: int = 0  # number of the write that last changed this row
-
-    @property
-    def settled(self) -> bool:
-        """Return whether the trial is settled, so that later ones may count; an expired one is when it was given up."""
-        return self.state in SETTLED and (self.state != EXPIRED or self.told is not None)
-
-
-class ActionRow(NamedTuple):
-    """A decision of a person that is part of the log: an exclusion, a tighter epsilon."""
-
-    number: int  # 1, 2, ...
-    after: int  # the action counts after this many settled trials
-    kind: str
-    content: str  # JSON
-    at: float
-    change: int = 0
-
-
-class QueueRow(NamedTuple):
-    """A plan that waits to be assigned."""
-
-    number: int
-    path: tuple[int, ...]
-    source: str
-    of: int | None = None
-    at: float = 0.0
-
-
-class SnapshotRow(NamedTuple):
-    """The state of a fold after a number of settled trials: a cache, which may be deleted at any time."""
-
-    prefix: int
-    actions: int
-    format: int
-    content: bytes
-
+from surepath._checks import shortened, suggest
+from surepath.errors import SettingError, StorageError, StudyError
+from surepath.study import tables as sql
+from surepath.study.tables import (
+    MEMORY,
+    PENDING_WRITE,
+    TransientError,
+    actions,
+    build_tables,
+    changes,
+    check_schema,
+    heads,
+    open_engine,
+    queue,
+    read_url,
+    requests,
+    shown,
+    snapshots,
+    storage_error,
+    studies,
+    trials,
+)
+from surepath.study.trial import (
+    SOURCES,
+    STATES,
+    ActionRow,
+    QueueRow,
+    SnapshotRow,
+    StudyRecord,
+    TrialRow,
+)
 
 PAGE = 5_000  # rows that are read or written at a time
-
-
-class TransientError(StorageError):
-    """A transaction that did not come through for a passing reason: a lost connection, a lock held for too long.
-
-    It may have been committed or not; whoever repeats it must make sure that a second time changes nothing.
-    """
 
 
 def missing_row(what: str, number: int) -> StorageError:
@@ -133,147 +85,424 @@ def missing_row(what: str, number: int) -> StorageError:
     return StorageError(f"{what} {number} is missing from the log: rows were deleted; restore a backup of the study")
 
 
-class Reading(ABC):
-    """One consistent state of a study."""
-
-    @abstractmethod
-    def now(self) -> float:
-        """Read the storage's clock, seconds since 1970."""
-
-    @abstractmethod
-    def created(self) -> float:
-        """Return when the study was created: a study deleted and made anew under its name is another one."""
-
-    @abstractmethod
-    def last_change(self) -> int:
-        """Return the number of the last change, 0 at the beginning."""
-
-    @abstractmethod
-    def stamp(self, change: int) -> int | None:
-        """Return the random stamp of a committed change, None where there was no such change, or at 0."""
-
-    @abstractmethod
-    def last_number(self) -> int:
-        """Return the number of the last trial, 0 when there is none."""
-
-    @abstractmethod
-    def trial(self, number: int) -> TrialRow | None:
-        """Return one trial, or None."""
-
-    @abstractmethod
-    def trials(self, first: int, limit: int) -> list[TrialRow]:
-        """List the trials from a number on, in their order, at most `limit`; a missing one is a StorageError."""
-
-    @abstractmethod
-    def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
-        """List the trials that committed transactions changed after a change, by change and number, at most `limit`."""
-
-    @abstractmethod
-    def trials_of(self, number: int) -> list[TrialRow]:
-        """List the trials that name this one: late results and repeats."""
-
-    @abstractmethod
-    def trials_of_request(self, request: str) -> list[TrialRow]:
-        """List the trials that a request asked for."""
-
-    @abstractmethod
-    def expired(self, now: float, limit: int) -> list[TrialRow]:
-        """List trials that run, or are awaited after that, whose `lease` ended before now, by number."""
-
-    @abstractmethod
-    def actions_after(self, number: int) -> list[ActionRow]:
-        """List the actions after one, in their order; a missing one is a StorageError."""
-
-    @abstractmethod
-    def queue(self, limit: int) -> list[QueueRow]:
-        """List the waiting plans, those to be assigned first at the front."""
-
-    @abstractmethod
-    def snapshot(self, format: int) -> SnapshotRow | None:
-        """Return the latest snapshot of a format, or None."""
-
-    @abstractmethod
-    def snapshot_prefix(self, format: int) -> int:
-        """Return how many trials the latest snapshot of a format covers, 0 when there is none."""
+UPGRADE_LOCK = 7_352_901_846  # PostgreSQL's advisory lock while tables are built
+_ABANDONED: list[Any] = []  # pools of connections inherited by a fork, never closed: they are the parent's
 
 
-class Writing(Reading):
-    """A transaction that excludes every other writer of this study."""
+class Storage:
+    """A place that keeps studies, in SQLite or PostgreSQL.
 
-    @abstractmethod
-    def change(self) -> int:
-        """Return this transaction's change number; the first call takes it."""
-
-    @abstractmethod
-    def first_time(self, request: str) -> bool:
-        """Record the name of a request; False when a committed transaction recorded it before: it was carried out."""
-
-    @abstractmethod
-    def add_trials(self, rows: Sequence[TrialRow]) -> None:
-        """Append trials; their numbers must be the next ones."""
-
-    @abstractmethod
-    def update_trial(self, row: TrialRow) -> None:
-        """Change state, rewards, lease, note and moment of telling of a trial without a result, nothing else."""
-
-    @abstractmethod
-    def add_action(self, row: ActionRow) -> None:
-        """Append an action; its number must be the next."""
-
-    @abstractmethod
-    def add_to_queue(self, row: QueueRow, *, front: bool = False) -> int:
-        """Queue a plan, at the end or at the front, and return its number (the row's own is ignored)."""
-
-    @abstractmethod
-    def take_from_queue(self, number: int) -> None:
-        """Remove a waiting plan."""
-
-    @abstractmethod
-    def save_snapshot(self, row: SnapshotRow) -> None:
-        """Store a snapshot and delete older ones of its format."""
-
-
-class Storage(ABC):
-    """A place that keeps studies.
-
-    Attributes:
-        url: Its address.
+    Args:
+        url: "sqlite:///study.db", a file name, or "postgresql://user@host/database"; "memory" for
+            studies that live as long as this object.
+        clock: Replaces the storage's clock; for tests.
     """
 
-    url: str
+    def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
+        self._url = read_url(url)
+        self.in_memory = url in MEMORY
+        self.url = "memory" if self.in_memory else url if "://" in url else f"sqlite:///{url}"
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self._engine = open_engine(self._url)
+        self._turn: Any = threading.RLock() if self.in_memory else nullcontext()
+        if self.in_memory:
+            weakref.finalize(self, self._engine.dispose)
+        self._path = os.path.abspath(str(self._url.database))  # of SQLite's file, wherever this process goes
+        self._process = os.getpid()
+        self._clock = clock
+        self._ready = False
+        self._file: tuple[int, int] | None = None  # which file the connections have open, where it is SQLite's
 
     @property
     def shown(self) -> str:
-        """Return the address as it may be shown: without its secrets."""
-        return hidden(self.url)
+        return self.url if self.in_memory else shown(self._url)
 
-    @abstractmethod
+    @contextmanager
+    def _connection(self, *, write: bool) -> Iterator[Connection]:
+        """Open a transaction; errors of the database come out in words."""
+        self._abandon_inherited()
+        options: dict[str, Any] = {PENDING_WRITE: write}
+        if not self.is_sqlite:
+            level = "READ COMMITTED" if write else "REPEATABLE READ"
+            options = {"isolation_level": level, "postgresql_readonly": not write}
+        try:
+            with self._turn, self._engine.connect() as plain:
+                connection = plain.execution_options(**options)
+                with connection.begin():
+                    yield connection
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise storage_error(error, self._url) from error
+
+    def _abandon_inherited(self) -> None:
+        """Leave connections alone that this process inherited by a fork: they are the parent's."""
+        if os.getpid() != self._process and not self.in_memory:
+            _ABANDONED.append(self._engine.pool)
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+
+    def _prepare(self, *, create: bool) -> None:
+        """Check the database once; with create, build the tables when they are missing."""
+        on_file = self.is_sqlite and not self.in_memory
+        if self._ready and not (on_file and self._replaced(create)):
+            return
+        if on_file and not create and not os.path.exists(self._path):
+            raise StorageError(f"there is no file {self._url.database}; surepath study create makes one")
+        with self._connection(write=False) as connection:
+            built = check_schema(connection)
+        if not built and not create and not self.in_memory:
+            raise StorageError(f"{self.shown} holds no studies")
+        if not built:
+            self._build()
+        if on_file:
+            self._file = _identity(self._path)
+        self._ready = True
+
+    def _replaced(self, create: bool) -> bool:
+        """Return whether another file has the name now, and let go of the old one; an error where none has.
+
+        A file that was deleted can still be written through open connections, and all of that would be lost.
+        """
+        now = _identity(self._path)
+        if now is None and not create:
+            raise StorageError(
+                f"{self._url.database} was deleted or moved while it was in use; what was reported before is where it "
+                f"went, and nothing more is taken"
+            )
+        if now == self._file:
+            return False
+        self._abandon_inherited()
+        self._engine.dispose()
+        self._ready = False
+        return True
+
+    def _build(self) -> None:
+        if self.is_sqlite and not self.in_memory:  # cannot be changed inside a transaction
+            try:
+                with self._engine.connect() as connection:
+                    connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                raise storage_error(error, self._url) from error
+        with self._connection(write=True) as connection:
+            if not self.is_sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+            if not check_schema(connection):
+                build_tables(connection)
+
     def create(self, record: StudyRecord) -> None:
         """Store a new study, or raise StudyError when the name exists already; the very same record may be repeated."""
+        self._prepare(create=True)
+        with self._connection(write=True) as connection:
+            if found := self._record(connection, record.name):
+                if found == record:  # a repeated call: the first one came through
+                    return
+                raise _duplicate(record.name)
+            try:
+                connection.execute(insert(studies).values(record.__dict__))
+                made = connection.execute(select(studies.c.id).where(studies.c.name == record.name)).scalar_one()
+                connection.execute(insert(heads).values(study=made, **dict.fromkeys(sql.COUNTERS, 0)))
+            except IntegrityError:
+                raise _duplicate(record.name) from None
 
-    @abstractmethod
     def load(self, name: str) -> StudyRecord:
         """Return a study, or raise StudyError that names what exists."""
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            found = self._record(connection, name)
+        if found is None:
+            raise unknown_study(name, self.names())
+        return found
 
-    @abstractmethod
+    def _record(self, connection: Connection, name: str) -> StudyRecord | None:
+        row = connection.execute(select(studies).where(studies.c.name == name)).mappings().first()
+        return None if row is None else StudyRecord(**{field: row[field] for field in StudyRecord.__dataclass_fields__})
+
     def names(self) -> list[str]:
         """List the studies by name."""
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            return [str(name) for name in connection.execute(sql.STUDY_NAMES).scalars()]
 
-    @abstractmethod
     def delete(self, name: str) -> None:
         """Delete a study and its log."""
+        with self.writing(name) as transaction:
+            for table in (snapshots, requests, queue, actions, trials, changes, heads):
+                transaction.run(delete(table).where(table.c.study == transaction.study))
+            transaction.run(delete(studies).where(studies.c.id == transaction.study))
 
-    @abstractmethod
-    def reading(self, name: str, known: int = 0) -> AbstractContextManager[Reading]:
+    @contextmanager
+    def reading(self, name: str, known: int = 0) -> Iterator[Reading]:
         """Open a read transaction; the stamp of change `known` is read along."""
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            study = self._study(connection, name, known, sql.ONE_STUDY if self.is_sqlite else sql.TIMED_STUDY)
+            yield Reading(connection, study, self._now(study), known)
 
-    @abstractmethod
-    def writing(self, name: str, known: int = 0) -> AbstractContextManager[Writing]:
+    @contextmanager
+    def writing(self, name: str, known: int = 0) -> Iterator[Writing]:
         """Open a write transaction; the stamp of change `known` is read along."""
+        self._prepare(create=False)
+        with self._connection(write=True) as connection:
+            study = self._study(connection, name, known, sql.ONE_STUDY if self.is_sqlite else sql.LOCKED_STUDY)
+            log = Writing(connection, study, self._now(study), known)
+            yield log
+            log.finish()
 
-    @abstractmethod
+    def _study(self, connection: Connection, name: str, known: int, statement: Any) -> Any:
+        row = connection.execute(statement, {"the_name": name, "the_known": known}).first()
+        if row is None:
+            raise unknown_study(name, [str(one) for one in connection.execute(sql.STUDY_NAMES).scalars()])
+        return row
+
+    def _now(self, study: Any) -> float:
+        if self._clock is not None:
+            return self._clock()
+        return time.time() if self.is_sqlite else float(study.now)
+
     def close(self) -> None:
         """Release connections."""
+        if not self.in_memory:
+            self._engine.dispose()
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    """Return which file has a name now; None where there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def unknown_study(name: str, known: list[str]) -> StudyError:
+    """Return the error that a study does not exist, with the names of those that do."""
+    return StudyError(f"there is no study {name!r} here" + (suggest(name, known) if known else "; there are none"))
+
+
+def _duplicate(name: str) -> StudyError:
+    return StudyError(
+        f"a study {name!r} already exists here; go on with it (exist_ok=True, --exist-ok), "
+        f"or create one under another name"
+    )
+
+
+class Reading:
+    """One consistent state of a study."""
+
+    def __init__(self, connection: Connection, study: Any, now: float, known: int) -> None:
+        self._connection = connection
+        self._stamps: dict[int, int | None] = {known: study.known_stamp, int(study.changes): int(study.stamp)}
+        self.study, self._created, self._now = int(study.id), float(study.created), now
+        self._changes, self._trials = int(study.changes), int(study.trials)
+        self._actions, self._waiting = int(study.actions), int(study.waiting)
+        self._first_lease = study.first_lease  # of all open trials; None when there are none
+
+    def run(self, statement: Any, **values: Any) -> Any:
+        """Execute a statement of this study in this transaction."""
+        return self._connection.execute(statement, {"the_study": self.study, **values})
+
+    def _written(self) -> bool:
+        """Return whether this transaction has changed rows."""
+        return False
+
+    def now(self) -> float:
+        """Read the storage's clock, seconds since 1970."""
+        return self._now
+
+    def created(self) -> float:
+        """Return when the study was created: a study deleted and made anew under its name is another one."""
+        return self._created
+
+    def last_change(self) -> int:
+        """Return the number of the last change, 0 at the beginning."""
+        return self._changes
+
+    def stamp(self, change: int) -> int | None:
+        """Return the random stamp of a committed change, None where there was no such change, or at 0."""
+        if change not in self._stamps:
+            self._stamps[change] = self.run(sql.STAMP, the_change=change).scalar()
+        return self._stamps[change]
+
+    def last_number(self) -> int:
+        """Return the number of the last trial, 0 when there is none."""
+        return self._trials
+
+    def trial(self, number: int) -> TrialRow | None:
+        """Return one trial, or None."""
+        if not 0 < number <= self._trials:
+            return None
+        found = _rows(self.run(sql.ONE_TRIAL, the_number=number))
+        return found[0] if found else None
+
+    def trials(self, first: int, limit: int) -> list[TrialRow]:
+        """List the trials from a number on, in their order, at most `limit`; a missing one is a StorageError."""
+        first = max(first, 1)
+        rows = _rows(self.run(sql.TRIALS, the_number=first, the_limit=limit))
+        _check_gapless("trial", [row.number for row in rows], first, min(limit, self._trials - first + 1))
+        return rows
+
+    def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
+        """List the trials that committed transactions changed after a change, by change and number, at most `limit`."""
+        if change >= self._changes:
+            return []
+        return _rows(self.run(sql.CHANGED, the_change=change, the_last=self._changes, the_limit=limit))
+
+    def trials_of(self, number: int) -> list[TrialRow]:
+        """List the trials that name this one: late results and repeats."""
+        return _rows(self.run(sql.TRIALS_OF, the_number=number))
+
+    def trials_of_request(self, request: str) -> list[TrialRow]:
+        """List the trials that a request asked for."""
+        return _rows(self.run(sql.TRIALS_OF_REQUEST, the_request=request))
+
+    def expired(self, now: float, limit: int) -> list[TrialRow]:
+        """List trials that run, or are awaited after that, whose `lease` ended before now, by number."""
+        if not self._written() and (self._first_lease is None or self._first_lease >= now):
+            return []
+        return _rows(self.run(sql.EXPIRED_TRIALS, the_time=now, the_limit=limit))
+
+    def actions_after(self, number: int) -> list[ActionRow]:
+        """List the actions after one, in their order; a missing one is a StorageError."""
+        if number >= self._actions:
+            return []
+        rows = [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
+        _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
+        return rows
+
+    def queue(self, limit: int) -> list[QueueRow]:
+        """List the waiting plans, those to be assigned first at the front."""
+        if not self._waiting:
+            return []
+        rows = map(QueueRow._make, self.run(sql.QUEUE, the_limit=limit))
+        return [row._replace(path=tuple(json.loads(row.path))) for row in rows]  # type: ignore[arg-type]
+
+    def snapshot(self) -> SnapshotRow | None:
+        """Return the latest snapshot, or None."""
+        row = self.run(sql.SNAPSHOT).first()
+        return None if row is None else SnapshotRow._make(row)._replace(content=bytes(row.content))
+
+    def snapshot_prefix(self) -> int:
+        """Return how many trials the latest snapshot covers, 0 when there is none."""
+        return int(self.run(sql.SNAPSHOT_PREFIX).scalar() or 0)
+
+
+class Writing(Reading):
+    """A transaction that excludes every other writer of the study."""
+
+    _change: int | None = None
+
+    def _written(self) -> bool:
+        return self._change is not None
+
+    def change(self) -> int:
+        """Return this transaction's change number; the first call takes it."""
+        if self._change is None:
+            self._change = self._changes + 1
+        return self._change
+
+    def finish(self) -> None:
+        """Write the counters, which every change of the log moves; called once, before the commit."""
+        if self._change is not None:
+            counts = self._change, self._trials, self._actions, self._waiting, secrets.randbits(63)
+            values = {f"new_{name}": count for name, count in zip(sql.COUNTERS, counts)}
+            if self._connection.dialect.name == "sqlite":
+                self.run(sql.COUNT, **values)
+                self.run(sql.ADD_STAMP, new_changes=counts[0], new_stamp=counts[-1])
+            else:
+                self.run(sql.COUNT_AND_STAMP, **values)
+
+    def first_time(self, request: str) -> bool:
+        """Record the name of a request; False when a committed transaction recorded it before: it was carried out."""
+        if self.run(sql.REQUEST, the_request=request).first() is not None:
+            return False
+        self._insert(sql.ADD_REQUEST, [{"study": self.study, "request": request}])
+        return True
+
+    def _insert(self, statement: Any, values: list[dict[str, Any]]) -> None:
+        self._connection.execute(statement, values[0] if len(values) == 1 else values)
+
+    def add_trials(self, rows: Sequence[TrialRow]) -> None:
+        """Append trials; their numbers must be the next ones."""
+        for number, row in enumerate(rows, start=self._trials + 1):
+            if row.number != number:
+                raise StorageError(f"trial {row.number} cannot follow trial {number - 1}")
+        if rows:
+            own = {"study": self.study, "change": self.change()}
+            self._insert(sql.ADD_TRIAL, [{**_written(row), **own} for row in rows])
+            self._trials = rows[-1].number
+
+    def update_trial(self, row: TrialRow) -> None:
+        """Change state, rewards, lease, note and moment of telling of a trial without a result, nothing else."""
+        done = self.run(
+            sql.UPDATE_TRIAL,
+            the_number=row.number,
+            new_state=row.state,
+            new_rewards=json.dumps(row.rewards),
+            new_lease=row.lease,
+            new_told=row.told,
+            new_note=row.note,
+            new_change=self.change(),
+        )
+        if done.rowcount != 1:
+            raise StorageError(f"trial {row.number} does not exist or is settled with a result: it cannot be changed")
+
+    def add_action(self, row: ActionRow) -> None:
+        """Append an action; its number must be the next."""
+        if row.number != self._actions + 1:
+            raise StorageError(f"action {row.number} cannot follow action {self._actions}")
+        self._actions = row.number
+        self._insert(sql.ADD_ACTION, [{**row._asdict(), "study": self.study, "change": self.change()}])
+
+    def add_to_queue(self, row: QueueRow, *, front: bool = False) -> int:
+        """Queue a plan, at the end or at the front, and return its number (the row's own is ignored)."""
+        first, last = self.run(sql.QUEUE_ENDS).one()
+        number = 0 if first is None else (first - 1 if front else last + 1)
+        values = {**row._asdict(), "number": number, "path": json.dumps(row.path), "study": self.study}
+        self._insert(sql.ADD_TO_QUEUE, [values])
+        self._waiting += 1
+        self.change()
+        return int(number)
+
+    def take_from_queue(self, number: int) -> None:
+        """Remove a waiting plan."""
+        self._waiting -= int(self.run(sql.TAKE_FROM_QUEUE, the_number=number).rowcount)
+        self.change()
+
+    def save_snapshot(self, row: SnapshotRow) -> None:
+        """Store a snapshot and delete older ones."""
+        self.run(sql.DROP_SNAPSHOTS)
+        self._insert(sql.ADD_SNAPSHOT, [{**row._asdict(), "study": self.study}])
+
+
+def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> None:
+    """Refuse rows that are not numbered first, first + 1, ..., at least as many as there must be."""
+    if len(numbers) < count or (numbers and numbers[-1] != first + len(numbers) - 1):
+        raise missing_row(what, min(set(range(first, first + len(numbers) + 1)) - set(numbers)))
+
+
+def _rows(found: Iterable[Any]) -> list[TrialRow]:
+    path, rewards = TrialRow._fields.index("path"), TrialRow._fields.index("rewards")
+    rows = []
+    for row in found:
+        values = list(row)
+        try:
+            values[path], values[rewards] = _numbers(values[path], int), _numbers(values[rewards], (int, float))
+            rows.append(TrialRow._make(values))
+            if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
+                raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise StorageError(f"trial {row.number} of the log is damaged: {error}") from error
+    return rows
+
+
+def _numbers(text: str, kind: Any) -> tuple[Any, ...]:
+    values = json.loads(text)
+    if not isinstance(values, list) or any(not isinstance(x, kind) or isinstance(x, bool) for x in values):
+        raise ValueError(f"{shortened(text)} is not a list of numbers")
+    return tuple(values)
+
+
+def _written(row: TrialRow) -> dict[str, Any]:
+    return {**row._asdict(), "path": json.dumps(row.path), "rewards": json.dumps(row.rewards)}
 
 
 def open_storage(storage: Any) -> Storage:
@@ -283,9 +512,7 @@ def open_storage(storage: Any) -> Storage:
     if not isinstance(storage, str) or not storage:
         given = type(storage).__name__ if storage else "nothing"
         raise SettingError(f'storage must be a URL such as "sqlite:///study.db", not {given}')
-    from surepath.study.sql import SqlStorage
-
-    return SqlStorage(storage)
+    return Storage(storage)
 
 
 T = TypeVar("T")
@@ -311,7 +538,6 @@ def retrying(do: Callable[[], T], patience: float = STORAGE_PATIENCE) -> T:
             pause = min(2 * pause, LONGEST_STORAGE_PAUSE)
 
 
-ENCODING_FORMAT = 1
 _TREE = "tree"
 
 

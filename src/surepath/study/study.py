@@ -21,19 +21,21 @@ from surepath.study import telling
 from surepath.study.creation import Options, enter, expire, new_record, only_name, this_worker
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
 from surepath.study.sheets import Imports
-from surepath.study.storage import (
+from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
+from surepath.study.tables import TransientError
+from surepath.study.trial import (
+    ASKED,
+    CANCELLED,
+    LEAVE_OUT,
+    QUEUED,
+    RUNNING,
     ActionRow,
     QueueRow,
-    Reading,
-    Storage,
     StudyRecord,
-    TransientError,
+    Trial,
     TrialRow,
-    Writing,
-    open_storage,
-    retrying,
+    trial_number,
 )
-from surepath.study.trial import ASKED, CANCELLED, LEAVE_OUT, QUEUED, RUNNING, Trial, trial_number
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -239,6 +241,7 @@ class Study:
         worker: str | None = None,
         request: str | None = None,
         budget: float | None = None,
+        attended: bool = False,
     ) -> Any:
         """Assign the next trial, or with n a list of trials.
 
@@ -248,6 +251,8 @@ class Study:
             request: A text that names this request: asking again with the same one returns the same trials.
             budget: What this study may spend in all, in the unit of the problem's costs: fewer trials than n where
                 they would cost more, and a BudgetError where not even one fits.
+            attended: Whether the lease is renewed while the trial runs, as `optimize` does: when it ends all the same,
+                the worker has died, and the trial is given up at once. Otherwise it is awaited for ten leases.
         """
         limit = checked_budget(self.mdp, budget)
         count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
@@ -258,7 +263,7 @@ class Study:
                 self.sync()
             attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
             while (
-                rows := self._write(lambda log: self._assign(log, count, who, key, next(attempts) > 0, limit))
+                rows := self._write(lambda log: self._assign(log, count, who, key, next(attempts) > 0, limit, attended))
             ) is None:
                 self._write(self._expire)
                 self.sync()
@@ -273,7 +278,7 @@ class Study:
             return self._fold.spent
 
     def _assign(
-        self, log: Writing, n: int, worker: str, request: str, again: bool, budget: float | None
+        self, log: Writing, n: int, worker: str, request: str, again: bool, budget: float | None, attended: bool
     ) -> list[TrialRow] | None:
         """Append the next n trials; None when leases have expired, which must be marked first."""
         if again and (done := log.trials_of_request(request)):
@@ -293,7 +298,16 @@ class Study:
         lease = now + self.options.lease
         rows = [
             TrialRow(
-                i, RUNNING, plan.path, plan.source, plan.of, worker=worker, asked=now, lease=lease, request=request
+                i,
+                RUNNING,
+                plan.path,
+                plan.source,
+                plan.of,
+                worker=worker,
+                asked=now,
+                lease=lease,
+                attended=attended,
+                request=request,
             )
             for i, plan in enumerate(plans, start=log.last_number() + 1)
         ]

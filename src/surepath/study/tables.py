@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 from sqlalchemy import (
     BigInteger,
     BindParameter,
+    Boolean,
     Column,
     Connection,
     Double,
@@ -47,8 +48,7 @@ from sqlalchemy.exc import ArgumentError
 from surepath._optional import need
 from surepath._text import OPEN_PARAMETERS, hidden
 from surepath.errors import StorageError
-from surepath.study.storage import ActionRow, QueueRow, SnapshotRow, TransientError, TrialRow
-from surepath.study.trial import CANCELLED, EXPIRED, RUNNING
+from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = MetaData()
 SCHEMA = "1"  # raised with every change of the tables
@@ -108,6 +108,7 @@ trials = Table(
     Column("lease", Double, nullable=False),
     Column("told", Double),
     Column("note", Text, nullable=False),
+    Column("attended", Boolean, nullable=False),
     Column("request", Text),
     Column("change", BigInteger, nullable=False),
 )
@@ -153,7 +154,6 @@ snapshots = Table(
     "surepath_snapshots",
     metadata,
     Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
-    Column("format", Integer, primary_key=True, autoincrement=False),
     Column("prefix", BigInteger, primary_key=True, autoincrement=False),
     Column("actions", BigInteger, nullable=False),
     Column("content", LargeBinary, nullable=False),
@@ -166,7 +166,6 @@ _LIMIT: BindParameter[int] = bindparam("the_limit")
 _IS_OPEN = (trials.c.state == text(f"'{RUNNING}'")) | (  # written out, so that the partial index serves
     (trials.c.state == text(f"'{EXPIRED}'")) & trials.c.told.is_(None)
 )
-_OF_FORMAT = (snapshots.c.study == _STUDY) & (snapshots.c.format == bindparam("the_format"))
 _TRIAL = select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
 
 COUNTERS = ("changes", "trials", "actions", "waiting", "stamp")
@@ -244,12 +243,12 @@ ADD_REQUEST = insert(requests)
 
 SNAPSHOT = (
     select(*(snapshots.c[name] for name in SnapshotRow._fields))
-    .where(_OF_FORMAT)
+    .where(snapshots.c.study == _STUDY)
     .order_by(snapshots.c.prefix.desc())
     .limit(1)
 )
-SNAPSHOT_PREFIX = select(func.max(snapshots.c.prefix)).where(_OF_FORMAT)
-DROP_SNAPSHOTS = delete(snapshots).where(_OF_FORMAT)
+SNAPSHOT_PREFIX = select(func.max(snapshots.c.prefix)).where(snapshots.c.study == _STUDY)
+DROP_SNAPSHOTS = delete(snapshots).where(snapshots.c.study == _STUDY)
 ADD_SNAPSHOT = insert(snapshots)
 
 
@@ -387,6 +386,13 @@ def shown(url: URL) -> str:
     """Write an address as it may be shown: without its secrets."""
     base, mark, query = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=False).partition("?")
     return hidden(unquote(base) + mark + query)
+
+
+class TransientError(StorageError):
+    """A transaction that did not come through for a passing reason: a lost connection, a lock held for too long.
+
+    It may have been committed or not; whoever repeats it must make sure that a second time changes nothing.
+    """
 
 
 def storage_error(error: Exception, url: URL) -> StorageError:

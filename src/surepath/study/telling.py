@@ -15,14 +15,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._checks import shortened
-from surepath._text import word
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.base import Sizes, check_decidable, read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.study.fold import TIGHTEN, counted_rewards
-from surepath.study.storage import Reading, TrialRow, Writing
-from surepath.study.trial import CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, RUNNING, SCORED
+from surepath.study.storage import Reading, Writing
+from surepath.study.trial import (
+    CANCELLED,
+    COMPLETE,
+    EXPIRED,
+    FAILED,
+    IMPORTED,
+    LATE,
+    PARTIAL,
+    RUNNING,
+    SCORED,
+    TrialRow,
+)
 
 
 class Rules(NamedTuple):
@@ -59,9 +69,7 @@ def tell(log: Writing, mdp: MDP, number: int, rewards: Any, rules: Rules, path: 
     row = _row(log, number, mdp, path)
     seen = _checked(mdp, row.path, rewards)
     if not seen:
-        raise StudyError(
-            f"trial {number} needs at least one {word('reward', 'score')}; report a trial without any as failed"
-        )
+        raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
     return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules)
 
 
@@ -78,9 +86,7 @@ def fail(
     row = _row(log, number, mdp, path)
     seen = _checked(mdp, row.path, rewards)
     if len(seen) == mdp.horizon:
-        raise StudyError(
-            f"trial {number} has all {mdp.horizon} {word('rewards', 'scores')}: that is no failure; tell it"
-        )
+        raise StudyError(f"trial {number} has all {mdp.horizon} scores: that is not a failure; tell it")
     return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(note), rules)
 
 
@@ -186,7 +192,7 @@ def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
     arcs = tuple(path.tolist())
     seen = _checked(mdp, arcs, rewards)
     if not seen:
-        raise SettingError(f"a past result needs at least one {word('reward', 'score')}")
+        raise SettingError("a past result needs at least one score")
     state = COMPLETE if len(seen) == mdp.horizon else PARTIAL
     return TrialRow(0, state, arcs, IMPORTED, rewards=seen, note=kept_text(note))
 

@@ -20,8 +20,8 @@ from starlette.exceptions import HTTPException
 
 from surepath._version import __version__
 from surepath.errors import FileError, StoppedError, StorageError, StudyError, SurepathError
-from surepath.study.storage import Storage, TransientError
-from surepath.study.tables import READ_ONLY
+from surepath.study.storage import Storage
+from surepath.study.tables import READ_ONLY, TransientError
 from surepath.study.telling import UnknownTrialError
 from surepath.web.access import Access, Guard
 from surepath.web.live import NotFound, OpenStudies, Watchers

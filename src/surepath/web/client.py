@@ -31,9 +31,8 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
 from surepath.study.creation import Options, this_worker
 from surepath.study.status import Status
-from surepath.study.storage import QueueRow, StudyRecord, TrialRow
 from surepath.study.telling import past_result
-from surepath.study.trial import Trial, trial_number
+from surepath.study.trial import QueueRow, StudyRecord, Trial, TrialRow, trial_number
 from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, is_loopback
 
 if TYPE_CHECKING:
@@ -252,10 +251,12 @@ class RemoteStudy:
         worker: str | None = None,
         request: str | None = None,
         budget: float | None = None,
+        attended: bool = False,
     ) -> Any:
         """Ask for the next trial, or with n a list of trials; see Study.ask."""
         who = self.worker if worker is None else worker
         body = {"n": 1 if n is None else n, "worker": who, "request": _key(request), "budget": budget}
+        body["attended"] = attended
         trials = [self._trial(found) for found in self._call("ask", body)["trials"]]
         return trials[0] if n is None else trials
 

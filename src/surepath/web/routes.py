@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath._version import __version__
-from surepath.study.storage import TransientError
+from surepath.study.tables import TransientError
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED
 from surepath.web.access import READ, WRITE, Access
@@ -149,6 +149,7 @@ class Ask(Body):
     worker: str = "web"
     request: str | None = None
     budget: float | None = Field(default=None, gt=0, description="What the study may spend in all.")
+    attended: bool = Field(default=False, description="Whether the lease is renewed while the trial runs.")
 
 
 class Tell(Body):
@@ -387,7 +388,7 @@ def certificate(at: Chosen) -> JSONResponse:
 @writing.post("/ask")
 def ask(at: Chosen, who: Writer, body: Ask) -> Any:
     """Assign the next trials."""
-    trials = at.study.ask(body.n, worker=body.worker, request=body.request, budget=body.budget)
+    trials = at.study.ask(**body.model_dump())
     return {
         "trials": [
             {

@@ -15,9 +15,9 @@ from surepath.model.paths import in_words, step_in_words
 from surepath.plots.studies import differences, half_width
 from surepath.study.fold import Fold
 from surepath.study.status import status_of
-from surepath.study.storage import Reading, TrialRow
+from surepath.study.storage import Reading
 from surepath.study.study import Study
-from surepath.study.trial import FAILED, PARTIAL, RUNNING, WORST
+from surepath.study.trial import FAILED, PARTIAL, RUNNING, WORST, TrialRow
 
 MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
 MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most

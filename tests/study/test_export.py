@@ -13,7 +13,6 @@ import pytest
 
 from surepath import Study
 from surepath.errors import FileError, SettingError, StudyError
-from surepath.study.sql import SqlStorage
 from surepath.study.storage import Storage
 from tests.study.conftest import Clock
 from tests.study.worlds import bounded, new_study, scores
@@ -22,7 +21,7 @@ from tests.study.worlds import bounded, new_study, scores
 def eventful(clock: Clock | None = None, **options: Any) -> Study:
     """A study with everything a log can hold: failures, expiry, a late result, decisions, a queue, running trials."""
     clock = clock or Clock()
-    study = new_study(SqlStorage("memory", clock), epsilon=1e-3, **options)
+    study = new_study(Storage("memory", clock), epsilon=1e-3, **options)
     study.optimize(scores, n_trials=4) if study.options.on_failure == "leave-out" else None
     dead, partial, failed = study.ask(3)
     study.fail(partial, [0.123456789012345678], note='a "quoted"\nnote')
@@ -110,7 +109,7 @@ def test_a_damaged_file_makes_no_study(tmp_path: Path, change: Any, words: str) 
     file = tmp_path / "log.jsonl"
     study.export(file)
     file.write_text("\n".join(change(file.read_text().splitlines())))
-    place = SqlStorage("memory")
+    place = Storage("memory")
     with pytest.raises(StudyError, match=words):
         Study.from_export(file, place)
     assert place.names() == []

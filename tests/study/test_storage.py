@@ -1,15 +1,20 @@
-"""Every storage keeps the contract of `storage/contract.py`: memory, SQLite, PostgreSQL."""
+"""Every storage keeps the contract of `study/storage.py`: memory, SQLite, PostgreSQL; tables are built whole."""
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from surepath.errors import StorageError, StudyError
-from surepath.study.storage import ActionRow, QueueRow, SnapshotRow, Storage, StudyRecord, TrialRow
+from surepath.study.storage import Storage
+from surepath.study.tables import build_tables, check_schema, open_engine, read_url, version
+from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
 from tests.study.conftest import Clock
 
 RECORD = StudyRecord("one", "{}", "hash", "{}", "{}", 1_700_000_000.123456, "0.1")
@@ -48,7 +53,7 @@ class TestContract:
             log.add_trials([row, trial(2), trial(3)])
             log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
             log.add_to_queue(QueueRow(0, (5, 6), "queued", 3, 2.5))
-            log.save_snapshot(SnapshotRow(2, 1, 1, b"\x00\xff'"))
+            log.save_snapshot(SnapshotRow(2, 1, b"\x00\xff'"))
         with opening().reading("one") as log:
             assert log.trial(1) == row._replace(change=1)
             assert [found.number for found in log.trials(2, 10)] == [2, 3]
@@ -61,9 +66,8 @@ class TestContract:
             assert log.actions_after(0) == [ActionRow(1, 0, "tighten", "0.5", 1.5, 1)]
             assert log.actions_after(1) == []
             assert [found._replace(number=0) for found in log.queue(9)] == [QueueRow(0, (5, 6), "queued", 3, 2.5)]
-            assert log.snapshot(1) == SnapshotRow(2, 1, 1, b"\x00\xff'")
-            assert log.snapshot(2) is None
-            assert (log.snapshot_prefix(1), log.snapshot_prefix(2)) == (2, 0)
+            assert log.snapshot() == SnapshotRow(2, 1, b"\x00\xff'")
+            assert log.snapshot_prefix() == 2
             assert [found.number for found in log.trials_of(7)] == [1]
             assert [found.number for found in log.trials_of_request("r")] == [1]
             assert log.trials_of_request("s") == []
@@ -91,10 +95,12 @@ class TestContract:
         with storage.writing("one") as log:
             log.add_trials([trial(1)])
         with storage.writing("one") as log:
-            log.update_trial(TrialRow(1, "partial", (9, 9), "late", 4, (0.5,), "v", 3.0, 99.0, 5.0, "note", "request"))
+            log.update_trial(
+                TrialRow(1, "partial", (9, 9), "late", 4, (0.5,), "v", 3.0, 99.0, 5.0, "note", True, "request")
+            )
         with storage.reading("one") as log:
             assert log.trial(1) == TrialRow(
-                1, "partial", (0, 1), "asked", None, (0.5,), "w", 0.0, 99.0, 5.0, "note", None, 2
+                1, "partial", (0, 1), "asked", None, (0.5,), "w", 0.0, 99.0, 5.0, "note", False, None, 2
             )
 
     def test_what_raises_leaves_nothing(self, storage: Storage, opening: Opening) -> None:
@@ -107,13 +113,13 @@ class TestContract:
             log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
             log.take_from_queue(log.queue(1)[0].number)
             log.add_to_queue(QueueRow(0, (3, 4), "queued"))
-            log.save_snapshot(SnapshotRow(1, 0, 1, b"x"))
+            log.save_snapshot(SnapshotRow(1, 0, b"x"))
             assert log.first_time("r")
             1 / 0
         with opening().reading("one") as log:
             assert log.trials(1, 9) == [trial(1)._replace(change=1)]
             assert [row.path for row in log.queue(9)] == [(1, 2)]
-            assert (log.actions_after(0), log.snapshot(1), log.last_change()) == ([], None, 1)
+            assert (log.actions_after(0), log.snapshot(), log.last_change()) == ([], None, 1)
         with storage.writing("one") as log:
             assert log.first_time("r")
 
@@ -130,7 +136,7 @@ class TestContract:
             assert log.last_change() == 2  # of what is committed
             assert log.change() == 3
         with storage.writing("one") as log:
-            log.save_snapshot(SnapshotRow(1, 0, 1, b"x"))  # a cache is no change
+            log.save_snapshot(SnapshotRow(1, 0, b"x"))  # a cache is no change
             log.queue(1)
         with other.reading("one") as log:
             assert log.last_change() == 3
@@ -180,13 +186,12 @@ class TestContract:
             assert not log.first_time("r")
             assert log.first_time("s")
 
-    def test_the_newest_snapshot_replaces_the_others_of_its_format(self, storage: Storage) -> None:
-        for prefix, format in ((1, 1), (2, 2), (3, 1)):
+    def test_the_newest_snapshot_replaces_the_others(self, storage: Storage) -> None:
+        for prefix in (1, 2, 3):
             with storage.writing("one") as log:
-                log.save_snapshot(SnapshotRow(prefix, 0, format, bytes([prefix])))
+                log.save_snapshot(SnapshotRow(prefix, 0, bytes([prefix])))
         with storage.reading("one") as log:
-            assert log.snapshot(1) == SnapshotRow(3, 0, 1, b"\x03")
-            assert log.snapshot(2) == SnapshotRow(2, 0, 2, b"\x02")
+            assert log.snapshot() == SnapshotRow(3, 0, b"\x03")
 
     def test_stamps_tell_changes_apart(self, storage: Storage, opening: Opening) -> None:
         for i in (1, 2, 3):
@@ -256,7 +261,7 @@ class TestContract:
                 log.add_trials([trial(1, of=3, request="r")])
                 log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
                 log.add_to_queue(QueueRow(0, (1,), "queued"))
-                log.save_snapshot(SnapshotRow(1, 0, 1, b"x"))
+                log.save_snapshot(SnapshotRow(1, 0, b"x"))
                 assert log.first_time("r")
         storage.delete("one")
         assert opening().names() == ["two"]
@@ -264,7 +269,7 @@ class TestContract:
             pass
         storage.create(StudyRecord("one", "{}", "hash", "{}", "{}", 3.0, "0.1"))
         with storage.writing("one") as log:
-            assert (log.last_number(), log.queue(9), log.actions_after(0), log.snapshot(1)) == (0, [], [], None)
+            assert (log.last_number(), log.queue(9), log.actions_after(0), log.snapshot()) == (0, [], [], None)
             assert log.first_time("r")
             assert log.created() == 3.0
         with storage.reading("two") as log:
@@ -276,3 +281,84 @@ class TestContract:
             assert log.now() == 5.5
         with opening().writing("one") as written:
             assert written.now() == 5.5
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_keep_every_text_is_refused(server: Any, encoding: str) -> None:
+    """LATIN1 refuses a Greek letter in the middle of a study; SQL_ASCII gives bytes back in place of texts."""
+    url = server.empty_database(encoding)
+    for do in (Storage(url).names, lambda: Storage(url).create(RECORD), lambda: Storage(url).load("one")):
+        with pytest.raises(StorageError, match=rf"the database study_\w+ has the encoding {encoding}.*UTF8"):
+            do()
+
+
+def test_an_empty_database_is_built_and_a_study_table_of_somebody_else_left_alone(url: str) -> None:
+    other = create_engine(read_url(url))
+    with other.begin() as connection:
+        connection.execute(text("CREATE TABLE mine (x integer)"))
+        connection.execute(text("INSERT INTO mine VALUES (7)"))
+    storage = Storage(url)
+    with pytest.raises(StorageError, match="holds no studies"):
+        storage.names()
+    storage.create(RECORD)
+    assert storage.names() == ["one"]
+    with other.begin() as connection:
+        assert connection.execute(text("SELECT x FROM mine")).scalar() == 7
+    other.dispose()
+
+
+def test_a_schema_of_another_version_is_refused_in_words(url: str) -> None:
+    storage = Storage(url)
+    storage.create(RECORD)
+    engine = create_engine(read_url(url))
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE {version.name} SET version_num = '0999'"))
+    for do in (Storage(url).names, lambda: Storage(url).create(RECORD), lambda: Storage(url).load("one")):
+        with pytest.raises(StorageError, match="schema 0999, and this surepath reads 1; open it"):
+            do()
+    engine.dispose()
+
+
+def test_tables_built_in_part_leave_nothing(url: str) -> None:
+    engine = open_engine(read_url(url))
+    with pytest.raises(ZeroDivisionError), engine.begin() as connection:  # noqa: PT012
+        build_tables(connection)
+        1 / 0
+    with engine.connect() as connection:
+        assert check_schema(connection) is False
+    Storage(url).create(RECORD)
+    engine.dispose()
+
+
+def test_two_who_create_at_once_both_find_the_tables(url: str) -> None:
+    import threading
+    from dataclasses import replace
+
+    from surepath.study.storage import retrying
+
+    errors: list[Exception] = []
+
+    def create(i: int) -> None:
+        try:
+            record = replace(RECORD, name=f"study {i}")
+            retrying(lambda: Storage(url).create(record))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=create, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    assert len(Storage(url).names()) == 4
+
+
+def test_sqlite_keeps_what_was_committed(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path / "study.db"))
+    storage.create(RECORD)
+    with sqlite3.connect(tmp_path / "study.db") as plain:
+        assert plain.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with storage._connection(write=True) as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1

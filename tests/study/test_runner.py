@@ -17,7 +17,6 @@ from surepath import Study
 from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study import runner
 from surepath.study.runner import Outcome, Performed, Runner
-from surepath.study.sql import SqlStorage
 from surepath.study.storage import Storage
 from tests.study.conftest import Clock
 from tests.study.worlds import BEST, NEVER, bounded, new_study, rows, scores, states
@@ -133,8 +132,8 @@ def test_every_storage_serves_threads(opening: Callable[[], Storage]) -> None:
 def test_leases_are_renewed_while_a_trial_runs(tmp_path: Path, clock: Clock) -> None:
     """The clock of leases moves on when a lease has been renewed, so that a busy machine cannot be too slow for it."""
     url = f"sqlite:///{tmp_path / 's.db'}"
-    study = new_study(SqlStorage(url, clock), epsilon=NEVER, lease=0.3)
-    other = Study.load(SqlStorage(url, clock))
+    study = new_study(Storage(url, clock), epsilon=NEVER, lease=0.3)
+    other = Study.load(Storage(url, clock))
 
     def slow(plan: dict[Any, Any]) -> list[float]:
         for _ in range(5):  # three leases and more

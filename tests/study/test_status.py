@@ -1,0 +1,203 @@
+"""The status of a study: in words, as progress, in notebooks, and the gap over the trials."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from surepath import MDP, Study
+from surepath._checks import rounded_up
+from surepath.errors import SettingError
+from surepath.study import status as progress
+from surepath.study.status import MOST_WORKERS_LISTED, gap_history, grid, rough_trials_left
+from tests.study.worlds import NEVER, new_study, scores
+from tests.web.site import new_study as new_rag_study
+from tests.web.site import score
+
+
+def test_a_status_is_printed_in_words() -> None:
+    study = new_study()
+    study.optimize(scores)
+    lines = str(study.status()).splitlines()
+    assert lines[0].startswith(f"{study.name} in ")
+    assert lines[1] == f"trials: {len(study):,} complete"
+    assert lines[2].startswith("best plan: model=")
+    assert lines[3].endswith(", wrong with probability 0.1 at most: done")
+
+
+def test_many_workers_share_lines() -> None:
+    study = new_study(epsilon=NEVER)
+    for worker in range(MOST_WORKERS_LISTED + 3):
+        study.ask(worker=f"w{worker}")
+    lines = [line for line in str(study.status()).splitlines() if line.startswith("running: ")]
+    assert len(lines) == MOST_WORKERS_LISTED + 1
+    assert lines[-1] == "running: 3 by 3 other workers"
+
+
+def test_nothing_is_said_where_no_terminal_listens(capfd: pytest.CaptureFixture[str]) -> None:
+    study = new_study(epsilon=NEVER)
+
+    def failing(plan: dict[Any, Any]) -> list[float]:
+        raise ValueError
+
+    study.optimize(scores, n_trials=2)
+    study.optimize(failing, n_trials=2)
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err.replace("surepath: compiling kernels, once; this takes a few seconds\n", "") == ""
+
+
+def test_the_progress_line(capsys: pytest.CaptureFixture[str]) -> None:
+    study = new_study()
+    study.optimize(scores, progress=True)
+    said = capsys.readouterr().err
+    assert "1 running: nothing proven yet" in said
+    assert (
+        f"{len(study)} trials, 0 running: proven gap {rounded_up(study.certified_gap)}, wanted 0.3, done (model="
+        in said
+    )
+    assert "more trials" not in said
+
+
+def test_the_progress_line_is_one_line_of_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(progress, "REDRAWN_EVERY", 0.0)
+    study = new_study(epsilon=NEVER)
+    study.optimize(scores, n_trials=4, progress=True)
+    drawn, _, said = capsys.readouterr().err.rpartition("\r")
+    lines = [line.removesuffix("\x1b[K") for line in drawn.split("\r")[1:]]
+    assert {len(line) for line in lines if line.endswith("…")} == {59}
+    assert max(map(len, lines)) == 59
+    assert len(said.splitlines()[0]) > 59, "the last one is not written over"
+
+
+def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[str]) -> None:
+    study = new_study(epsilon=NEVER)
+    study.optimize(lambda plan: [0.5, 0.25], n_trials=8, progress=True)
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("the budget is spent; ")
+    assert "50 more trials would bring the proven gap" in said
+    study.optimize(lambda plan: [0.5, 0.25], n_trials=1, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("trials", "gap", "expected"), [(100, 0.2, 300), (1, 0.1, 0), (0, 0.5, None), (9, 1e30, None), (57, 0.33, 560)]
+)
+def test_the_square_law(trials: int, gap: float, expected: int | None) -> None:
+    assert rough_trials_left(trials, gap, 0.1) == expected
+
+
+def test_a_notebook_shows_one_drawing_that_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, study: Any) -> None:
+            shown.append(study._repr_html_())
+
+    def display(study: Any, display_id: bool) -> Handle:
+        assert display_id
+        shown.append(study._repr_html_())
+        return Handle()
+
+    shell, inner = ModuleType("IPython"), ModuleType("IPython.display")
+    shell.get_ipython, inner.display = (lambda: object()), display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", inner)
+    study = new_rag_study("memory")
+
+    def work() -> None:
+        end = time.monotonic() + 30
+        while not study.done:
+            drawn = len(shown)
+            while len(shown) == drawn and time.monotonic() < end:  # each trial is drawn before the next one
+                time.sleep(0.001)
+            trial = study.ask()
+            study.tell(trial, score(trial.plan))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    study.watch(every=0.001)
+    worker.join()
+    assert len(shown) >= 3
+    assert "not proven yet" in shown[0]
+    assert "<svg" in shown[0]
+    assert "proven" in shown[-1]
+    assert "not proven yet" not in shown[-1]
+
+
+def test_elsewhere_a_line_tells_of_every_change(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    study = new_rag_study("memory", trials=60)
+    study.watch()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    assert ", done (" in lines[0]
+
+
+def test_an_interrupt_ends_only_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    monkeypatch.setattr("surepath.study.status.time.sleep", interrupt)
+    study = new_rag_study("memory")
+    study.watch()
+    assert not study.done
+    with pytest.raises(SettingError, match="more than 0 seconds"):
+        study.watch(every=0)
+
+
+STEPS = {"a": ["x", "y"], "b": ["u", "v", "w"]}
+GOOD = {"y": 0.21, "w": 0.22}
+
+
+def played(study: Study, trials: int) -> list[float]:
+    """Play trials with scores in [0, 1]; returns what was proven after each."""
+    rng, gaps = np.random.default_rng(0), []
+    for _ in range(trials):
+        trial = study.ask()
+        scores = [GOOD.get(str(option), 0.2) + 0.05 * rng.standard_normal() for option in trial.plan.values()]
+        study.tell(trial, np.clip(scores, 0, 1))
+        gaps.append(study.certified_gap)
+    return gaps
+
+
+@pytest.mark.parametrize("noise", ["declared", "betting", "unknown"])
+def test_the_past_is_what_was_proven_at_the_time(noise: str) -> None:
+    sigmas: dict[str, Any] = {"declared": 0.1, "betting": None, "unknown": "unknown"}
+    mdp = MDP.from_steps(STEPS, reward_range=(0, 1)) if noise == "betting" else MDP.from_steps(STEPS)
+    study = Study.create(mdp, "memory", epsilon=0.01, delta=0.1, sigma=sigmas[noise])
+    gaps = played(study, 24)
+    points = gap_history(study)
+    assert [point[0] for point in points] == list(range(1, 25))
+    assert np.isfinite(gaps).any()
+    np.testing.assert_allclose([point[1] for point in points], gaps, rtol=1e-9)
+
+
+def test_a_study_without_trials_has_no_past() -> None:
+    assert gap_history(Study.create(MDP.from_steps(STEPS), "memory", epsilon=0.1, delta=0.1, sigma=0.1)) == []
+
+
+def test_the_last_point_is_what_is_proven_now_and_there_are_few() -> None:
+    study = Study.create(MDP.from_steps(STEPS), "memory", epsilon=0.01, delta=0.1, sigma=0.1)
+    gaps = played(study, 40)
+    points = gap_history(study, 10)
+    assert len(points) <= 11
+    assert points[-1] == (40, gaps[-1], 0.01)
+
+
+def test_the_grid_begins_and_ends_where_it_should() -> None:
+    assert grid(3) == [1, 2, 3]
+    assert (grid(100_000)[0], grid(100_000)[-1]) == (1, 100_000)
+    assert len(grid(100_000)) <= 400
