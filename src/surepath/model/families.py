@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray, in_words, one_sigma, positive, real, seed_number, suggest, whole
-from surepath._text import word
+from surepath._checks import FloatArray, IntArray, one_sigma, positive, readable, real, seed_number, suggest, whole
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Gaussian, Instance
@@ -145,9 +144,7 @@ MAX_LETTERS = 300
 def check_size(arcs: int) -> None:
     """Refuse an instance whose tables would not fit into memory, before they are made."""
     if arcs > MAX_ARCS:
-        raise ProblemError(
-            f"this instance would have {in_words(arcs)} {word('arcs', 'options')}; at most {MAX_ARCS:,} are built"
-        )
+        raise ProblemError(f"this instance would have {readable(arcs)} options; at most {MAX_ARCS:,} are built")
 
 
 def check_seed(seed: Any) -> int:

@@ -170,7 +170,7 @@ def test_a_csv_is_refused_a_law_that_it_would_change(tmp_path: Path) -> None:
         Empirical([[1, 2], [3]]),
         Drawn(lambda arc, rng: 0.0, 0.0, 1.0),
     ):
-        with pytest.raises(ProblemError, match=re.escape("cannot name the law of its rewards")):
+        with pytest.raises(ProblemError, match=re.escape("cannot name the law of its scores")):
             save_problem(file, mdp, Instance(mdp, law))
     assert not file.exists()
     for law in (Gaussian([0.1, 0.7], 0.3), Bounded(-1, 2, [0.1, 0.7])):  # type: ignore[assignment]
@@ -211,7 +211,7 @@ def test_an_edge_of_a_json_file_is_read_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_the_schema_cannot_say_is_still_checked() -> None:
     for fields, message in (
         ({"mean": 1e160}, "edges[0]: mean must lie within 1e+150 of 0, not 1e+160"),
-        ({"low": 1.0}, "edges[0] (state 'a', action 'x'): low and high go together; give both or neither"),
+        ({"low": 1.0}, "edges[0] (state 'a', option 'x'): low and high go together; give both or neither"),
     ):
         with pytest.raises(ProblemError, match=re.escape(message)):
             parse_json_problem(problem(edges=[{"state": "a", "action": "x", **fields}]))
