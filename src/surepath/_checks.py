@@ -47,7 +47,7 @@ _DEPTH = 8  # lists nested deeper than this hold no table of ours
 
 
 class NotNumbersError(ValueError):
-    """Something that is not a number; the message says what, `place` its index along the first axis, where it has one."""
+    """Something that is not a number; the message says what, `place` its index along the first axis, if any."""
 
     def __init__(self, found: str, place: int | None = None) -> None:
         super().__init__(found)

@@ -487,8 +487,8 @@ class MDP:
         more = lacking.size - 1
         others = f" and {many(more, 'other option')} have" if more else " has"
         return (
-            f"{who}: the noise of the scores is not declared ({self.describe_arc(int(lacking[0]))}{others} no sigma and "
-            f"no range), and without it nothing can be proven. {ways_to_declare()}"
+            f"{who}: the noise of the scores is not declared ({self.describe_arc(int(lacking[0]))}{others} no sigma "
+            f"and no range), and without it nothing can be proven. {ways_to_declare()}"
         )
 
     @cached_property

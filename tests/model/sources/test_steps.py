@@ -222,7 +222,7 @@ def test_one_score_at_the_end_makes_every_plan_an_option() -> None:
     learner = Challenger(mdp, 0.1, 0.1)
     learner.tell({"a": "x", "b": "v"}, 0.5)
     assert learner.sums.tolist() == [0, 0.5, 0, 0]
-    with pytest.raises(RewardError, match="must be one number, one per (stage|step), or fewer; got 2"):
+    with pytest.raises(RewardError, match=r"must be one number, one per (stage|step), or fewer; got 2"):
         learner.tell([0], [1.0, 2.0])
     with pytest.raises(ProblemError, match="these steps make 65,536 plans; at most 20,000 are taken"):
         MDP.from_steps({str(i): ["1", "2", "3", "4"] for i in range(8)}, scores="end")
