@@ -73,19 +73,6 @@ def test_the_page_has_the_newest_figures_and_obeys_nothing() -> None:
     assert "<i>" not in text
 
 
-def test_files_that_are_no_runs_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "1.json").write_text("{")
-    (tmp_path / "2.json").write_text("[]")
-    (tmp_path / "3.json").write_text(json.dumps(kept(1.0)))
-    assert len(record.load_all(tmp_path)) == 1
-
-
-def test_figures_are_written_with_their_unit() -> None:
-    assert page.in_words(12.345, "x") == "12.3x"
-    assert page.in_words(4560.0, "us") == "4,560 us"
-    assert page.in_words(0.5, "") == "0.5"
-
-
 def test_a_figure_outside_of_a_run_is_not_kept_and_an_unknown_name_is_refused() -> None:
     record.record("alone", 1.0)
     assert record._current == []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.rare
 
 
 def program(folder: Path, name: str, text: str) -> Path:
@@ -57,8 +59,3 @@ def test_a_missing_server_is_installed_by_make_system_and_said(tmp_path: Path) -
     assert answer.returncode == 0, answer.stderr
     assert "PostgreSQL is missing, a system package: calling make system" in answer.stdout
     assert "install -y postgresql" in (tmp_path / "installed").read_text()
-
-
-def test_no_other_target_installs_system_packages() -> None:
-    rules = re.split(r"\n(?=\S[^\n]*:(?!=))", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    assert [rule.partition(":")[0] for rule in rules if "\tapt-get" in rule] == ["system"]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath._text import safe_json, shown, word, words_of_users
+from surepath._text import safe_json, shown
 
 NASTY = [
     "\x1b[2J",
-    "\x1b]0;title\x07",
     "\x9b31m",
-    "a\rb",
     "a\nb",
     "\x7f",
     "\u202ea",
@@ -44,17 +41,3 @@ def test_json_is_the_same_data(text: str) -> None:
     assert json.loads(safe) == {"name": text}
     for c in "\x7f\x9b\u202e\u2028":
         assert c not in safe
-
-
-def test_words_of_users_are_those_of_one_thread_and_one_block() -> None:
-    def say() -> str:
-        return word("reward", "score")
-
-    with words_of_users():
-        assert say() == "score"
-        with ThreadPoolExecutor(1) as others:
-            assert others.submit(say).result() == "reward"
-        with pytest.raises(ValueError, match="broken"), words_of_users():
-            raise ValueError("broken")
-        assert say() == "score"  # the outer block goes on
-    assert say() == "reward"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, Context, Decimal
 from math import isfinite
 from numbers import Real
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from surepath._text import many, word
 from surepath.errors import SettingError, SurepathError
 
 # Types ----------------------------------------------------------------------------------------------------------------
@@ -48,7 +47,7 @@ _DEPTH = 8  # lists nested deeper than this hold no table of ours
 
 
 class NotNumbersError(ValueError):
-    """Something that is no number; the message says what, `place` its index along the first axis, where it has one."""
+    """Something that is not a number; the message says what, `place` its index along the first axis, if any."""
 
     def __init__(self, found: str, place: int | None = None) -> None:
         super().__init__(found)
@@ -185,7 +184,7 @@ def plain(value: Any) -> Any:
 
 # Beyond this, sums and squares of numbers come close to what a float can hold.
 LARGEST = 1e150
-# Below this the square of a noise is lost to rounding, and what is divided by it is no number any more.
+# Below this the square of a noise is lost to rounding, and what is divided by it is not a number any more.
 SMALLEST_SIGMA = 1e-100
 
 
@@ -253,14 +252,14 @@ def whole(what: str, value: Any, *, low: int, high: int = MOST, error: type[Sure
     if not is_whole(value):
         raise error(f"{what} must be a whole number, not {value!r}")
     if value < low:
-        raise error(f"{what} must be at least {low}, not {in_words(int(value))}")
+        raise error(f"{what} must be at least {low}, not {readable(int(value))}")
     if value > high:
-        raise error(f"{what} must be at most {high:,}, not {in_words(int(value))}")
+        raise error(f"{what} must be at most {high:,}, not {readable(int(value))}")
     return int(value)
 
 
-def in_words(value: int) -> str:
-    """Return a whole number in words; of one that fills the screen, which Python may refuse to write, its length."""
+def readable(value: int) -> str:
+    """Write a whole number; of one that fills the screen, which Python may refuse to write, its length."""
     if abs(value) < 10**40:
         return f"{value:,}"
     digits = int(abs(value).bit_length() * 0.30103) + 1
@@ -276,8 +275,7 @@ def check_epsilon(value: Any) -> float:
     """Check that epsilon is at least 0, which asks for the exact best path."""
     number = real("epsilon", value)
     if number < 0:
-        best = f"the exact best {word('path', 'plan')}"
-        raise SettingError(f"epsilon must be 0 or more, not {number:g}; 0 asks for {best}")
+        raise SettingError(f"epsilon must be 0 or more, not {number:g}; 0 asks for the exact best plan")
     return number
 
 
@@ -291,6 +289,9 @@ def check_delta(value: Any) -> float:
     return number
 
 
+_EACH = "one for each option in each state"
+
+
 def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathError] = SettingError) -> FloatArray:
     """Return one finite number for all arcs, or one per arc, as a fresh float64 array [N]."""
     if is_real(value):
@@ -299,17 +300,17 @@ def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathErr
         array = read_numbers(value)
     except NotNumbersError as cause:
         at = "" if cause.place is None else f" at place {cause.place}"
-        raise error(f"{what} must be a number or {n_arcs} numbers, one per arc, not {cause}{at}") from None
+        raise error(f"{what} must be a number, or {n_arcs} numbers, {_EACH}; not {cause}{at}") from None
     if array.ndim == 0:
         array = np.full(n_arcs, float(array))
     if array.shape != (n_arcs,):
-        raise error(f"{what} must be a number or have one value per arc, shape ({n_arcs},), not {array.shape}")
+        raise error(f"{what} must be a number, or {n_arcs} numbers, {_EACH}; got shape {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
-        raise error(f"{what} must be finite; arc {bad[0]} has {array[bad[0]]}")
+        raise error(f"{what} must be finite; at place {bad[0]} it is {array[bad[0]]}")
     bad = np.flatnonzero(np.abs(array) > LARGEST)
     if bad.size:
-        raise error(f"{what} must lie within {LARGEST:g} of 0; arc {bad[0]} has {array[bad[0]]:g}")
+        raise error(f"{what} must lie within {LARGEST:g} of 0; at place {bad[0]} it is {array[bad[0]]:g}")
     return np.ascontiguousarray(array.copy())
 
 
@@ -320,7 +321,7 @@ def check_sigma(value: ArrayLike, n_arcs: int) -> FloatArray:
     sigma = per_arc("sigma", value, n_arcs)
     bad = np.flatnonzero((sigma < SMALLEST_SIGMA) & (sigma != 0))
     if bad.size:
-        raise SettingError(f"{sigma_law(sigma[bad[0]])}; arc {bad[0]} has {sigma[bad[0]]:g}")
+        raise SettingError(f"{sigma_law(sigma[bad[0]])}; at place {bad[0]} it is {sigma[bad[0]]:g}")
     return sigma
 
 
@@ -341,30 +342,11 @@ def sigma_law(value: float) -> str:
 
 def ways_to_declare() -> str:
     """Say in which ways the noise can be declared."""
-    reward = word("reward", "score")
-    where = word("reward_range=(0, 1) of the MDP, low and high in a file", "low and high")
     return (
-        f"Three ways to declare it: a sigma (the standard deviation of one {reward}, or a bound on it); a range "
-        f"({where}; half of it is then used as sigma); or a pilot: {word('play each arc', 'try each option')} a few "
-        f"times, see how far its {reward}s scatter, and declare that as sigma"
+        "Three ways to declare it: a sigma (the standard deviation of one score, or a bound on it); a range of scores "
+        "(reward_range=(0, 1) in Python, low and high in a file; within it Challenger learns the noise); or a pilot: "
+        "try each option a few times, see how far its scores scatter, and declare that as sigma"
     )
-
-
-def noise_missing_message(who: str, arcs: Sequence[str] = (), count: int | None = None) -> str:
-    """Say why nothing can be proven without the noise of the rewards, and the three ways to declare it.
-
-    Args:
-        who: What needs the noise: "Challenger", "the problem file x.json".
-        arcs: Arcs in words that declare none; the first one is named.
-        count: How many such arcs there are, when `arcs` lists only some.
-    """
-    lacking = ""
-    if arcs:
-        more = (len(arcs) if count is None else count) - 1
-        others = "" if not more else f" and {many(more, word('other arc', 'other option'))}"
-        lacking = f" ({arcs[0]}{others} {'have' if more else 'has'} no sigma and no range)"
-    why = f"the noise of the {word('rewards', 'scores')} is not declared{lacking}, and without it nothing can be proven"
-    return f"{who}: {why}. {ways_to_declare()}"
 
 
 def frozen(array: AnyArray) -> AnyArray:

@@ -92,7 +92,7 @@ REFUSED: list[tuple[Any, str]] = [
     ([1.0, 1e151, 3.0], "the reward at stage 1 is 1e+151; rewards must lie within 1e+150 of 0"),
     ([1.0, [2.0, 3.0]], "rewards must be 3 numbers, not [1.0, [2.0, 3.0]]"),
     ([[1.0, 2.0, 3.0]], "rewards must be 3 numbers, one per stage; got shape (1, 3)"),
-    (1.0, "rewards must be 3 numbers, one per stage; got shape ()"),
+    (1.0, "scores must be 3 numbers, one per step; got the one number 1. Where a plan has one score, build the"),
     ([1.0] * 4, "rewards must be 3 numbers, one per stage, or fewer; got 4"),
     ("high", "rewards must be 3 numbers, not text; got 'high'"),
     (None, "rewards must be 3 numbers, not None"),

@@ -195,10 +195,10 @@ def test_a_column_cost_beside_means_or_a_weight_is_a_known_cost(tmp_path: Path) 
             "cost_weight says what one unit",
         ),
         (lambda: MDP.from_arrays([[[0, 0]]]).with_costs([1, -2]), "a cost is a number of at least 0, not -2"),
-        (lambda: MDP.from_arrays([[[0, 0]]]).with_costs([1, 2, 3]), "cost must be a number or have one value per arc"),
+        (lambda: MDP.from_arrays([[[0, 0]]]).with_costs([1, 2, 3]), "cost must be a number, or 2 numbers"),
         (
             lambda: MDP.from_edges([{"state": "a", "action": "x", "next_state": "", "cost": -1}]),
-            r"row 1 \(state 'a', action 'x'\): a cost is a number of at least 0, not -1",
+            r"row 1 \(state 'a', option 'x'\): a cost is a number of at least 0, not -1",
         ),
     ],
 )

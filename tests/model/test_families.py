@@ -127,7 +127,7 @@ def test_minimax_hard_waits_descends_and_stays(states: int, actions: int, horizo
     assert mdp.n_paths == count
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 6])
+@pytest.mark.parametrize("m", [1, 3])
 def test_cover_gap_needs_m_plus_one_paths_with_the_shortcut_and_2m_without(m: int) -> None:
     mdp = families.cover_gap(m).mdp
     shortcut = mdp.arc(1, "first hub", "shortcut")
@@ -174,22 +174,15 @@ BAD: list[tuple[Any, str]] = [
     (3, "an id is text such as 'chain-v1/n8k4/seed7', not 3"),
     ("chian-v1/n8k4/seed7", "no family of instances is called 'chian' (did you mean \"chain\"?)"),
     ("chain", 'this surepath builds "chain-v1" and no other version of it'),
-    ("chain-v2/n8k4/seed7", 'this surepath builds "chain-v1" and no other version of it'),
     ("chain-v1", 'after "chain-v1/" comes a shape such as "n8k4"'),
-    ("chain-v1/n8/seed7", 'after "chain-v1/" comes a shape such as "n8k4"'),
     ("chain-v1/n8k4/sead7", "'sead7' names no parameter (did you mean \"seed\"?)"),
     ("chain-v1/n8k4/seedx", "'seedx' does not hold a number"),
     ("chain-v1/n8k4", "is not how this instance is written; its id is 'chain-v1/n8k4/seed0'"),
     ("chain-v1/n8k4/sigma-1/seed0", "sigma must be 0 or more, not -1"),
-    ("chain-v1/n8k4/sigma1e-200/seed0", "sigma must be 0 or at least 1e-100, since its square would be lost"),
-    ("chain-v1/n8k4/sigmanan/seed0", "sigma must be finite, not nan"),
     ("chain-v1/n0k4/seed0", "steps must be at least 1, not 0"),
     ("tree-v1/a999h99/seed0", "at most 100,000,000 are built"),
-    ("layered-v1/s99999a99999h9/seed0", "at most 100,000,000 are built"),
     ("grid-v1/r1c1/seed0", "a grid needs at least two crossings"),
     ("minimax_hard-v1/s6a2h9", "minimax_hard needs 2, 4, 8, ... states (a start and a full binary tree), not 6"),
-    ("minimax_tree-v1/s6a2h9", "minimax_tree needs 2, 4, 8, ... states (a start and a full binary tree), not 6"),
-    ("minimax_tree-v1/s8a1h9", "minimax_tree needs at least 2 actions, not 1"),
     ("minimax_tree-v1/s8a2h3", "minimax_tree needs a horizon above log2(states) = 3, not 3"),
     ("minimax_hard-v1/s8a1h9", "minimax_hard needs at least 2 actions, not 1"),
     ("minimax_hard-v1/s8a2h8", "a horizon of at least 3 log2(states) = 9 for 8 states, not 8"),

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-from pathlib import Path
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath import EPRL, MDP
-from surepath.learners import own_rules
 from surepath.learners.own_rules import View
 from surepath.model import paths
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
-
-SOURCE = Path(paths.__file__).resolve().parents[1]
 
 
 def weights_of(mdp: MDP, seed: int) -> np.ndarray:
@@ -58,15 +52,3 @@ def test_a_rules_view_gives_the_same_paths(mdp: MDP, seed: int) -> None:
     np.testing.assert_array_equal(view.values(weight), paths.values_to_go(mdp, weight))
     np.testing.assert_array_equal(view.best_path(weight), paths.best_path(mdp, weight))
     np.testing.assert_array_equal(view.through(weight), paths.values_through(mdp, weight))
-
-
-def test_there_is_one_best_path_program_in_numpy() -> None:
-    holders = [
-        file.relative_to(SOURCE).as_posix()
-        for file in SOURCE.rglob("*.py")
-        if "maximum.reduceat(" in file.read_text(encoding="utf-8").replace("maximum.reduceat(np.abs(", "")
-    ]
-    second = [holder for holder in holders if not holder.startswith("verify/")]  # a second one, on purpose
-    assert second == ["model/paths.py"]
-    assert "for " not in inspect.getsource(own_rules.View.through).split('"""')[2]
-    assert "for " not in inspect.getsource(own_rules.View.best_path).split('"""')[2]

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath._text import words_of_users
 from surepath.errors import PathError, ProblemError, SettingError
 from surepath.model.mdp import MDP
 from surepath.model.paths import option_arcs
@@ -84,15 +83,9 @@ def test_what_is_no_plan_is_refused_in_words(plan: Any, message: str) -> None:
         labelled().path(plan)
 
 
-@pytest.mark.parametrize(("option", "what"), [({}, "an empty mapping"), ("512", "'512'"), ([], "[]"), ([[0]], "[[0]]")])
-def test_what_names_no_option_is_refused_in_the_words_of_who_asks(option: Any, what: str) -> None:
-    of_api = f"give an arc number, several of them, or {{stage: action}}, not {what}"
-    with pytest.raises(SettingError, match=f"^{re.escape(of_api)}$"):
-        option_arcs(labelled(), option)
-    with (
-        words_of_users(),
-        pytest.raises(SettingError, match=f"^name options as {{step: option}}, not {re.escape(what)}$"),
-    ):
+@pytest.mark.parametrize("option", [{}, "512", [], [[0]]])
+def test_what_names_no_option_is_refused_in_words(option: Any) -> None:
+    with pytest.raises(SettingError, match=r"^name options as \{step: option\}"):
         option_arcs(labelled(), option)
     with pytest.raises(SettingError, match=re.escape("step 'answer' has no option 'fats' (did you mean \"fast\"?)")):
         option_arcs(labelled(), {"answer": "fats"})

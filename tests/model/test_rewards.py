@@ -28,7 +28,6 @@ LAWS: dict[str, tuple[Law, list[float], list[float]]] = {
     "beta": (Bounded(-1, 3, [0.0, 2.5]), [0.0, 2.5], [2.0, 2.0]),
     "beta at its ends": (Bounded(0, 1, [0.0, 1.0]), [0.0, 1.0], [0.5, 0.5]),
     "uniform": (Bounded(0, [1, 4], [0.2, 3.0], sampler="uniform"), [0.2, 3.0], [0.5, 2.0]),
-    "table": (Bounded(0, 9, sampler="table", tables=[[1, 2], [0, 0, 9]]), [1.5, 3.0], [4.5, 4.5]),
     "empirical": (Empirical([[1, 2, 6], [5]]), [3.0, 5.0], [2.5, 0.0]),
 }
 
@@ -116,37 +115,28 @@ def test_a_users_function_is_declared_and_kept() -> None:
 
 
 BAD: list[tuple[Callable[[], Law], str]] = [
-    (lambda: Gaussian([0.1, float("nan")]), "means must be finite; arc 1 (stage 0, state '0', action '1') has a value"),
-    (lambda: Gaussian([0.1, float("inf")]), "means must be finite; arc 1"),
+    (lambda: Gaussian([0.1, float("nan")]), "means must be finite; option 1 of step 0 (state 0) has a value"),
     (lambda: Gaussian([0.1]), "means must have one value per arc, shape (2,); got (1,)"),
     (lambda: Gaussian(["a", "b"]), "means must be numbers, not text; got ['a', 'b']"),
     (lambda: Gaussian(np.zeros((1, 2))), "means must be one number, [N] or [H, S, A]; got shape (1, 2)"),
     (lambda: Gaussian(np.zeros((2, 1, 2))), "means as [H, S, A] must have at least shape (1, 1, 2); got (2, 1, 2)"),
     (lambda: Gaussian(0.0, -1.0), "sigma must be 0 or more, not -1"),
-    (lambda: Gaussian(0.0, float("nan")), "sigma must be finite, not nan"),
-    (lambda: Gaussian(0.0, [1.0, 2.0, 3.0]), "sigma must be a number or have one value per arc, shape (2,), not (3,)"),
     (
-        lambda: Bernoulli([0.5, 1.5]),
-        "Bernoulli means must lie in [0, 1]; arc 1 (stage 0, state",
+        lambda: Gaussian(0.0, [1.0, 2.0, 3.0]),
+        "sigma must be a number, or 2 numbers, one for each option in each state; got shape (3,)",
     ),
-    (lambda: Bounded(1, 0), "low must not exceed high; arc 0"),
-    (lambda: Bounded(0, 1, [0.5, 2]), "means must lie in [0, 1]; arc 1"),
-    (lambda: Bounded(0, 1, sampler="normal"), 'sampler must be "beta", "uniform" or "table", not \'normal\''),
+    (lambda: Bernoulli([0.5, 1.5]), "Bernoulli means must lie in [0, 1]; option 1 of step 0 (state"),
+    (lambda: Bounded(1, 0), "low must not exceed high; option 0"),
+    (lambda: Bounded(0, 1, [0.5, 2]), "means must lie in [0, 1]; option 1"),
+    (lambda: Bounded(0, 1, sampler="normal"), 'sampler must be "beta" or "uniform", not \'normal\''),
     (lambda: Bounded(0, 1, concentration=0), "concentration must be positive, not 0"),
-    (lambda: Bounded(0, 1, sampler="table"), 'sampler "table" needs tables, one sequence of values per arc'),
-    (lambda: Bounded(0, 1, sampler="table", tables=[[0], [2]]), "table values must lie in [0, 1]; arc 1"),
     (lambda: Empirical([[1]]), "tables must have one sequence per arc, 2; got 1"),
     (
         lambda: Empirical([[1], []]),
-        "the table of arc 1 (stage 0, state '0', action '1') must be a non-empty row",
+        "the table of option 1 of step 0 (state 0) must be a non-empty row",
     ),
     (lambda: Gaussian([10**400, 1]), "means must be numbers, not 1000000"),
     (lambda: Bounded(0, 1, concentration="x"), "concentration must be a number, not 'x'"),  # type: ignore[arg-type]
-    (
-        lambda: Bounded(0, 1, [0.2, 0.3], sampler="table", tables=[[0], [1]]),
-        'sampler "table" takes its means from the tables; leave means out',
-    ),
-    (lambda: Empirical([["a"], [1]]), "must be a non-empty row of finite numbers within 1e+150 of 0; got ['a']"),
     (lambda: Empirical([[1], [1e200]]), "must be a non-empty row of finite numbers within 1e+150 of 0; got [1e+200]"),
     (lambda: Empirical(None), "tables must have one sequence per arc, 2; got None"),  # type: ignore[arg-type]
     (lambda: Drawn(3, 0.0, 1.0), "draw must be a function (arc, generator) -> reward, not 3"),  # type: ignore[arg-type]

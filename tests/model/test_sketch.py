@@ -1,13 +1,16 @@
-"""Drawings for notebooks: every arc once, the plan marked, names as text, no script."""
+"""Drawings: places against counting; for notebooks every arc once, the plan marked, names as text, no script."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 
 import numpy as np
+from hypothesis import given
 
 from surepath import MDP, families
-from surepath.model.paths import OPEN_COLOUR, OUT_COLOUR, PLAN_COLOUR, graph_html, graph_svg
+from surepath.model.paths import OPEN_COLOUR, OUT_COLOUR, PLAN_COLOUR, fan, graph_html, graph_svg, node_places
+from tests.strategies import mdps
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -54,3 +57,20 @@ def test_a_graph_too_large_is_said_in_words() -> None:
     mdp = MDP.from_arrays(np.zeros((30, 1, 100), dtype=int))
     assert graph_svg(mdp) == "<p>3,000 options are too many to draw.</p>"
     assert "about 10^60 plans" in graph_html(mdp)
+
+
+@given(mdps())
+def test_places_and_bends_are_those_of_counting(mdp: MDP) -> None:
+    x, y = node_places(mdp)
+    for stage in range(mdp.horizon):
+        nodes = range(int(mdp.stage_node[stage]), int(mdp.stage_node[stage + 1]))
+        assert [x[node] for node in nodes] == [stage] * len(nodes)
+        assert [y[node] for node in nodes] == [i - (len(nodes) - 1) / 2 for i in range(len(nodes))]
+    assert (x[-1], y[-1]) == (mdp.horizon, 0.0)
+    bend, size = fan(mdp)
+    pairs = Counter(zip(mdp.source.tolist(), mdp.target.tolist()))
+    seen: Counter[tuple[int, int]] = Counter()
+    for arc, pair in enumerate(zip(mdp.source.tolist(), mdp.target.tolist())):
+        assert size[arc] == pairs[pair]
+        assert bend[arc] == seen[pair] - (pairs[pair] - 1) / 2
+        seen[pair] += 1

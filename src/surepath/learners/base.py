@@ -472,6 +472,11 @@ def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
             at = _at(mdp, cause.place)
             raise RewardError(f"{at} must be a number, not {cause}; got {shortened(rewards)}") from None
         raise RewardError(f"{name} must be {wanted}, not {cause}; got {shortened(rewards)}") from None
+    if array.ndim == 0:
+        raise RewardError(
+            f"scores must be {wanted}, one per step; got the one number {float(array):g}. Where a plan has one score, "
+            f'build the problem with MDP.from_steps(..., scores="end")'
+        )
     if array.ndim != 1:
         raise RewardError(f"{name} must be {wanted}, {each}; got shape {array.shape}")
     if len(array) > horizon:

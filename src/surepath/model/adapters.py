@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import sys
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +12,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import FloatArray, IntArray, is_whole, real, whole
 from surepath._optional import need
 from surepath.errors import NotDeterministicError, ProblemError, RewardError, SettingError
-from surepath.model.edges import NUMBERS, PASS, EdgeTable, read_edges
+from surepath.model.edges import NUMBERS, PASS, build, read_rows
 from surepath.model.mdp import MDP
 
 # Naming ---------------------------------------------------------------------------------------------------------------
@@ -104,38 +102,7 @@ def from_networkx(
     direction: str = "maximize",
     attributes: dict[str, str] | None = None,
 ) -> MDP:
-    """Build an MDP whose plans are the paths from source to target in a directed acyclic graph.
-
-    An edge's action is its attribute `action`, else its key in a multigraph when that is text, else the name of the
-    node it leads to. The edge attributes `known`, `sigma`, `low`, `high` and `mean` are read where present. Paths
-    of unequal length are padded with pass-through arcs of known reward 0.
-
-    Args:
-        graph: A networkx DiGraph or MultiDiGraph.
-        source, target: Nodes where plans start and end; parts of the graph between them only are kept.
-        sigma: Sub-Gaussian factor of the edges that give none of their own.
-        direction: "maximize" or "minimize".
-        attributes: Other names for edge attributes, such as {"known": "toll"}.
-
-    Example:
-        >>> import networkx as nx
-        >>> mdp = from_networkx(nx.DiGraph([("a", "b"), ("b", "c"), ("a", "c")]), "a", "c")
-        >>> mdp.horizon, mdp.n_paths
-        (2, 2)
-    """
-    return read_networkx(graph, source, target, sigma=sigma, direction=direction, attributes=attributes or {}).mdp
-
-
-def read_networkx(
-    graph: Any,
-    source: Any,
-    target: Any,
-    *,
-    sigma: float | None = None,
-    direction: str = "maximize",
-    attributes: dict[str, str] | None = None,
-) -> EdgeTable:
-    """Build as `from_networkx` does; return also the means."""
+    """Build an MDP whose plans are the paths from source to target; see `MDP.from_networkx`."""
     networkx = need("networkx", "graph")
     if not isinstance(graph, networkx.Graph):
         raise ProblemError(f"a networkx graph is needed, not {type(graph).__name__}")
@@ -150,21 +117,12 @@ def read_networkx(
     for what, node in (("source", source), ("target", target)):
         if node not in labels:
             raise ProblemError(f"the {what} {node!r} is not a node of the graph")
-    rows = [_row(edge, labels, names, graph.is_multigraph()) for edge in _edges(graph)]
-    return read_edges(
-        rows,
-        source=labels[source],
-        target=labels[target],
-        sigma=sigma,
-        direction=direction,
-        place=lambda i: f"edge {i + 1} of the graph",
-    )
-
-
-def _edges(graph: Any) -> list[tuple[Any, Any, Any, dict[str, Any]]]:
     if graph.is_multigraph():
-        return list(graph.edges(keys=True, data=True))
-    return [(u, v, None, data) for u, v, data in graph.edges(data=True)]
+        found = list(graph.edges(keys=True, data=True))
+    else:
+        found = [(u, v, None, data) for u, v, data in graph.edges(data=True)]
+    edges = read_rows([_row(edge, labels, names) for edge in found], lambda i: f"edge {i + 1} of the graph")
+    return build(edges, source=labels[source], target=labels[target], sigma=sigma, direction=direction)[0]
 
 
 def _labels(graph: Any) -> dict[Any, str]:
@@ -178,16 +136,11 @@ def _labels(graph: Any) -> dict[Any, str]:
     return labels
 
 
-def _row(
-    edge: tuple[Any, Any, Any, dict[str, Any]], labels: dict[Any, str], names: dict[str, str], multi: bool
-) -> dict[str, Any]:
+def _row(edge: tuple[Any, Any, Any, dict[str, Any]], labels: dict[Any, str], names: dict[str, str]) -> dict[str, Any]:
     u, v, key, data = edge
     action = data.get(names["action"])
     if action is None:
-        if isinstance(key, str):
-            action = key
-        else:
-            action = f"{labels[v]} ({key})" if multi and key else labels[v]
+        action = key if isinstance(key, str) else f"{labels[v]} ({key})" if key else labels[v]
     row = {"state": labels[u], "action": action, "next_state": labels[v]}
     return row | {column: data[names[column]] for column in NUMBERS if data.get(names[column]) is not None}
 
@@ -200,8 +153,6 @@ def _row(
 # chance from a generator of the environment's own, which `reset(seed)` seeds again each time, and an observation that
 # leaves out what matters later. A (stage, observation) is explored along the first path found to it, and taken to go
 # on alike along all others.
-
-Report = Callable[[int, int, int], None]
 
 
 class _Place(NamedTuple):
@@ -220,7 +171,6 @@ def from_gymnasium(
     replays: int = 1,
     max_arcs: int = 1_000_000,
     direction: str = "maximize",
-    progress: Report | bool | None = None,
 ) -> MDP:
     """Discover the reachable (stage, observation) graph of an environment.
 
@@ -229,15 +179,6 @@ def from_gymnasium(
     checked again whenever it lies on the path to another one; a second outcome is an error, and so are two paths to an
     observation that allow different actions. Not caught: chance that is rare or hidden in a generator other than
     `np_random`, and two paths to one observation that only go on differently. `play` checks each episode.
-
-    Args:
-        env: A Gymnasium environment with a Discrete action space.
-        horizon: Number of stages H.
-        seed: Passed to every `reset`; it fixes the start.
-        replays: How often each new transition is tried again.
-        max_arcs: Stop with an error beyond this size.
-        direction: "maximize" or "minimize".
-        progress: A function (stage, horizon, arcs so far), True or False; by default shown on a terminal.
     """
     spaces = need("gymnasium", "gym").spaces
     horizon = whole("horizon", horizon, low=1, error=ProblemError)
@@ -245,7 +186,6 @@ def from_gymnasium(
     space = getattr(env, "action_space", None)
     if not isinstance(space, spaces.Discrete):
         raise ProblemError(f"the environment needs a Discrete action space; it has {space}")
-    report = _reporter(progress)
     walker = _Walker(env, seed, int(space.start), int(space.n))
     rows: list[tuple[int, str, int, str | None]] = []
     here = [walker.walk(())]
@@ -259,16 +199,15 @@ def from_gymnasium(
                     walker.same(trail, reached.name, walker.walk(trail).name)
                 rows.append((stage, str(place.name), action, reached.name))
                 if len(rows) > max_arcs:
-                    raise ProblemError(f"more than {max_arcs:,} arcs by stage {stage}; lower the horizon")
+                    raise ProblemError(f"more than {max_arcs:,} options by step {stage}; lower the horizon")
                 if reached.name is not None and stage < horizon - 1:
                     _meet(stage + 1, ahead.setdefault(reached.name, reached), reached)
-            report(stage, horizon, len(rows))
         here = list(ahead.values())
     padded = any(stage < horizon - 1 and ahead_of is None for stage, _, _, ahead_of in rows)
     actions = [str(int(space.start) + i) for i in range(int(space.n))]
     plain = not padded and int(space.start) == 0
     names = None if plain else actions
-    return read_edges(rows, source=rows[0][1], horizon=horizon, direction=direction, actions=names).mdp
+    return build(read_rows(rows), source=rows[0][1], horizon=horizon, direction=direction, actions=names)[0]
 
 
 def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | None = None) -> FloatArray:
@@ -295,7 +234,7 @@ def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | Non
         found = None if ended else state_name(observation)
         if found != expected:
             raise NotDeterministicError(
-                f"at stage {stage} the environment is {_place(found)}, the graph {_place(expected)}; "
+                f"at step {stage} the environment is {_place(found)}, the graph {_place(expected)}; "
                 f"this play is no data: the environment does not always go where it went when the graph was made"
             )
         if waits:
@@ -347,7 +286,7 @@ class _Walker:
         if first != second and trail:
             state, action = trail[-1]
             raise NotDeterministicError(
-                f"not deterministic: stage {len(trail) - 1}, state {state!r}, action {action} led to {_goal(first)} "
+                f"not deterministic: step {len(trail) - 1}, state {state!r}, option {action} led to {_goal(first)} "
                 f"and then to {_goal(second)}; surepath needs a known next state for each choice"
             )
 
@@ -362,14 +301,14 @@ class _Walker:
         if flags.shape != (len(self.actions),):
             raise ProblemError(f"state {name!r}: the action mask has shape {flags.shape}, not ({len(self.actions)},)")
         if not flags.any():
-            raise ProblemError(f"stage {stage}, state {name!r} can be reached but its action mask allows no action")
+            raise ProblemError(f"step {stage}, state {name!r} can be reached but its action mask allows no option")
         return tuple(action for action, open in zip(self.actions, flags.tolist()) if open)
 
 
 def _meet(stage: int, old: _Place, new: _Place) -> None:
     if old.actions != new.actions:
         raise NotDeterministicError(
-            f"not deterministic: stage {stage}, state {old.name!r} allowed the actions {list(old.actions)} and then "
+            f"not deterministic: step {stage}, state {old.name!r} allowed the options {list(old.actions)} and then "
             f"{list(new.actions)}; the observation must say everything that matters"
         )
 
@@ -387,24 +326,6 @@ def _attribute(env: Any, name: str) -> Any:
         return env.get_wrapper_attr(name)
     except AttributeError:
         return getattr(env, name, None)
-
-
-def _reporter(progress: Report | bool | None) -> Report:
-    if callable(progress):
-        return progress
-    if progress is False or (progress is None and not sys.stderr.isatty()):
-        return lambda stage, horizon, arcs: None
-
-    last = 0.0
-
-    def show(stage: int, horizon: int, arcs: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last > 0.2:
-            last = now
-            print(f"discovering stage {stage + 1} of {horizon}: {arcs:,} arcs", end="\r", file=sys.stderr, flush=True)
-
-    return show
 
 
 # Discovery ------------------------------------------------------------------------------------------------------------
@@ -501,12 +422,12 @@ class Discovery:
         stage, arcs = len(walk), self._stages[len(walk)][self._state]
         taken = self.act() if action is None else action
         if taken not in arcs:
-            raise ProblemError(f"stage {stage}, state {self._state!r} has no action {taken!r}; it has: {list(arcs)}")
-        number = real("the reward", reward, error=RewardError)
+            raise ProblemError(f"step {stage}, state {self._state!r} has no option {taken!r}; it has: {list(arcs)}")
+        number = real("the score", reward, error=RewardError)
         ahead = None if stage == self.horizon - 1 else next_state
         if arcs[taken] is not _UNTRIED and arcs[taken] != ahead:
             raise NotDeterministicError(
-                f"not deterministic: stage {stage}, state {self._state!r}, action {taken!r} led to {arcs[taken]!r} and "
+                f"not deterministic: step {stage}, state {self._state!r}, option {taken!r} led to {arcs[taken]!r} and "
                 f"now to {ahead!r}; surepath needs a known next state for each choice"
             )
         if ahead is not None:
@@ -527,7 +448,17 @@ class Discovery:
             sigma: Sub-Gaussian factor of every arc, where you know it.
             direction: "maximize" or "minimize".
         """
-        return self._table(sigma, direction).mdp
+        if not self.done:
+            raise SettingError("the graph is not known yet: some options have not been tried; go on until `done`")
+        names = self._names()
+        rows = [
+            (stage, names[state], str(action), None if ahead is None else names[ahead])
+            for stage, places in enumerate(self._stages)
+            for state, arcs in places.items()
+            for action, ahead in arcs.items()
+        ]
+        start = names[cast(State, self._start)]
+        return build(read_rows(rows), source=start, horizon=self.horizon, sigma=sigma, direction=direction)[0]
 
     def data(self, mdp: MDP) -> list[Episode]:
         """Return every finished episode as a path of the MDP that `mdp()` gave, with its rewards."""
@@ -572,7 +503,7 @@ class Discovery:
             return
         names = list(self._actions(stage, state)) if callable(self._actions) else list(self._actions)
         if not names:
-            raise ProblemError(f"stage {stage}, state {state!r} can be reached but has no action")
+            raise ProblemError(f"step {stage}, state {state!r} can be reached but has no option")
         name = str(state)
         if self._taken.get(name, state) != state:
             raise ProblemError(f"two states are both called {name!r}: {self._taken[name]!r} and {state!r}")
@@ -580,7 +511,7 @@ class Discovery:
         for action in names:
             if called[str(action)] != action:
                 raise ProblemError(
-                    f"two actions of stage {stage}, state {state!r} are both called {str(action)!r}: "
+                    f"two options of step {stage}, state {state!r} are both called {str(action)!r}: "
                     f"{called[str(action)]!r} and {action!r}"
                 )
         self._taken[name] = state
@@ -603,22 +534,5 @@ class Discovery:
     def _names(self) -> dict[State, str]:
         return {state: str(state) for stage in self._stages for state in stage}
 
-    def _table(self, sigma: float | None, direction: str) -> EdgeTable:
-        if not self.done:
-            raise SettingError("the graph is not known yet: some arcs have not been tried; go on until `done`")
-        names = self._names()
-        rows = [
-            (stage, names[state], str(action), None if ahead is None else names[ahead])
-            for stage, places in enumerate(self._stages)
-            for state, arcs in places.items()
-            for action, ahead in arcs.items()
-        ]
-        return read_edges(rows, source=names[self._start], horizon=self.horizon, sigma=sigma, direction=direction)
 
-
-class _Untried:
-    def __repr__(self) -> str:
-        return "untried"
-
-
-_UNTRIED = _Untried()
+_UNTRIED = object()

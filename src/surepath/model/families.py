@@ -8,13 +8,13 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray, in_words, one_sigma, positive, real, seed_number, suggest, whole
-from surepath._text import word
+from surepath._checks import FloatArray, IntArray, one_sigma, positive, readable, real, seed_number, suggest, whole
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Gaussian, Instance
@@ -91,12 +91,32 @@ FAMILIES: dict[str, Family] = {}
 
 
 def register(family: Family) -> Callable[[Builder], Builder]:
-    """Register a builder under its family's name."""
+    """Register a builder under its family's name; its arguments are checked, and what it builds gets its id."""
 
     def enter(build: Builder) -> Builder:
-        family.build = build
+        signature = inspect.signature(build)
+
+        @wraps(build)
+        def checked(*args: Any, **options: Any) -> Instance:
+            given = signature.bind(*args, **options)
+            given.apply_defaults()
+            values = given.arguments
+            for what, value in values.items():
+                if what == "sigma":
+                    values[what] = one_sigma(value, ProblemError)
+                elif what == "seed":
+                    seed_number(value, error=ProblemError)
+                elif isinstance(signature.parameters[what].default, float):
+                    values[what] = real(what, value, error=ProblemError)
+                else:
+                    whole(what, value, low=1, error=ProblemError)
+            instance = build(**values)
+            instance.id = family.id(**values)
+            return instance
+
+        family.build = checked
         FAMILIES[family.name] = family
-        return build
+        return cast(Builder, checked)
 
     return enter
 
@@ -132,12 +152,6 @@ def names() -> list[str]:
     return sorted(FAMILIES)
 
 
-def counts(**values: Any) -> None:
-    """Refuse values that are not whole numbers from 1; each is named in its message."""
-    for what, value in values.items():
-        whole(what, value, low=1, error=ProblemError)
-
-
 MAX_ARCS = 100_000_000
 MAX_LETTERS = 300
 
@@ -145,18 +159,12 @@ MAX_LETTERS = 300
 def check_size(arcs: int) -> None:
     """Refuse an instance whose tables would not fit into memory, before they are made."""
     if arcs > MAX_ARCS:
-        raise ProblemError(
-            f"this instance would have {in_words(arcs)} {word('arcs', 'options')}; at most {MAX_ARCS:,} are built"
-        )
+        raise ProblemError(f"this instance would have {readable(arcs)} options; at most {MAX_ARCS:,} are built")
 
 
-def check_seed(seed: Any) -> int:
-    """Return a seed, a whole number from 0, or raise an error."""
-    return seed_number(seed, error=ProblemError)
+def _rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence([seed]))
 
-
-# Chains ---------------------------------------------------------------------------------------------------------------
-# Pipelines: each step has its options, and what an option is worth depends on the option before.
 
 CHAIN = Family("chain", {"steps": "n", "options": "k"})
 SUPPORT_TICKETS = Family("support_tickets")
@@ -170,14 +178,11 @@ def chain(steps: int = 8, options: int = 4, seed: int = 0, sigma: float = 0.1) -
         >>> chain(8, 4).mdp.n_arcs, chain(8, 4).mdp.n_paths
         (116, 65536)
     """
-    counts(steps=steps, options=options)
     check_size(steps * options * options)
-    sigma = one_sigma(sigma, ProblemError)
-    rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
+    rng = _rng(seed)
     next_state = np.broadcast_to(np.arange(options), (steps, options, options)).copy()
     means = rng.random((steps, options, options))
-    name = CHAIN.id(steps=steps, options=options, seed=seed, sigma=sigma)
-    return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma), id=name)
+    return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma))
 
 
 @register(SUPPORT_TICKETS)
@@ -197,12 +202,8 @@ def support_tickets() -> Instance:
     problem = parse_json_problem(text, "support_tickets.json")
     if problem.instance is None:
         raise ProblemError("the embedded example has lost its means")
-    problem.instance.id = SUPPORT_TICKETS.id()
     return problem.instance
 
-
-# Decoys ---------------------------------------------------------------------------------------------------------------
-# Close choices where no good plan goes: value gaps mislead, return gaps do not.
 
 DECOYS = Family("decoys", {"bad": "b", "options": "k"})
 
@@ -226,23 +227,16 @@ def decoys(bad: int = 3, options: int = 3, gap: float = 0.5, tiny: float = 0.01,
         >>> decoys(2, 2).mdp.n_paths
         6
     """
-    counts(bad=bad, options=options)
     check_size((bad + 1) * (options + 1))
-    gap, tiny = real("gap", gap, error=ProblemError), real("tiny", tiny, error=ProblemError)
     if not 0 < tiny <= gap:
         raise ProblemError(f"decoys needs 0 < tiny <= gap, not tiny {tiny:g} and gap {gap:g}")
-    sigma = one_sigma(sigma, ProblemError)
     names = ["good", *(f"bad {i + 1}" for i in range(bad))]
     rows = [(0, "start", f"to {name}", name) for name in names]
     rows += [(1, name, f"option {j}", "end") for name in names for j in range(options)]
     means = [gap, *[0.0] * bad, *(1.0 - gap * j for j in range(options))]
     means += [1.0 - tiny * j for _ in range(bad) for j in range(options)]
-    name = DECOYS.id(bad=bad, options=options, gap=gap, tiny=tiny, sigma=sigma)
-    return Instance(MDP.from_edges(rows), Gaussian(means, sigma), id=name)
+    return Instance(MDP.from_edges(rows), Gaussian(means, sigma))
 
-
-# Paper random ---------------------------------------------------------------------------------------------------------
-# The random instances of the paper's experiments.
 
 FAMILY = Family("paper_random", {"states": "s", "actions": "a", "horizon": "h"})
 
@@ -266,21 +260,10 @@ def paper_random(
         >>> paper_random(2, 2, 3, seed=7).id
         'paper_random-v1/s2a2h3/seed7'
     """
-    counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
     whole("max_tries", max_tries, low=1, high=1_000_000, error=ProblemError)
-    min_gap, sigma = real("min_gap", min_gap, error=ProblemError), one_sigma(sigma, ProblemError)
     next_state, means, _ = _tables(states, actions, horizon, min_gap, seed, max_tries)
-    name = FAMILY.id(
-        states=states,
-        actions=actions,
-        horizon=horizon,
-        min_gap=min_gap,
-        seed=seed,
-        sigma=sigma,
-        max_tries=max_tries,
-    )
-    return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma), id=name)
+    return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma))
 
 
 def paper_min_gap(id: str) -> float:
@@ -302,7 +285,7 @@ def _tables(
     states: int, actions: int, horizon: int, min_gap: float, seed: int, max_tries: int
 ) -> tuple[IntArray, FloatArray, float]:
     """Draw next states and means, both [H, S, A]; return them and the least positive value gap."""
-    rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
+    rng = _rng(seed)
     for _ in range(max_tries):
         next_state = rng.integers(states, size=(horizon, states, actions))
         means = rng.random((horizon, states, actions))
@@ -321,9 +304,6 @@ def _tables(
     )
 
 
-# Shapes ---------------------------------------------------------------------------------------------------------------
-# Plain shapes with random means: a bandit, a tree, a grid of streets, a large layered graph.
-
 BANDIT = Family("bandit", {"arms": "k"})
 TREE = Family("tree", {"actions": "a", "horizon": "h"})
 GRID = Family("grid", {"rows": "r", "columns": "c"})
@@ -338,12 +318,10 @@ def bandit(arms: int = 10, seed: int = 0, sigma: float = 1.0) -> Instance:
         >>> bandit(5).mdp.horizon
         1
     """
-    counts(arms=arms)
     check_size(arms)
-    sigma = one_sigma(sigma, ProblemError)
-    rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
+    rng = _rng(seed)
     mdp = MDP.from_arrays(np.zeros((1, 1, arms), dtype=np.int64))
-    return Instance(mdp, Gaussian(rng.random(arms), sigma), id=BANDIT.id(arms=arms, seed=seed, sigma=sigma))
+    return Instance(mdp, Gaussian(rng.random(arms), sigma))
 
 
 @register(TREE)
@@ -354,10 +332,8 @@ def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) 
         >>> tree(2, 3).mdp.n_paths
         8
     """
-    counts(actions=actions, horizon=horizon)
     check_size(horizon if actions == 1 else sum(actions**h for h in range(1, min(horizon, 64) + 1)))
-    sigma = one_sigma(sigma, ProblemError)
-    rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
+    rng = _rng(seed)
     widths = np.array([actions**h for h in range(horizon)], dtype=np.int64)
     n_nodes = int(widths.sum())
     stage_node = np.concatenate([[0], np.cumsum(widths)])
@@ -370,8 +346,7 @@ def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) 
         node_state=_places(widths),
         action=np.tile(np.arange(actions, dtype=np.int32), n_nodes),
     )
-    name = TREE.id(actions=actions, horizon=horizon, seed=seed, sigma=sigma)
-    return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma), id=name)
+    return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma))
 
 
 def _places(widths: IntArray) -> IntArray:
@@ -389,21 +364,18 @@ def grid(rows: int = 4, columns: int = 4, seed: int = 0, sigma: float = 0.1) -> 
         >>> grid(3, 3).mdp.n_paths, grid(3, 3).mdp.direction
         (6, 'minimize')
     """
-    counts(rows=rows, columns=columns)
     if rows + columns < 3:
         raise ProblemError("a grid needs at least two crossings; give it more rows or columns")
     horizon = rows + columns - 2
     check_size(2 * horizon * rows)  # the table that it is built from
-    sigma = one_sigma(sigma, ProblemError)
-    rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
+    rng = _rng(seed)
     stage, row = np.arange(horizon)[:, None], np.arange(rows)[None, :]
     column = stage - row
     inside = (column >= 0) & (column < columns)
     next_state = np.stack([np.broadcast_to(row, (horizon, rows)), np.broadcast_to(row + 1, (horizon, rows))], axis=-1)
     available = np.stack([inside & (column < columns - 1), inside & (row < rows - 1)], axis=-1)
     mdp = MDP.from_arrays(next_state, available=available, direction="minimize")
-    name = GRID.id(rows=rows, columns=columns, seed=seed, sigma=sigma)
-    return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma), id=name)
+    return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma))
 
 
 @register(LAYERED)
@@ -414,17 +386,11 @@ def layered(states: int = 100, actions: int = 4, horizon: int = 50, seed: int = 
         >>> layered(10, 2, 5).mdp.horizon
         5
     """
-    counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
-    sigma = one_sigma(sigma, ProblemError)
-    rng = np.random.default_rng(np.random.SeedSequence([check_seed(seed)]))
+    rng = _rng(seed)
     mdp = MDP.from_arrays(rng.integers(states, size=(horizon, states, actions), dtype=np.int32))
-    name = LAYERED.id(states=states, actions=actions, horizon=horizon, seed=seed, sigma=sigma)
-    return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma), id=name)
+    return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma))
 
-
-# Special --------------------------------------------------------------------------------------------------------------
-# Instances made to show one thing: the worst case, covers, ties.
 
 MINIMAX_HARD = Family("minimax_hard", {"states": "s", "actions": "a", "horizon": "h"})
 MINIMAX_TREE = Family("minimax_tree", {"states": "s", "actions": "a", "horizon": "h"})
@@ -459,9 +425,7 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
         >>> minimax_hard(states=8, actions=3, horizon=9).mdp.n_paths
         4212
     """
-    counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
-    sigma = one_sigma(sigma, ProblemError)
     depth = _tree_depth("minimax_hard", states, actions)
     if horizon < 3 * depth:
         raise ProblemError(
@@ -477,8 +441,7 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     next_state[0, 0] = 1
     available[last_entry - 1 :, 0, 1] = False
     mdp = MDP.from_arrays(np.broadcast_to(next_state, (horizon, states, actions)), available=available)
-    name = MINIMAX_HARD.id(states=states, actions=actions, horizon=horizon, sigma=sigma)
-    return Instance(mdp, Gaussian(0.0, sigma), id=name)
+    return Instance(mdp, Gaussian(0.0, sigma))
 
 
 @register(MINIMAX_TREE)
@@ -498,9 +461,7 @@ def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
         >>> minimax_tree(states=4, actions=3, horizon=4).mdp.n_paths
         18
     """
-    counts(states=states, actions=actions, horizon=horizon)
     check_size(states * actions * horizon)
-    sigma = one_sigma(sigma, ProblemError)
     depth = _tree_depth("minimax_tree", states, actions)
     if horizon <= depth:
         raise ProblemError(f"minimax_tree needs a horizon above log2(states) = {depth}, not {horizon}")
@@ -512,8 +473,7 @@ def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     available[:, :first_leaf, 2:] = False
     available[:, 0, 1] = False
     mdp = MDP.from_arrays(np.broadcast_to(next_state, (horizon, states, actions)), available=available)
-    name = MINIMAX_TREE.id(states=states, actions=actions, horizon=horizon, sigma=sigma)
-    return Instance(mdp, Gaussian(0.0, sigma), id=name)
+    return Instance(mdp, Gaussian(0.0, sigma))
 
 
 @register(COVER_GAP)
@@ -529,14 +489,12 @@ def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
         >>> cover_gap(3).mdp.n_arcs
         11
     """
-    counts(m=m)
     check_size(50 * (2 * m + 5))  # built from rows, which take some fifty times the memory of arcs
-    sigma = one_sigma(sigma, ProblemError)
     rows = [(0, "start", f"way {i + 1}", "first hub") for i in range(m)]
     rows += [(0, "start", "side road", "side road"), (1, "side road", "on", "second hub")]
     rows += [(1, "first hub", "own exit", "exit"), (1, "first hub", "shortcut", "second hub"), (2, "exit", "on", "end")]
     rows += [(2, "second hub", f"exit {i + 1}", "end") for i in range(m)]
-    return Instance(MDP.from_edges(rows), Gaussian(0.0, sigma), id=COVER_GAP.id(m=m, sigma=sigma))
+    return Instance(MDP.from_edges(rows), Gaussian(0.0, sigma))
 
 
 @register(TWIN_OPTIMAL)
@@ -547,12 +505,10 @@ def twin_optimal(horizon: int = 3, gap: float = 0.5, sigma: float = 1.0) -> Inst
         >>> twin_optimal(3).optimal_return
         3.0
     """
-    counts(horizon=horizon)
     check_size(4 * horizon)
-    gap, sigma = positive("gap", gap, error=ProblemError), one_sigma(sigma, ProblemError)
+    positive("gap", gap, error=ProblemError)
     next_state = np.zeros((horizon, 2, 2), dtype=np.int64)
     next_state[:, 0], next_state[:, 1] = [0, 1], [1, 0]
     means = np.broadcast_to([1.0, 1.0 - gap], (horizon, 2, 2)).copy()
     means[0] = 1.0  # the first step chooses the side
-    name = TWIN_OPTIMAL.id(horizon=horizon, gap=gap, sigma=sigma)
-    return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma), id=name)
+    return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma))

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surepath._checks import FloatArray, check_delta, check_epsilon, repeated, shortened, suggest
-from surepath._text import word
 from surepath.errors import NoiseError, ProblemError, SettingError
-from surepath.model.edges import (
-    NUMBERS,
-    STAGES,
-    CheckedEdges,
-    Edge,
-    EdgeTable,
-    check_numbers,
-    check_size,
-    check_together,
-    read_edges,
-)
+from surepath.model.edges import NUMBERS, STAGES, Edge, build, check_numbers, check_together, read_rows
 from surepath.model.mdp import MDP
-from surepath.model.text_files import MAX_BYTES, csv_text, parse_csv, read_text, table_direction, write_text
+from surepath.model.steps import from_steps
+from surepath.model.text_files import MAX_BYTES, csv_text, parse_csv, read_text, write_text
 from surepath.model.worlds import BERNOULLI, BETA, GAUSSIAN, KNOWN, UNIFORM, Bernoulli, Bounded, Gaussian, Instance, Law
 
 # Problem schema -------------------------------------------------------------------------------------------------------
@@ -90,6 +80,9 @@ class ProblemModel(BaseModel):
     states: list[Name] | None = Field(None, description="Names of states, in the order they are numbered.")
     actions: list[Name] | None = Field(None, description="Names of options, in the order they are numbered.")
     step_names: list[Name] | None = Field(None, description="Names of the steps, one each, in their order.")
+    plans: list[dict[Name, Name]] | None = Field(
+        None, description="With one score at the end: the plan {step: option} behind each option of the one step."
+    )
     edges: Annotated[list[EdgeModel], Field(min_length=1)] | None = Field(
         None, description="The options, one entry for each in each state; or give steps."
     )
@@ -120,7 +113,7 @@ def problem_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ProblemModel.model_json_schema()}
 
 
-def parse_problem(data: Any, name: str) -> ProblemModel:
+def _parse_model(data: Any, name: str) -> ProblemModel:
     """Check parsed JSON against the model; the first error is raised in words."""
     if not isinstance(data, dict):
         raise ProblemError(f"{name}: a problem file is a JSON object, not {shortened(data)}")
@@ -142,7 +135,7 @@ def parse_problem(data: Any, name: str) -> ProblemModel:
         if alone is not None:
             raise ProblemError(f"{name}: {alone} belongs to steps, and this problem has none")
         return model
-    beside = ("edges", "source", "target", "states", "actions", "step_names", "law", "concentration")
+    beside = ("edges", "source", "target", "states", "actions", "step_names", "plans", "law", "concentration")
     extra = next((field for field in beside if getattr(model, field) is not None), None)
     if extra is not None:
         raise ProblemError(f"{name}: {extra} belongs to a problem of edges; this one has steps")
@@ -216,52 +209,25 @@ CONCENTRATION = 4.0  # of the beta law of a file that does not say
 _NAMES = {GAUSSIAN: "gaussian", BERNOULLI: "bernoulli", BETA: "beta", UNIFORM: "uniform"}
 
 
-def checked_edges(models: Sequence[EdgeModel], default_range: tuple[float, float] | None) -> CheckedEdges:
+def _edges(models: Sequence[EdgeModel], default_range: tuple[float, float] | None) -> list[Edge]:
     """Turn the edges of a JSON file into checked ones; the default range is for those to learn that have none.
 
     The schema has seen to names, types and finiteness; what is left is what it cannot say.
     """
     edges = []
     for i, model in enumerate(models):
-        place = f"edges[{i}]"
         numbers = {what: value for what in NUMBERS if (value := getattr(model, what)) is not None}
         if default_range and not numbers.keys() & {"known", "low", "high"}:
             numbers["low"], numbers["high"] = default_range
-        edge = Edge(
-            place=place,
-            stage=model.stage,
-            state=str(model.state),
-            action=str(model.action),
-            next_state=None if model.next_state is None else str(model.next_state),
-            **{what: check_size(what, numbers[what], place) for what in NUMBERS if what in numbers},
-        )
+        ahead = None if model.next_state is None else str(model.next_state)
+        edge = Edge(f"edges[{i}]", model.stage, str(model.state), str(model.action), ahead, **numbers)
         check_numbers(edge)
         edges.append(edge)
-    return check_together(edges, [(model.state, model.next_state) for model in models])
+    check_together(edges, [(model.state, model.next_state) for model in models])
+    return edges
 
 
-def step_problem(model: ProblemModel, limits: tuple[float, float] | None, fallback: float | None, name: str) -> MDP:
-    """Build the problem of a JSON file that lists steps and options."""
-    from surepath.model.steps import from_steps
-
-    assert model.steps is not None
-    sigma = model.sigma if model.sigma is not None or limits is not None else fallback
-    try:
-        return from_steps(
-            model.steps,
-            "previous" if model.depends is None else model.depends,
-            direction=model.direction,
-            reward_range=limits,
-            sigma=sigma,
-            scores="every" if model.scores is None else model.scores,
-            costs=model.costs,
-            cost_weight=model.cost_weight or 0.0,
-        )
-    except (ProblemError, SettingError) as error:
-        raise ProblemError(f"{name}: {error}") from None
-
-
-def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
+def _problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
     """Return all fields of a JSON problem file but its edges; numbers that all arcs share are written here once."""
     fields: dict[str, Any] = {"format": PROBLEM_FORMAT, "version": PROBLEM_VERSION, "direction": mdp.direction}
     if instance is not None:
@@ -281,11 +247,13 @@ def problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
         fields["actions"] = list(mdp.action_labels)
     if mdp.step_labels is not None:
         fields["step_names"] = list(mdp.step_labels)
+    if mdp.plans is not None:
+        fields["plans"] = mdp.plans
     fields["source"] = _state(mdp, 0)
     return fields
 
 
-def table_rows(mdp: MDP, instance: Instance | None, *, shared: Sequence[str]) -> list[dict[str, object]]:
+def _table_rows(mdp: MDP, instance: Instance | None, *, shared: Sequence[str]) -> list[dict[str, object]]:
     """Return one row per arc, in arc order, without the numbers at the top of the file.
 
     What is at the top is for arcs to learn only: an arc with a known reward has its own range or none.
@@ -352,32 +320,30 @@ def _law_fields(instance: Instance) -> dict[str, Any]:
     return fields
 
 
-def check_csv_names(mdp: MDP) -> None:
-    """Refuse the names of steps: a CSV has no place for them."""
+def _csv_text(mdp: MDP, instance: Instance | None, fields: Mapping[str, Any]) -> str:
+    """Write an edge-table CSV; refuse what it has no place for, and a law that its reader would take for another."""
+    if fields:
+        raise ProblemError(f"an edge-table CSV has no place for {', '.join(fields)}; save as .json instead")
+    if instance is not None:
+        learned = ~mdp.is_known
+        kinds = set(np.unique(instance.law.kind[learned]).tolist())
+        beta = (instance.law.a + instance.law.b)[learned]
+        if not kinds <= {GAUSSIAN} and not (kinds == {BETA} and np.allclose(beta, CONCENTRATION, 1e-12, 0)):
+            raise ProblemError(
+                f"an edge-table CSV cannot name the law of its scores: it is read as Gaussian, or inside ranges as "
+                f"beta with concentration {CONCENTRATION:g}; save it as .json instead"
+            )
     if mdp.step_labels is not None:
         raise ProblemError("an edge-table CSV has no place for the names of steps; save as .json instead")
+    return csv_text(_table_rows(mdp, instance, shared=()), mdp)
 
 
-def check_csv_law(instance: Instance) -> None:
-    """Refuse a law that a reader of the CSV, which names none, would take for another."""
-    learned = ~instance.mdp.is_known
-    kinds = set(np.unique(instance.law.kind[learned]).tolist())
-    if kinds <= {GAUSSIAN}:
-        return
-    if kinds == {BETA} and np.allclose((instance.law.a + instance.law.b)[learned], CONCENTRATION, 1e-12, 0):
-        return
-    raise ProblemError(
-        f"an edge-table CSV cannot name the law of its {word('rewards', 'scores')}: it is read as Gaussian, or inside "
-        f"ranges as beta with concentration {CONCENTRATION:g}; save it as .json instead"
-    )
-
-
-def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: float | None, who: str) -> Law:
+def _declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: float | None, who: str) -> Law:
     """Return the reward law of a file that gives means: as it says, else beta inside ranges, else Gaussian.
 
     A Gaussian law needs a sigma; `who` names the file where there is none.
     """
-    learned, scores = ~mdp.is_known, word("rewards", "scores")
+    learned = ~mdp.is_known
     low, high = mdp.reward_range if mdp.reward_range is not None else (np.full(mdp.n_arcs, -np.inf),) * 2
     ranged = np.isfinite(low) & learned
     if law is None:
@@ -388,7 +354,7 @@ def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: fl
         if ranged.any():
             arc = int(np.flatnonzero(ranged)[0])
             raise ProblemError(
-                f"Gaussian {scores} leave every range, but {mdp.describe_arc(arc)} declares one; "
+                f"Gaussian scores leave every range, but {mdp.describe_arc(arc)} declares one; "
                 f"drop low and high, or give all edges a range and take the law beta"
             )
         missing = mdp.noise_missing(who)
@@ -401,12 +367,12 @@ def declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: fl
     if law == "bernoulli":
         bad = np.flatnonzero(ranged & ((low > 0) | (high < 1)))
         if bad.size:
-            raise ProblemError(f"Bernoulli {scores} are 0 or 1; {mdp.describe_arc(int(bad[0]))} excludes one of them")
+            raise ProblemError(f"Bernoulli scores are 0 or 1; {mdp.describe_arc(int(bad[0]))} excludes one of them")
     half = np.where(ranged, (high - low) / 2, 0.0)
     if mdp.sigma is not None and (mdp.sigma[learned] < half[learned]).any():
         arc = int(np.flatnonzero(learned & (mdp.sigma < half))[0])
         raise ProblemError(
-            f'{scores} drawn by the law "{law}" have a sub-Gaussian factor of up to {half[arc]:g} at '
+            f'scores drawn by the law "{law}" have a sub-Gaussian factor of up to {half[arc]:g} at '
             f"{mdp.describe_arc(arc)}, more than its sigma {mdp.sigma[arc]:g}; leave sigma out there"
         )
     if law == "bernoulli":
@@ -468,46 +434,58 @@ def parse_problem_text(text: str, name: str, *, direction: str | None = None, si
         if direction is not None and direction != problem.mdp.direction:
             raise ProblemError(f'{name} says "{problem.mdp.direction}"; direction is for CSV tables')
         return problem
-    table = parse_csv(text, name)
-    towards = table_direction(table, direction, name)
-    built = read_edges(table.rows, fallback=sigma, direction=towards, place=table.place, cost_weight=table.cost_weight)
-    return Problem(built.mdp, _instance(built, None, None, name), name=Path(name).stem)
+    table = parse_csv(text, name, direction)
+    edges = read_rows(table.rows, table.place)
+    mdp, means = build(edges, fallback=sigma, direction=table.direction, cost_weight=table.cost_weight)
+    return Problem(mdp, _instance(mdp, means, None, None, name), name=Path(name).stem)
 
 
 def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None = None) -> Problem:
     """Parse a problem from JSON text; `name` is the file in messages, `sigma` the noise it does not declare."""
-    model = parse_problem(_parse_json(text, name), name)
-    default_range = _default_range(model, name)
-    if model.steps is not None:
-        return _problem(model, step_problem(model, default_range, sigma, name), None, name)
-    assert model.edges is not None
-    try:
-        built = read_edges(
-            checked_edges(model.edges, default_range),
-            source=model.source,
-            target=model.target,
-            sigma=model.sigma,
-            fallback=sigma,
-            direction=model.direction,
-            cost_weight=model.cost_weight or 0.0,
-            states=model.states,
-            actions=model.actions,
-            step_names=model.step_names,
-        )
-    except ProblemError as error:
-        raise type(error)(f"{name}: {error}") from None
-    return _problem(model, built.mdp, _instance(built, model.law, model.concentration, name), name)
-
-
-def _problem(model: ProblemModel, mdp: MDP, instance: Instance | None, name: str) -> Problem:
+    model = _parse_model(_parse_json(text, name), name)
     about = (model.about,) if isinstance(model.about, str) else tuple(model.about or ())
-    return Problem(
-        mdp=mdp,
-        instance=instance,
-        epsilon=_setting(check_epsilon, model.epsilon, name),
-        delta=_setting(check_delta, model.delta, name),
-        name=model.name,
-        about=about,
+    try:
+        epsilon = None if model.epsilon is None else check_epsilon(model.epsilon)
+        delta = None if model.delta is None else check_delta(model.delta)
+        mdp, means = _graph(model, sigma)
+    except (ProblemError, SettingError) as error:
+        kind = type(error) if isinstance(error, ProblemError) else ProblemError
+        raise kind(f"{name}: {error}") from None
+    instance = _instance(mdp, means, model.law, model.concentration, name)
+    return Problem(mdp, instance, epsilon, delta, model.name, about)
+
+
+def _graph(model: ProblemModel, fallback: float | None) -> tuple[MDP, FloatArray | None]:
+    """Build the graph of a JSON file, and the means that it gives."""
+    if (model.low is None) != (model.high is None):
+        raise ProblemError("low and high go together; give both or neither")
+    limits = (0.0, 1.0) if model.law == "bernoulli" else None
+    if model.low is not None and model.high is not None:
+        limits = model.low, model.high
+    if model.steps is not None:
+        mdp = from_steps(
+            model.steps,
+            "previous" if model.depends is None else model.depends,
+            direction=model.direction,
+            reward_range=limits,
+            sigma=model.sigma if model.sigma is not None or limits is not None else fallback,
+            scores="every" if model.scores is None else model.scores,
+            costs=model.costs,
+            cost_weight=model.cost_weight or 0.0,
+        )
+        return mdp, None
+    return build(
+        _edges(cast(Any, model.edges), limits),
+        source=model.source,
+        target=model.target,
+        sigma=model.sigma,
+        fallback=fallback,
+        direction=model.direction,
+        cost_weight=model.cost_weight or 0.0,
+        states=model.states,
+        actions=model.actions,
+        step_labels=model.step_names,
+        plans=model.plans,
     )
 
 
@@ -539,12 +517,7 @@ def save_problem(
     if instance is not None and instance.mdp != mdp:
         raise ProblemError("the instance has another graph; pass instance.mdp as the MDP to save")
     if file.suffix.lower() == ".csv":
-        if fields:
-            raise ProblemError(f"an edge-table CSV has no place for {', '.join(fields)}; save as .json instead")
-        if instance is not None:
-            check_csv_law(instance)
-        check_csv_names(mdp)
-        text = csv_text(table_rows(mdp, instance, shared=()), mdp)
+        text = _csv_text(mdp, instance, fields)
     else:
         text = _json_text(mdp, instance, fields)
     parse_problem_text(text, file.name)  # what cannot be read again is not written
@@ -557,9 +530,9 @@ def problem_text(mdp: MDP) -> str:
 
 
 def _json_text(mdp: MDP, instance: Instance | None, fields: dict[str, Any]) -> str:
-    head = {**problem_fields(mdp, instance), **fields}
+    head = {**_problem_fields(mdp, instance), **fields}
     shared = tuple(key for key in ("sigma", "low", "high") if key in head)
-    edges = ",\n".join("    " + json.dumps(row) for row in table_rows(mdp, instance, shared=shared))
+    edges = ",\n".join("    " + json.dumps(row) for row in _table_rows(mdp, instance, shared=shared))
     opening = json.dumps(head, indent=2)[:-2]
     return f'{opening},\n  "edges": [\n{edges}\n  ]\n}}\n'
 
@@ -593,28 +566,15 @@ def _parse_json(text: str, name: str) -> Any:
         raise ProblemError(f"{name} holds a number too long to read") from cause
 
 
-def _default_range(model: ProblemModel, name: str) -> tuple[float, float] | None:
-    if (model.low is None) != (model.high is None):
-        raise ProblemError(f"{name}: low and high go together; give both or neither")
-    if model.low is not None and model.high is not None:
-        return model.low, model.high
-    return (0.0, 1.0) if model.law == "bernoulli" else None
-
-
-def _instance(built: EdgeTable, law: str | None, concentration: float | None, name: str) -> Instance | None:
-    if built.means is None:
+def _instance(
+    mdp: MDP, means: FloatArray | None, law: str | None, concentration: float | None, name: str
+) -> Instance | None:
+    """Build the world that a file describes by its means; None where it gives none."""
+    if means is None:
         return None
     try:
-        declared = declared_law(built.mdp, built.means, law, concentration, f"the problem file {name}")
-        return Instance(built.mdp, declared)
+        return Instance(mdp, _declared_law(mdp, means, law, concentration, f"the problem file {name}"))
     except NoiseError:
         raise  # names the file itself
     except ProblemError as error:
-        raise ProblemError(f"{name}: {error}") from None
-
-
-def _setting(check: Callable[[Any], float], value: float | None, name: str) -> float | None:
-    try:
-        return None if value is None else check(value)
-    except SettingError as error:
         raise ProblemError(f"{name}: {error}") from None

@@ -1,10 +1,16 @@
-"""The MDP: a layered graph in CSR arrays, with labels, declared noise and costs."""
+"""MDP: the layered graph of a problem, held in CSR arrays, with labels, declared noise and costs.
+
+A node is a reachable (stage, state); an arc is an available (stage, state, action). Nodes are numbered in
+(stage, state) order and arcs in (stage, state, action) order, so the arcs that leave node i are
+first[i] .. first[i + 1] - 1, every arc points to a node with a larger number, and one sweep over the nodes,
+up or down, is a dynamic program. All arcs of the last stage lead to the sink, the node numbered n_nodes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -12,87 +18,37 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, frozen, is_whole, noise_missing_message, one_of, suggest
-from surepath._text import word
-from surepath.errors import ProblemError
+from surepath._checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    frozen,
+    is_whole,
+    one_of,
+    refuse_masks,
+    suggest,
+    ways_to_declare,
+)
+from surepath._text import many
+from surepath.errors import PathError, ProblemError
 from surepath.model.paths import (
+    SHOWN,
     Plan,
     check_costs,
     check_step_labels,
     check_weight,
-    checked_path,
+    chosen_number,
+    graph_html,
     log_number_of_paths,
-    path_of,
+    number_name,
     paths_from,
-    plan_of,
     stage_of,
+    step_in_words,
     step_number,
 )
 
 if TYPE_CHECKING:
     from surepath.model.edges import EdgeRow
-
-
-# Labels ---------------------------------------------------------------------------------------------------------------
-# Nodes and arcs by the names people gave them, and arcs in words.
-
-
-def find_arc(mdp: MDP, stage: int, state: int | str, action: int | str) -> int:
-    """Return the number of the arc (stage, state, action); states and actions by number or by label."""
-    node = find_node(mdp, stage, state)
-    wanted = _number(mdp, "action", action, mdp.action_labels)
-    low, high = int(mdp.first[node]), int(mdp.first[node + 1])
-    hits = np.flatnonzero(mdp.action[low:high] == wanted)
-    if not hits.size:
-        have = ", ".join(mdp.action_label(e) for e in range(low, min(high, low + 20)))
-        raise ProblemError(f"stage {stage}, state {state!r} has no action {action!r}; it has: {have}")
-    return low + int(hits[0])
-
-
-def find_node(mdp: MDP, stage: int, state: int | str) -> int:
-    """Return the number of the node (stage, state)."""
-    if not is_whole(stage) or not 0 <= stage < mdp.horizon:
-        raise ProblemError(f"stage must be a whole number 0..{mdp.horizon - 1}, not {stage!r}")
-    low, high = int(mdp.stage_node[stage]), int(mdp.stage_node[stage + 1])
-    wanted = _number(mdp, "state", state, mdp.state_labels)
-    at = low + int(np.searchsorted(mdp.node_state[low:high], wanted))
-    if at == high or mdp.node_state[at] != wanted:
-        raise ProblemError(f"state {state!r} cannot be reached at stage {stage}")
-    return at
-
-
-def _number(mdp: MDP, kind: str, value: int | str, labels: tuple[str, ...] | None) -> int:
-    if isinstance(value, str):
-        if labels is None:
-            if value.isascii() and value.isdigit():
-                return int(value)
-            raise ProblemError(f"{kind}s have numbers here, no names; got {value!r}")
-        index = mdp.label_index(kind).get(value)
-        if index is None:
-            raise ProblemError(f"no {kind} is called {value!r}{suggest(value, labels[:50])}")
-        return index
-    if not is_whole(value):
-        article = "an" if kind == "action" else "a"
-        raise ProblemError(f"{article} {kind} is a whole number or a name, not {value!r}")
-    return int(value)
-
-
-def describe_arc(mdp: MDP, arc: int) -> str:
-    """Return an arc in words, for messages: "arc 17 (stage 2, state 'a', action 'x')"."""
-    stage, node = stage_of(mdp, arc), int(mdp.source[arc])
-    if word("arc", "option") == "option":
-        name = stage if mdp.step_labels is None else repr(mdp.step_labels[stage])
-        return f"option {mdp.action_label(arc)!r} of step {name} (state {mdp.state_label(node)!r})"
-    return f"arc {arc} (stage {stage}, state {mdp.state_label(node)!r}, action {mdp.action_label(arc)!r})"
-
-
-# Mdp ------------------------------------------------------------------------------------------------------------------
-# MDP: the layered graph of a problem, held in CSR arrays.
-#
-# A node is a reachable (stage, state); an arc is an available (stage, state, action). Nodes are numbered in
-# (stage, state) order and arcs in (stage, state, action) order, so the arcs that leave node i are
-# first[i] .. first[i + 1] - 1, every arc points to a node with a larger number, and one sweep over the nodes,
-# up or down, is a dynamic program. All arcs of the last stage lead to the sink, the node numbered n_nodes.
 
 Direction = Literal["maximize", "minimize"]
 
@@ -129,6 +85,7 @@ class MDP:
         step_labels: Names of the stages, one per stage, or None when they are plain numbers.
         cost: Known cost of playing each arc, money or time, float [N], or None where nothing costs anything.
         cost_weight: What one unit of cost takes from a path's worth; 0 where worth is the reward alone.
+        plans: The {step: option} behind each arc, where every plan is one arc of a single stage; else None.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
@@ -154,6 +111,7 @@ class MDP:
         step_labels: Sequence[str] | None = None,
         cost: FloatArray | None = None,
         cost_weight: float = 0.0,
+        plans: Sequence[Mapping[str, str]] | None = None,
     ) -> None:
         """Take arrays that already obey the layout; the `from_...` constructors check their input."""
         self.first = cast(IntArray, frozen(np.ascontiguousarray(first, dtype=np.int64)))
@@ -177,6 +135,7 @@ class MDP:
         self.step_labels = check_step_labels(step_labels, self.horizon, ProblemError)
         self.cost = _frozen_floats(check_costs(cost, self.n_arcs))
         self.cost_weight = check_weight(cost_weight, self.cost)
+        self.plans = None if plans is None else _checked_plans(plans, self.horizon, self.n_arcs)
         self._sealed = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -190,7 +149,7 @@ class MDP:
 
     def _fields(self) -> dict[str, Any]:
         fields = ["first", "target", "stage_node", "node_state", "action", "known", "sigma", "reward_range"]
-        fields += ["state_labels", "action_labels", "direction", "sizes", "step_labels", "cost", "cost_weight"]
+        fields += ["state_labels", "action_labels", "direction", "sizes", "step_labels", "cost", "cost_weight", "plans"]
         return {name: getattr(self, name) for name in fields}
 
     # Constructors ----------------------------------------------------------------------------------------------
@@ -331,7 +290,6 @@ class MDP:
         replays: int = 1,
         max_arcs: int = 1_000_000,
         direction: str = "maximize",
-        progress: Callable[[int, int, int], None] | bool | None = None,
     ) -> MDP:
         """Discover the graph of a deterministic Gymnasium environment by replaying actions from a reset.
 
@@ -345,19 +303,10 @@ class MDP:
             replays: How often each new transition is tried again.
             max_arcs: Stop with an error beyond this size.
             direction: "maximize" or "minimize".
-            progress: A function (stage, horizon, arcs so far), True or False; by default shown on a terminal.
         """
         from surepath.model.adapters import from_gymnasium
 
-        return from_gymnasium(
-            env,
-            horizon,
-            seed=seed,
-            replays=replays,
-            max_arcs=max_arcs,
-            direction=direction,
-            progress=progress,
-        )
+        return from_gymnasium(env, horizon, seed=seed, replays=replays, max_arcs=max_arcs, direction=direction)
 
     @classmethod
     def load(cls, path: str | Path, *, direction: str | None = None) -> MDP:
@@ -402,28 +351,53 @@ class MDP:
 
     def arc(self, stage: int, state: int | str, action: int | str) -> int:
         """Return the number of the arc (stage, state, action); states and actions by number or by label."""
-        return find_arc(self, stage, state, action)
+        node = self.node(stage, state)
+        wanted = self._number("option", action, self.action_labels, self.action_index)
+        low, high = int(self.first[node]), int(self.first[node + 1])
+        hits = np.flatnonzero(self.action[low:high] == wanted)
+        if not hits.size:
+            have = ", ".join(self.action_label(e) for e in range(low, min(high, low + SHOWN)))
+            raise ProblemError(f"step {stage}, state {state!r} has no option {action!r}; it has: {have}")
+        return low + int(hits[0])
 
     def node(self, stage: int, state: int | str) -> int:
         """Return the number of the node (stage, state)."""
-        return find_node(self, stage, state)
+        if not is_whole(stage) or not 0 <= stage < self.horizon:
+            raise ProblemError(f"a step here is a whole number 0..{self.horizon - 1}, not {stage!r}")
+        low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
+        wanted = self._number("state", state, self.state_labels, self.state_index)
+        at = low + int(np.searchsorted(self.node_state[low:high], wanted))
+        if at == high or self.node_state[at] != wanted:
+            raise ProblemError(f"state {state!r} cannot be reached at step {stage}")
+        return at
 
-    def label_index(self, kind: str) -> Mapping[str, int]:
-        """Return the number behind each name of a "state", "action" or "step"; empty where they have none."""
-        if kind == "step":
-            return self._step_index
-        return self._state_index if kind == "state" else self._action_index
+    @staticmethod
+    def _number(kind: str, value: int | str, labels: tuple[str, ...] | None, index: Mapping[str, int]) -> int:
+        if isinstance(value, str):
+            if labels is None:
+                if value.isascii() and value.isdigit():
+                    return int(value)
+                raise ProblemError(f"{kind}s have numbers here, no names; got {value!r}")
+            if value not in index:
+                raise ProblemError(f"no {kind} is called {value!r}{suggest(value, labels[:50])}")
+            return index[value]
+        if not is_whole(value):
+            raise ProblemError(f"give the {kind} as a whole number or a name, not {value!r}")
+        return int(value)
 
     @cached_property
-    def _state_index(self) -> dict[str, int]:
+    def state_index(self) -> dict[str, int]:
+        """Return the number behind each name of a state; empty where they have none."""
         return {label: i for i, label in enumerate(self.state_labels or ())}
 
     @cached_property
-    def _action_index(self) -> dict[str, int]:
+    def action_index(self) -> dict[str, int]:
+        """Return the number behind each name of an action; empty where they have none."""
         return {label: i for i, label in enumerate(self.action_labels or ())}
 
     @cached_property
-    def _step_index(self) -> dict[str, int]:
+    def step_index(self) -> dict[str, int]:
+        """Return the number behind each name of a step; empty where they have none."""
         return {label: i for i, label in enumerate(self.step_labels or ())}
 
     def state_label(self, node: int) -> str:
@@ -437,12 +411,14 @@ class MDP:
         return self.action_labels[action] if self.action_labels is not None else str(action)
 
     def describe_arc(self, arc: int) -> str:
-        """Return an arc in words, for messages: "arc 17 (stage 2, state 'a', action 'x')"."""
-        return describe_arc(self, arc)
+        """Return an arc in the words of messages: "option 'x' of step 'route'", "option 2 of step 1 (state 0)"."""
+        stage, node = stage_of(self, arc), int(self.source[arc])
+        option = repr(self.action_label(arc)) if self.action_labels else self.action_label(arc)
+        alone = self.step_labels is not None and self.stage_node[stage + 1] == self.stage_node[stage] + 1
+        state = repr(self.state_label(node)) if self.state_labels else self.state_label(node)
+        return f"option {option} of {step_in_words(self, stage)}{'' if alone else f' (state {state})'}"
 
     def _repr_html_(self) -> str:
-        from surepath.model.paths import graph_html
-
         return graph_html(self)
 
     @property
@@ -494,7 +470,7 @@ class MDP:
     def declared_sigma(self) -> FloatArray:
         """Return the declared sub-Gaussian factors, float [N]: sigma, else half the range (Hoeffding's lemma).
 
-        0 where the reward is known, NaN where nothing is declared; `noise_missing_message` has the words for that.
+        0 where the reward is known, NaN where nothing is declared; `noise_missing` has the words for that.
         """
         factor = np.full(self.n_arcs, np.nan) if self.sigma is None else self.sigma.copy()
         if self.reward_range is not None:
@@ -508,7 +484,12 @@ class MDP:
         lacking = np.flatnonzero(np.isnan(self.declared_sigma))
         if not lacking.size:
             return None
-        return noise_missing_message(who, [self.describe_arc(int(lacking[0]))], lacking.size)
+        more = lacking.size - 1
+        others = f" and {many(more, 'other option')} have" if more else " has"
+        return (
+            f"{who}: the noise of the scores is not declared ({self.describe_arc(int(lacking[0]))}{others} no sigma "
+            f"and no range), and without it nothing can be proven. {ways_to_declare()}"
+        )
 
     @cached_property
     def log_paths(self) -> float:
@@ -522,7 +503,26 @@ class MDP:
 
     def check_path(self, path: ArrayLike) -> IntArray:
         """Return the path as int [H], or raise an error that says where it breaks."""
-        return checked_path(self, path)
+        try:
+            refuse_masks(path)
+            array = np.asarray(path)
+        except ValueError as cause:
+            raise PathError(f"a path is {self.horizon} arc numbers, one for each step; got {path!r}") from cause
+        if array.shape != (self.horizon,) or array.dtype.kind not in "iu":
+            found = f"shape {array.shape} of {array.dtype}"
+            raise PathError(f"a path is {self.horizon} arc numbers, one for each step; got {found}")
+        arcs = array.astype(np.int64)
+        if arcs.min() < 0 or arcs.max() >= self.n_arcs:
+            raise PathError(f"arc numbers run from 0 to {self.n_arcs - 1}; got {arcs.tolist()}")
+        node = 0
+        for h, arc in enumerate(arcs):
+            if self.source[arc] != node:
+                raise PathError(
+                    f"not a path: {self.describe_arc(int(arc))} is at place {h}, "
+                    f"but the plan is then at {step_in_words(self, h)}, state {self.state_label(node)!r}"
+                )
+            node = int(self.target[arc])
+        return arcs
 
     def path_labels(self, path: Iterable[int]) -> list[tuple[str, str]]:
         """List the (state, action) names along a path."""
@@ -535,7 +535,12 @@ class MDP:
             >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).plan([1, 4])
             {0: 1, 1: 0}
         """
-        return plan_of(self, path)
+        arcs = self.check_path(path).tolist()
+        if self.plans is not None:
+            return {**self.plans[arcs[0]]}
+        steps: Sequence[str | int] = self.step_labels or range(self.horizon)
+        named = self.action_labels is not None
+        return {step: self.action_label(e) if named else int(self.action[e]) for step, e in zip(steps, arcs)}
 
     def path(self, plan: Mapping[Any, Any]) -> IntArray:
         """Return the arcs int [H] of a plan {step: option}; the inverse of `plan`.
@@ -547,7 +552,58 @@ class MDP:
             >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).path({0: 1, 1: 0}).tolist()
             [1, 4]
         """
-        return path_of(self, plan)
+        if not isinstance(plan, Mapping):
+            raise PathError(f"a plan is a mapping {{step: option}}, not {plan!r}")
+        if self.plans is not None:
+            return np.array([self._whole_plan(plan)])
+        taken: dict[int, Any] = {}
+        for key, option in plan.items():
+            stage = step_number(self, key, PathError)
+            if stage in taken:
+                raise PathError(f"the plan names {step_in_words(self, stage)} twice")
+            taken[stage] = option
+        path, node = np.zeros(self.horizon, dtype=np.int64), 0
+        for stage in range(self.horizon):
+            if stage not in taken:
+                raise PathError(f"the plan lacks {step_in_words(self, stage)}; it needs an option for every step")
+            path[stage] = self._option(stage, node, taken[stage])
+            node = int(self.target[path[stage]])
+        return path
+
+    def _whole_plan(self, plan: Mapping[Any, Any]) -> int:
+        """Find the arc of a plan that is one option, scored at its end."""
+        steps = list(cast(Any, self.plans)[0])
+        given = {str(step): number_name(option) for step, option in plan.items()}
+        if given.keys() != set(steps):
+            raise PathError(f"a plan here has the steps {', '.join(map(repr, steps))}, not {plan!r}")
+        for step in steps:
+            if given[step] not in self._options_of_plans[step]:
+                hint = suggest(given[step], list(self._options_of_plans[step])[:SHOWN])
+                raise PathError(f"step {step!r} has no option {plan.get(step, given[step])!r}{hint}")
+        arc = self._plan_index.get(tuple(given[step] for step in steps))
+        if arc is None:
+            raise PathError(f"no plan here is {plan!r}")
+        return arc
+
+    @cached_property
+    def _plan_index(self) -> dict[tuple[str, ...], int]:
+        return {tuple(plan.values()): arc for arc, plan in enumerate(self.plans or ())}
+
+    @cached_property
+    def _options_of_plans(self) -> dict[str, dict[str, None]]:
+        plans = self.plans or ()
+        return {step: dict.fromkeys(plan[step] for plan in plans) for step in (plans[0] if plans else ())}
+
+    def _option(self, stage: int, node: int, option: Any) -> int:
+        """Find the arc of an option in a state."""
+        low, high = int(self.first[node]), int(self.first[node + 1])
+        number = chosen_number(option, self.action_labels, self.action_index, "option", PathError)
+        hits = np.flatnonzero(self.action[low:high] == number) if number is not None else np.zeros(0)
+        if hits.size:
+            return low + int(hits[0])
+        have = [self.action_label(arc) for arc in range(low, min(high, low + SHOWN))]
+        where = f"{step_in_words(self, stage)} has no option {option!r} in state {self.state_label(node)!r}"
+        raise PathError(f"{where}{suggest(str(option), have)}")
 
     def step(self, name: str | int) -> int:
         """Return the stage of a step, by name or by number."""
@@ -559,26 +615,20 @@ class MDP:
     def content_hash(self) -> str:
         """Return the SHA-256 of everything that makes this MDP what it is."""
         digest = hashlib.sha256(b"surepath-mdp-1")
-        arrays = [
-            self.first,
-            self.target,
-            self.stage_node,
-            self.node_state,
-            self.action,
-            self.known,
-            self.sigma,
-        ]
+        arrays = [self.first, self.target, self.stage_node, self.node_state, self.action, self.known, self.sigma]
         arrays += list(self.reward_range or (None, None))
         for array in arrays:
             digest.update(b"-" if array is None else str(array.shape).encode())
             if array is not None:
                 digest.update(array.data)  # the buffer itself, not a copy of it
         digest.update(repr((self.state_labels, self.action_labels, self.direction)).encode())
-        if self.step_labels is not None:  # older graphs, which have none, keep their hashes
+        if self.step_labels is not None:
             digest.update(b"steps" + repr(self.step_labels).encode())
         if self.cost is not None:
             digest.update(b"costs" + repr(self.cost_weight).encode())
             digest.update(self.cost.data)
+        if self.plans is not None:
+            digest.update(b"plans" + repr(self.plans).encode())
         return digest.hexdigest()
 
     def __hash__(self) -> int:
@@ -595,6 +645,20 @@ def _frozen_floats(array: FloatArray | None) -> FloatArray | None:
     if array is None:
         return None
     return cast(FloatArray, frozen(np.ascontiguousarray(array, dtype=np.float64).copy()))
+
+
+def _checked_plans(plans: Sequence[Mapping[str, str]], horizon: int, n_arcs: int) -> tuple[dict[str, str], ...]:
+    """Check the plans that are options: one per arc of a single stage, with the same steps, no two alike."""
+    if horizon != 1 or len(plans) != n_arcs:
+        raise ProblemError(f"plans names {len(plans):,} plans; it needs one for each of {n_arcs:,} options of one step")
+    steps = plans[0].keys()
+    other = next((plan for plan in plans if plan.keys() != steps), None)
+    if other is not None:
+        raise ProblemError(f"every one of plans has the steps {', '.join(map(repr, steps))}, not {dict(other)!r}")
+    ordered = tuple({step: plan[step] for step in steps} for plan in plans)
+    if len({tuple(plan.values()) for plan in ordered}) < len(ordered):
+        raise ProblemError("plans names one plan twice")
+    return ordered
 
 
 def _restore(fields: dict[str, Any]) -> MDP:

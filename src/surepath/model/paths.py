@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from surepath._checks import (
     LARGEST,
@@ -19,12 +17,10 @@ from surepath._checks import (
     is_whole,
     per_arc,
     real,
-    refuse_masks,
     repeated,
     suggest,
 )
-from surepath._text import word
-from surepath.errors import PathError, ProblemError, SettingError, SurepathError
+from surepath.errors import ProblemError, SettingError, SurepathError
 
 if TYPE_CHECKING:
     from surepath.model.mdp import MDP
@@ -147,29 +143,6 @@ def even_flow(mdp: MDP) -> FloatArray:
     return share
 
 
-def checked_path(mdp: MDP, path: ArrayLike) -> IntArray:
-    """Return the path as int [H], or raise an error that says where it breaks."""
-    try:
-        refuse_masks(path)
-        array = np.asarray(path)
-    except ValueError as cause:
-        raise PathError(f"a path is {mdp.horizon} arc numbers, one per stage; got {path!r}") from cause
-    if array.shape != (mdp.horizon,) or array.dtype.kind not in "iu":
-        raise PathError(f"a path is {mdp.horizon} arc numbers, one per stage; got shape {array.shape} of {array.dtype}")
-    arcs = array.astype(np.int64)
-    if arcs.min() < 0 or arcs.max() >= mdp.n_arcs:
-        raise PathError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {arcs.tolist()}")
-    node = 0
-    for h, arc in enumerate(arcs):
-        if mdp.source[arc] != node:
-            raise PathError(
-                f"not a path: {mdp.describe_arc(int(arc))} is at place {h}, "
-                f"but the path is then at stage {h}, state {mdp.state_label(node)!r}"
-            )
-        node = int(mdp.target[arc])
-    return arcs
-
-
 # Costs ----------------------------------------------------------------------------------------------------------------
 # Known costs of options: what a trial of a plan spends, and what a plan's worth loses by it where the user says so.
 #
@@ -238,39 +211,11 @@ def in_words(mdp: MDP) -> str:
 
 
 # Plans ----------------------------------------------------------------------------------------------------------------
-# Paths and options by name: a plan is {step: option}, a path the same as arc numbers.
-#
-# Who writes a plan uses the words of users, so messages about plans do too, in the API as well.
+# Plans, steps and options by name.
 
 Plan = dict[str | int, str | int]
 
 SHOWN = 20  # options that a message lists
-WHOLE = "whole plan"  # the one step of a problem in which every plan is one option: it is scored at the end
-
-
-def whole_label(plan: Mapping[str, str]) -> str:
-    """Write a plan as the name of one option, so that `plan_of` can read it back."""
-    return json.dumps(plan, ensure_ascii=False)
-
-
-def _parts(mdp: MDP, arc: int) -> Plan | None:
-    """Read the plan that an option names, where every plan is one option."""
-    if mdp.step_labels != (WHOLE,) or mdp.action_labels is None:
-        return None
-    try:
-        found = json.loads(mdp.action_label(arc))
-    except ValueError:
-        return None
-    return dict(found) if isinstance(found, dict) else None
-
-
-def plan_of(mdp: MDP, path: ArrayLike) -> Plan:
-    """Return the option taken at each step of a path, under the names of steps and options, or their numbers."""
-    arcs = mdp.check_path(path).tolist()
-    if (parts := _parts(mdp, arcs[0])) is not None:
-        return parts
-    steps: tuple[str | int, ...] = mdp.step_labels or tuple(range(mdp.horizon))
-    return {step: _option(mdp, arc) for step, arc in zip(steps, arcs)}
 
 
 def plan_in_words(plan: Mapping[Any, Any]) -> str:
@@ -283,36 +228,10 @@ def plan_in_words(plan: Mapping[Any, Any]) -> str:
     return ", ".join(f"{step}={option}" for step, option in plan.items())
 
 
-def path_of(mdp: MDP, plan: Mapping[Any, Any]) -> IntArray:
-    """Return the arcs that a plan takes, int [H]; every step needs an option that its state has."""
-    if not isinstance(plan, Mapping):
-        raise PathError(f"a plan is a mapping {{step: option}}, not {plan!r}")
-    first = _parts(mdp, 0)
-    if first is not None and WHOLE not in plan:
-        given = {str(step): number_name(option) for step, option in plan.items()}
-        if given.keys() != first.keys():
-            raise PathError(f"a plan here has the steps {', '.join(map(repr, first))}, not {plan!r}")
-        plan = {WHOLE: whole_label({step: given[step] for step in map(str, first)})}
-    taken: dict[int, Any] = {}
-    for key, option in plan.items():
-        stage = step_number(mdp, key, PathError)
-        if stage in taken:
-            raise PathError(f"the plan names {_step(mdp, stage)} twice")
-        taken[stage] = option
-    for stage in range(mdp.horizon):
-        if stage not in taken:
-            raise PathError(f"the plan lacks {_step(mdp, stage)}; it needs an option for every step")
-    path, node = np.zeros(mdp.horizon, dtype=np.int64), 0
-    for stage in range(mdp.horizon):
-        path[stage] = _arc(mdp, stage, node, taken[stage])
-        node = int(mdp.target[path[stage]])
-    return path
-
-
 def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
     """Return the stage of a step, given by its name or number."""
     labels = mdp.step_labels
-    number = _chosen(key, labels, mdp.label_index("step"), "step", error)
+    number = chosen_number(key, labels, mdp.step_index, "step", error)
     if number is not None and 0 <= number < mdp.horizon:
         return number
     if labels is not None:
@@ -321,13 +240,7 @@ def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
 
 
 def step_in_words(mdp: MDP, stage: int) -> str:
-    """Name a stage in messages: "stage 2", "stage 2 ('answer')" where steps have names; to users "step 'answer'"."""
-    if word("stage", "step") == "step":
-        return _step(mdp, stage)
-    return f"stage {stage}" if mdp.step_labels is None else f"stage {stage} ({mdp.step_labels[stage]!r})"
-
-
-def _step(mdp: MDP, stage: int) -> str:
+    """Name a step in messages: "step 'answer'", or "step 2" where steps have no names."""
     return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
 
 
@@ -353,23 +266,7 @@ def number_name(value: Any) -> str:
     return repr(float(value)) if is_real(value) and not is_whole(value) else str(value)
 
 
-def _option(mdp: MDP, arc: int) -> str | int:
-    return int(mdp.action[arc]) if mdp.action_labels is None else mdp.action_label(arc)
-
-
-def _arc(mdp: MDP, stage: int, node: int, option: Any) -> int:
-    low, high = int(mdp.first[node]), int(mdp.first[node + 1])
-    number = _chosen(option, mdp.action_labels, mdp.label_index("action"), "option", PathError)
-    hits = np.flatnonzero(mdp.action[low:high] == number) if number is not None else np.zeros(0)
-    if hits.size:
-        return low + int(hits[0])
-    have = [mdp.action_label(arc) for arc in range(low, min(high, low + SHOWN))]
-    raise PathError(
-        f"{_step(mdp, stage)} has no option {option!r} in state {mdp.state_label(node)!r}{suggest(str(option), have)}"
-    )
-
-
-def _chosen(
+def chosen_number(
     key: Any, labels: tuple[str, ...] | None, index: Mapping[str, int], what: str, error: type[SurepathError]
 ) -> int | None:
     """Return the number behind a name or a number, or None. Text is a name, where there are names."""
@@ -402,27 +299,26 @@ def option_arcs(mdp: MDP, option: Any) -> IntArray:
     """
     if isinstance(option, Mapping):
         if not option:
-            raise SettingError(f"{_expected()}, not an empty mapping")
+            raise SettingError("name options as {step: option}, not as an empty mapping")
         return np.concatenate([_named_arcs(mdp, step, name) for step, name in option.items()])
     arcs = np.atleast_1d(np.asarray(option))
     if arcs.ndim != 1 or not arcs.size or arcs.dtype.kind not in "iu":
-        raise SettingError(f"{_expected()}, not {option!r}")
+        raise SettingError(f"name options as {{step: option}}, or by arc numbers, not as {option!r}")
     if arcs.min() < 0 or arcs.max() >= mdp.n_arcs:
         raise SettingError(f"arc numbers run from 0 to {mdp.n_arcs - 1}; got {arcs.tolist()}")
     return arcs.astype(np.int64)
 
 
-def _expected() -> str:
-    return word("give an arc number, several of them, or {stage: action}", "name options as {step: option}")
-
-
 def _named_arcs(mdp: MDP, step: Any, name: Any) -> IntArray:
-    stage = step_number(mdp, step, SettingError)
-    arcs = range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1]))
-    found = [arc for arc in arcs if mdp.action_label(arc) == str(name)]
+    if mdp.plans is not None and step in mdp.plans[0]:
+        arcs, options, where = range(mdp.n_arcs), [plan[step] for plan in mdp.plans], f"step {step!r}"
+    else:
+        stage = step_number(mdp, step, SettingError)
+        arcs, where = range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1])), step_in_words(mdp, stage)
+        options = [mdp.action_label(arc) for arc in arcs]
+    found = [arc for arc, option in zip(arcs, options) if option == str(name)]
     if not found:
-        have = list(dict.fromkeys(mdp.action_label(arc) for arc in arcs[:1000]))
-        raise SettingError(f"{_step(mdp, stage)} has no option {name!r}{suggest(str(name), have)}")
+        raise SettingError(f"{where} has no option {name!r}{suggest(str(name), dict.fromkeys(options[:1000]))}")
     return np.array(found, dtype=np.int64)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import fsum, isfinite, prod
 from typing import Any, NamedTuple
@@ -27,13 +27,9 @@ from surepath._checks import (
     repeated,
     suggest,
 )
-from surepath._text import word
 from surepath.errors import ProblemError, SettingError
 from surepath.model.mdp import MDP
-from surepath.model.paths import WHOLE, number_name, step_costs, whole_label
-
-# Dense ----------------------------------------------------------------------------------------------------------------
-# An MDP from dense tables: next_state [H, S, A] and a mask of available actions.
+from surepath.model.paths import number_name, step_costs
 
 
 def from_arrays(
@@ -67,7 +63,7 @@ def from_arrays(
             ahead = table[h, states][here]
         if not degree.all():
             state = int(states[np.flatnonzero(degree == 0)[0]])
-            raise ProblemError(f"stage {h}, state {state} can be reached but has no available action")
+            raise ProblemError(f"step {h}, state {state} can be reached but has no available option")
         node_states.append(states)
         degrees.append(degree)
         actions.append(action)
@@ -80,7 +76,7 @@ def from_arrays(
             at = int(bad[0])
             state = int(np.repeat(states, degree)[at])
             raise ProblemError(
-                f"stage {h}, state {state}, action {int(action[at])} leads to state {int(ahead[at])}; "
+                f"step {h}, state {state}, option {int(action[at])} leads to state {int(ahead[at])}; "
                 f"states are 0..{n_states - 1}"
             )
         reached = np.zeros(n_states, dtype=bool)
@@ -125,21 +121,14 @@ def reward_limits(given: tuple[ArrayLike, ArrayLike] | None, n_arcs: int) -> tup
     if given is None:
         return None
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise ProblemError(f"reward_range must be a pair (lowest, highest), not {given!r}")
-    low, high = (
-        per_arc(word("reward_range", name), side, n_arcs, error=ProblemError)
-        for name, side in zip(("low", "high"), given)
-    )
+        raise ProblemError(f"reward_range must be a pair (lowest score, highest score), not {given!r}")
+    low = per_arc("the lowest score", given[0], n_arcs, error=ProblemError)
+    high = per_arc("the highest score", given[1], n_arcs, error=ProblemError)
     bad = np.flatnonzero(low > high)
     if bad.size:
-        arc, least, most = int(bad[0]), low[bad[0]], high[bad[0]]
-        of_api = f"reward_range must not fall; arc {arc} has {least:g} to {most:g}"
-        raise ProblemError(word(of_api, f"low must not exceed high, but {least:g} > {most:g}"))
-    bad = np.flatnonzero((low < high) & (high - low < 2 * SMALLEST_SIGMA))
-    if bad.size:
-        arc, least, most, width = int(bad[0]), low[bad[0]], high[bad[0]], 2 * SMALLEST_SIGMA
-        of_api = f"reward_range must be one value or at least {width:g} wide; arc {arc} has {least:g} to {most:g}"
-        raise ProblemError(word(of_api, f"low and high must be equal or differ by {width:g} or more"))
+        raise ProblemError(f"the lowest score must not exceed the highest, but {low[bad[0]]:g} > {high[bad[0]]:g}")
+    if ((low < high) & (high - low < 2 * SMALLEST_SIGMA)).any():
+        raise ProblemError(f"the lowest and highest score must be equal or differ by {2 * SMALLEST_SIGMA:g} or more")
     return low, high
 
 
@@ -160,14 +149,93 @@ def _mask(available: ArrayLike | None, shape: tuple[int, ...]) -> BoolArray | No
     return mask
 
 
-# Step input -----------------------------------------------------------------------------------------------------------
-# What people write of their steps, checked: options, which steps are scored, what scores depend on, their noise.
+# Steps ----------------------------------------------------------------------------------------------------------------
+# A state remembers only what later scores still need: before step i it is the tuple of those earlier choices on which
+# the score of step i, or of a later one, depends. So "previous" makes a chain, "none" a single state per step.
 
+Depends = str | Mapping[str, str | Sequence[str]]
+
+MANY = 100_000  # arcs from which on a warning asks whether this was meant
+MOST_BUILT = 5_000_000  # arcs from which on nothing is built
 MOST_PLANS = 20_000  # plans with one score at the end: each must be tried by itself
 EVERY_STEP, AT_END = "every", "end"
+WHOLE = "whole plan"  # the one step of a problem in which every plan is one option: it is scored at the end
 
 
-def named_options(steps: Any) -> dict[str, tuple[str, ...]]:
+class Step(NamedTuple):
+    """One step: its name, its options, and the earlier steps that the state before it remembers."""
+
+    name: str
+    options: tuple[str, ...]
+    remembers: tuple[int, ...]
+
+
+def from_steps(
+    steps: Mapping[str, Sequence[Any]],
+    depends: Depends = "previous",
+    *,
+    direction: str = "maximize",
+    reward_range: tuple[ArrayLike, ArrayLike] | None = None,
+    sigma: ArrayLike | Mapping[str, float] | None = None,
+    scores: str | Sequence[str] = EVERY_STEP,
+    costs: Mapping[str, Any] | None = None,
+    cost_weight: float = 0.0,
+) -> MDP:
+    """Build an MDP whose plans choose one option for each step; see `MDP.from_steps`."""
+    named = _named_options(steps)
+    prices = step_costs(costs or {}, named)
+    plans: tuple[dict[str, str], ...] | None = None
+    if isinstance(scores, str):
+        if one_of("scores", scores, (EVERY_STEP, AT_END)) == AT_END:
+            if isinstance(sigma, Mapping):
+                raise SettingError('with scores="end" sigma is one number: the noise of the one score of a plan')
+            plans = _whole_plans(named)
+            labels = tuple(_label(plan.items()) for plan in plans)
+            sums = (fsum(prices.get(step, {}).get(option, 0.0) for step, option in plan.items()) for plan in plans)
+            prices = {WHOLE: dict(zip(labels, sums))}
+            named, depends = {WHOLE: labels}, "none"
+        scored = set(named)
+    else:
+        scored = _scored_steps(named, scores)
+    rows = _remembering(named, _needed_steps(list(named), depends))
+    sizes = [prod(len(rows[j].options) for j in row.remembers) for row in rows]  # states before each step
+    _refuse_blow_up(rows, sizes)
+    state_labels, state_of = _states(rows)
+    actions = {option: i for i, option in enumerate(dict.fromkeys(o for row in rows for o in row.options))}
+    stage_node = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    degree, action, target, node_state, cost = [], [], [], [], []
+    for i, row in enumerate(rows):
+        order = np.argsort([actions[option] for option in row.options], kind="stable")  # arcs go by action number
+        degree.append(np.full(sizes[i], len(order)))
+        action.append(np.tile(np.array([actions[option] for option in row.options])[order], sizes[i]))
+        own = prices.get(row.name, {})
+        cost.append(np.tile(np.array([own.get(option, 0.0) for option in row.options])[order], sizes[i]))
+        target.append(stage_node[i + 1] + _ahead(rows, i, sizes[i])[:, order].ravel())
+        node_state.append(state_of[row.remembers] + np.arange(sizes[i]))
+    first = np.concatenate([[0], np.cumsum(np.concatenate(degree))]).astype(np.int64)
+    n_arcs, arcs_of = int(first[-1]), [size * len(row.options) for size, row in zip(sizes, rows)]
+    limits = reward_limits(reward_range, n_arcs)
+    silent = np.repeat([row.name not in scored for row in rows], arcs_of)
+    return MDP(
+        first=first,
+        target=np.concatenate(target),
+        stage_node=stage_node,
+        node_state=np.concatenate(node_state),
+        action=np.concatenate(action),
+        sigma=_silenced(_noise_of_steps(sigma, list(named), arcs_of), silent),
+        reward_range=limits,
+        known=np.where(silent, 0.0, np.nan) if silent.any() else None,
+        state_labels=state_labels,
+        action_labels=tuple(actions),
+        direction=direction,
+        step_labels=tuple(named),
+        cost=np.concatenate(cost),
+        cost_weight=cost_weight,
+        plans=plans,
+    )
+
+
+def _named_options(steps: Any) -> dict[str, tuple[str, ...]]:
     """Return the options of each step as text, each once."""
     if not isinstance(steps, Mapping) or not steps:
         raise ProblemError(f"steps must be a mapping {{step: options}} with at least one step, not {steps!r}")
@@ -190,34 +258,18 @@ def named_options(steps: Any) -> dict[str, tuple[str, ...]]:
     return named
 
 
-def whole_plans(named: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Name every plan, as "chunk=256, model=large"."""
+def _whole_plans(named: dict[str, tuple[str, ...]]) -> tuple[dict[str, str], ...]:
+    """List every plan."""
     count = prod(len(options) for options in named.values())
     if count > MOST_PLANS:
         raise ProblemError(
             f"with one score at the end every plan is tried by itself, and these steps make {count:,} plans; at most "
             f"{MOST_PLANS:,} are taken. Score the steps one by one, or leave out options"
         )
-    return tuple(whole_label(dict(zip(named, choice))) for choice in product(*named.values()))
+    return tuple(dict(zip(named, choice)) for choice in product(*named.values()))
 
 
-def whole_costs(named: dict[str, tuple[str, ...]], prices: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Add up what the options of every plan cost."""
-    return {
-        whole_label(plan): fsum(prices.get(step, {}).get(option, 0.0) for step, option in plan.items())
-        for choice in product(*named.values())
-        for plan in [dict(zip(named, choice))]
-    }
-
-
-def one_sigma(sigma: Any) -> Any:
-    """Refuse a sigma for each step where the whole plan has one score."""
-    if isinstance(sigma, Mapping):
-        raise SettingError("with one score at the end sigma is one number: the noise of that score")
-    return sigma
-
-
-def scored_steps(named: Mapping[str, Any], scores: Any) -> set[str]:
+def _scored_steps(named: Mapping[str, Any], scores: Any) -> set[str]:
     """Read the list of steps that are scored."""
     if not isinstance(scores, (list, tuple, set, frozenset)) or not scores:
         raise SettingError(f'scores must be "{EVERY_STEP}", "{AT_END}" or a list of steps, not {scores!r}')
@@ -227,7 +279,7 @@ def scored_steps(named: Mapping[str, Any], scores: Any) -> set[str]:
     return set(scores)
 
 
-def needed_steps(names: list[str], depends: Any) -> list[set[int]]:
+def _needed_steps(names: list[str], depends: Any) -> list[set[int]]:
     """Return the earlier steps on which each step's score depends."""
     if not isinstance(depends, Mapping):
         kind = one_of("depends", depends, ("previous", "none"))
@@ -252,7 +304,7 @@ def needed_steps(names: list[str], depends: Any) -> list[set[int]]:
     return needs
 
 
-def noise_of_steps(sigma: Any, names: list[str], arcs_of: list[int]) -> FloatArray | None:
+def _noise_of_steps(sigma: Any, names: list[str], arcs_of: list[int]) -> FloatArray | None:
     """Return the declared sigma of each arc, float [N], or None; `arcs_of` counts the arcs of each step."""
     if sigma is None:
         return None
@@ -266,108 +318,6 @@ def noise_of_steps(sigma: Any, names: list[str], arcs_of: list[int]) -> FloatArr
         raise SettingError(f"sigma lacks step {lacking!r}; give every step one, or one number for all")
     own = [per_arc(f"sigma of step {name!r}", sigma[name], count) for name, count in zip(names, arcs_of)]
     return check_sigma(np.concatenate(own), sum(arcs_of))
-
-
-# Steps ----------------------------------------------------------------------------------------------------------------
-# A problem as people think of it: named steps, the options of each, and what a step's score depends on.
-#
-# A state remembers only what later scores still need: before step i it is the tuple of those earlier choices on which
-# the score of step i, or of a later one, depends. So "previous" makes a chain, "none" a single state per step.
-
-Depends = str | Mapping[str, str | Sequence[str]]
-
-MANY = 100_000  # arcs from which on a warning asks whether this was meant
-MOST_BUILT = 5_000_000  # arcs from which on nothing is built
-
-
-class Step(NamedTuple):
-    """One step: its name, its options, and the earlier steps that the state before it remembers."""
-
-    name: str
-    options: tuple[str, ...]
-    remembers: tuple[int, ...]
-
-
-def from_steps(
-    steps: Mapping[str, Sequence[Any]],
-    depends: Depends = "previous",
-    *,
-    direction: str = "maximize",
-    reward_range: tuple[ArrayLike, ArrayLike] | None = None,
-    sigma: ArrayLike | Mapping[str, float] | None = None,
-    scores: str | Sequence[str] = EVERY_STEP,
-    costs: Mapping[str, Any] | None = None,
-    cost_weight: float = 0.0,
-) -> MDP:
-    """Build an MDP whose plans choose one option for each step.
-
-    Args:
-        steps: The options of each step, in the order the steps are taken: texts, or numbers, which are named
-            by their text ("0.2").
-        depends: Which earlier choices the score of a step depends on, besides its own option: "previous" (the step
-            before), "none", or {step: [earlier steps]}, where steps that are not named depend on none.
-        direction: "maximize" or "minimize".
-        reward_range: Lowest and highest score, each one number or one per arc.
-        sigma: Sub-Gaussian factor of the scores: one number, one per arc, or one per step {step: number}.
-        scores: "every" step is scored, or only the steps of a list (the others count as known 0), or "end": one score
-            for the whole plan. Then the graph has nothing to share between plans, and every plan is one option of a
-            single step.
-        costs: Known cost of options, {step: {option: cost}} or {step: cost}; what is not named costs nothing. A plan
-            that is scored at the end costs what its options cost.
-        cost_weight: What one unit of cost takes from a plan's worth; 0 keeps costs out of it.
-
-    Example:
-        >>> mdp = from_steps({"chunk": ["256", "512"], "retriever": ["bm25", "dense"]}, sigma=0.1)
-        >>> mdp.n_paths, mdp.n_arcs, mdp.state_label(2)
-        (4, 6, 'chunk=512')
-        >>> mdp.plan(mdp.path({"chunk": "512", "retriever": "bm25"}))
-        {'chunk': '512', 'retriever': 'bm25'}
-    """
-    named = named_options(steps)
-    prices = step_costs(costs or {}, named)
-    if isinstance(scores, str):
-        if one_of("scores", scores, (EVERY_STEP, AT_END)) == AT_END:
-            plans = whole_plans(named)  # refuses too many of them before their costs are added up
-            prices = {WHOLE: whole_costs(named, prices)} if prices else {}
-            named, depends, sigma = {WHOLE: plans}, "none", one_sigma(sigma)
-        scored = set(named)
-    else:
-        scored = scored_steps(named, scores)
-    rows = _remembering(named, needed_steps(list(named), depends))
-    sizes = [prod(len(rows[j].options) for j in row.remembers) for row in rows]  # states before each step
-    _refuse_blow_up(rows, sizes)
-    labels, state_of = _states(rows)
-    actions = {option: i for i, option in enumerate(dict.fromkeys(o for row in rows for o in row.options))}
-    stage_node = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    degree, action, target, node_state, cost = [], [], [], [], []
-    for i, row in enumerate(rows):
-        order = np.argsort([actions[option] for option in row.options], kind="stable")  # arcs go by action number
-        degree.append(np.full(sizes[i], len(order)))
-        action.append(np.tile(np.array([actions[option] for option in row.options])[order], sizes[i]))
-        own = prices.get(row.name, {})
-        cost.append(np.tile(np.array([own.get(option, 0.0) for option in row.options])[order], sizes[i]))
-        target.append(stage_node[i + 1] + _ahead(rows, i, sizes[i])[:, order].ravel())
-        node_state.append(state_of[row.remembers] + np.arange(sizes[i]))
-    first = np.concatenate([[0], np.cumsum(np.concatenate(degree))]).astype(np.int64)
-    n_arcs, arcs_of = int(first[-1]), [size * len(row.options) for size, row in zip(sizes, rows)]
-    limits = reward_limits(reward_range, n_arcs)
-    silent = np.repeat([row.name not in scored for row in rows], arcs_of)
-    return MDP(
-        first=first,
-        target=np.concatenate(target),
-        stage_node=stage_node,
-        node_state=np.concatenate(node_state),
-        action=np.concatenate(action),
-        sigma=_silenced(noise_of_steps(sigma, list(named), arcs_of), silent),
-        reward_range=limits,
-        known=np.where(silent, 0.0, np.nan) if silent.any() else None,
-        state_labels=labels,
-        action_labels=tuple(actions),
-        direction=direction,
-        step_labels=tuple(named),
-        cost=np.concatenate(cost),
-        cost_weight=cost_weight,
-    )
 
 
 def _remembering(named: dict[str, tuple[str, ...]], needs: list[set[int]]) -> list[Step]:
@@ -408,12 +358,14 @@ def _states(rows: list[Step]) -> tuple[tuple[str, ...], dict[tuple[int, ...], in
         if row.remembers in first:
             continue
         first[row.remembers] = len(labels)
-        own = [""]
-        for j in row.remembers:
-            parts = [f"{_plain(rows[j].name)}={_plain(option)}" for option in rows[j].options]
-            own = [f"{head}, {part}" if head else part for head in own for part in parts]
-        labels += own if row.remembers else ["start"]
+        parts = ([_label([(rows[j].name, option)]) for option in rows[j].options] for j in row.remembers)
+        labels += [", ".join(choice) for choice in product(*parts)] if row.remembers else ["start"]
     return tuple(labels), first
+
+
+def _label(choices: Iterable[tuple[str, str]]) -> str:
+    """Name some choices: "chunk=256, model=large"; no two differ and share a name."""
+    return ", ".join(f"{_plain(step)}={_plain(option)}" for step, option in choices)
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,8 @@
-"""Text files: read and write them whole, and read a table of edges from CSV."""
+"""Text files: refused by size before they are read, replaced whole when they are written; tables of edges as CSV.
+
+Cells of CSV files are written so that no spreadsheet takes a text for a formula (`csv_line`), and read back as they
+were (`plain_cell`).
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,6 @@ from surepath._checks import repeated, suggest
 from surepath.errors import FileError, ProblemError
 from surepath.model.edges import COLUMNS
 from surepath.model.mdp import MDP
-
-# Textfile -------------------------------------------------------------------------------------------------------------
-# Files in and out: refused by size before they are read, replaced whole when they are written.
-#
-# Cells of CSV files are written so that no spreadsheet takes a text for a formula (`csv_line`), and read back as they
-# were (`plain_cell`).
 
 # A problem of a million edges fits; larger ones are better built from arrays.
 MAX_BYTES = 64 * 2**20
@@ -161,35 +159,36 @@ def _umask() -> int:
 # or the remark "# cost_weight: 0.5", the column cost holds the known costs of options.
 
 COSTS = ("cost", "time", "price", "latency")
-DIRECTIONS = ("maximize", "minimize")
 
 
 class CsvTable(NamedTuple):
-    """The rows of a CSV edge table and the line of each."""
+    """Rows of a CSV edge table, and the line of each."""
 
     rows: list[dict[str, str]]
     place: Callable[[int], str]
-    direction: str | None = None  # as a remark says
-    costs: str | None = None  # the column that is read as mean
-    cost_weight: float = 0.0  # of known costs, as a remark says
+    direction: str
+    cost_weight: float  # of known costs, as a remark says
 
 
-def read_csv(path: Path, max_bytes: int = MAX_BYTES) -> CsvTable:
-    """Read an edge table; names and numbers are still text."""
-    return parse_csv(read_text(path, max_bytes), path.name)
+def parse_csv(text: str, name: str, given: str | None = None) -> CsvTable:
+    """Return the rows of a CSV text, names and numbers still as text.
 
-
-def parse_csv(text: str, name: str) -> CsvTable:
-    """Return the rows of a CSV text; `name` is the file in messages."""
+    Args:
+        text: The content of the file.
+        name: The file, in messages.
+        given: The direction, where the table does not say it itself.
+    """
     header: list[str] | None = None
     rows: list[dict[str, str]] = []
     lines: list[int] = []
     direction = costs = weight = None
     for number, line in enumerate(io.StringIO(text, newline=""), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
-            direction = _direction(line, name, number) or direction
-            said = _weight(line, name, number)
-            weight = weight if said is None else said
+            remark = re.fullmatch(r"\s*#\s*(direction|cost_weight)\s*[:=]\s*(\S+)\s*", line)
+            if remark and remark[1] == "direction":
+                direction = _direction(remark[2], f"{name}, line {number}")
+            elif remark:
+                weight = _weight(remark[2], f"{name}, line {number}")
             continue
         if "\0" in line:
             raise ProblemError(f"{name}, line {number} holds a NUL byte; an edge table is plain text")
@@ -209,47 +208,31 @@ def parse_csv(text: str, name: str) -> CsvTable:
         lines.append(number)
     if header is None:
         raise ProblemError(f"{name} is empty; an edge table starts with a header line such as state,action,next_state")
-    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}", direction, costs, weight or 0.0)
-
-
-def table_direction(table: CsvTable, given: str | None, name: str) -> str:
-    """Decide the direction of a table: as its remark or the caller says; a column of costs needs one of the two."""
-    if given is not None and table.direction is not None and given != table.direction:
-        raise ProblemError(f'{name} says "# direction: {table.direction}"; it cannot be read as "{given}"')
-    found = given or table.direction
-    if found is None and table.costs is not None:
+    if given is not None and direction is not None and given != direction:
+        raise ProblemError(f'{name} says "# direction: {direction}"; it cannot be read as "{given}"')
+    if costs is not None and given is None and direction is None:
         raise ProblemError(
-            f"{name} has a column {table.costs!r}, and nothing says whether less is better; write the line "
+            f"{name} has a column {costs!r}, and nothing says whether less is better; write the line "
             f'"# direction: minimize" at its top, or pass direction="minimize" (--direction minimize)'
         )
-    return found or "maximize"
+    towards = given or direction or "maximize"
+    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}", towards, weight or 0.0)
 
 
-def _direction(line: str, name: str, number: int) -> str | None:
-    """Read the remark that names the direction."""
-    match = re.fullmatch(r"\s*#\s*direction\s*[:=]\s*(\S+)\s*", line)
-    if match is None:
-        return None
-    if match.group(1) not in DIRECTIONS:
-        raise ProblemError(
-            f"{name}, line {number}: the direction is {DIRECTIONS[0]} or {DIRECTIONS[1]}, not {match.group(1)!r}"
-        )
-    return match.group(1)
+def _direction(said: str, where: str) -> str:
+    if said not in ("maximize", "minimize"):
+        raise ProblemError(f"{where}: the direction is maximize or minimize, not {said!r}")
+    return said
 
 
-def _weight(line: str, name: str, number: int) -> float | None:
-    """Read the remark that gives the weight of known costs."""
-    match = re.fullmatch(r"\s*#\s*cost_weight\s*[:=]\s*(\S+)\s*", line)
-    if match is None:
-        return None
+def _weight(said: str, where: str) -> float:
     try:
-        found = float(match.group(1))
+        found = float(said)
     except ValueError:
         found = -1.0
     if not 0 <= found < float("inf"):
         raise ProblemError(
-            f"{name}, line {number}: cost_weight is a number of at least 0, what one unit of cost takes from the "
-            f"score; not {match.group(1)!r}"
+            f"{where}: cost_weight is a number of at least 0, what one unit of cost takes from the score; not {said!r}"
         )
     return found
 

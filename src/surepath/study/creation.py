@@ -22,7 +22,6 @@ from surepath.learners.base import build, learner_name
 from surepath.learners.own_rules import SamplingRule
 from surepath.model.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.model.mdp import MDP
-from surepath.model.paths import WHOLE
 from surepath.model.worlds import Instance
 from surepath.study.storage import Storage, Writing, retrying
 from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST, QueueRow, StudyRecord, TrialRow
@@ -212,8 +211,8 @@ def new_record(
 
 def _check_names(mdp: MDP) -> None:
     """Refuse names that HTTP, spreadsheets and pages would not take."""
-    if mdp.step_labels == (WHOLE,):
-        names = {str(option) for arc in range(mdp.n_arcs) for pair in mdp.plan([arc]).items() for option in pair}
+    if mdp.plans is not None:
+        names = {name for plan in mdp.plans for pair in plan.items() for name in pair}
     else:
         names = {*(mdp.step_labels or ()), *(mdp.action_labels or ())}
     long = next((name for name in names if len(name) > LONGEST_NAME), None)

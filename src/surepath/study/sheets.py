@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from surepath._checks import repeated
 from surepath.errors import RewardError, StorageError, StudyError, SurepathError
 from surepath.model.mdp import MDP
-from surepath.model.paths import WHOLE
 from surepath.model.text_files import csv_line, plain_cell, read_bytes
 from surepath.study import telling
 from surepath.study.storage import PAGE, Reading, Writing
@@ -48,7 +47,7 @@ def steps(mdp: MDP) -> list[str]:
 
 def plan_steps(mdp: MDP) -> list[str]:
     """Return the names of the user's steps, also where the whole plan is one option, scored at its end."""
-    return [str(step) for step in mdp.plan([0])] if mdp.step_labels == (WHOLE,) else steps(mdp)
+    return steps(mdp) if mdp.plans is None else list(mdp.plans[0])
 
 
 def plan_columns(mdp: MDP) -> list[str]:
@@ -58,12 +57,7 @@ def plan_columns(mdp: MDP) -> list[str]:
 
 def score_columns(mdp: MDP) -> list[str]:
     """Return the names of the columns of scores."""
-    return ["score"] if scored_at_end(mdp) else [f"score.{step}" for step in steps(mdp)]
-
-
-def scored_at_end(mdp: MDP) -> bool:
-    """Return whether the whole plan is one option, with one score at its end."""
-    return mdp.step_labels == (WHOLE,) and plan_steps(mdp) != [WHOLE]
+    return [f"score.{step}" for step in steps(mdp)] if mdp.plans is None else ["score"]
 
 
 def columns(mdp: MDP) -> list[str]:
@@ -73,9 +67,7 @@ def columns(mdp: MDP) -> list[str]:
 
 def option_names(mdp: MDP, path: tuple[int, ...]) -> list[str]:
     """Return the names of the options of a path."""
-    if mdp.step_labels == (WHOLE,):
-        return [str(option) for option in mdp.plan(list(path)).values()]
-    return [mdp.action_label(arc) for arc in path]
+    return [mdp.action_label(arc) for arc in path] if mdp.plans is None else list(mdp.plans[path[0]].values())
 
 
 def all_trials(log: Reading, last: int = EVERY_ROW) -> Iterator[TrialRow]:
@@ -170,7 +162,7 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
     results: list[Result] = []
     empty: list[int] = []
     plans = True
-    at_step = [""] if scored_at_end(mdp) else [f" at step {step}" for step in steps(mdp)]
+    at_step = [""] if mdp.plans is not None else [f" at step {step}" for step in steps(mdp)]
     for where, row in _rows(mdp, text, name, number=True):
         number = _trial_number(row["number"])
         if number is None:
@@ -216,12 +208,9 @@ def _trial_number(cell: str) -> int | None:
 
 def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...] | None:
     """Return the path of a row's plan, or None where the sheet has not kept the plan."""
-    if scored_at_end(mdp) and f"plan.{WHOLE}" in row:  # as earlier versions wrote it: all of the plan in one cell
-        plan = {WHOLE: row[f"plan.{WHOLE}"]}
-    elif not all(column in row for column in plan_columns(mdp)):
+    if not all(column in row for column in plan_columns(mdp)):
         return None
-    else:
-        plan = {step: row[column] for step, column in zip(plan_steps(mdp), plan_columns(mdp))}
+    plan = {step: row[column] for step, column in zip(plan_steps(mdp), plan_columns(mdp))}
     try:
         return tuple(mdp.path(plan).tolist())
     except SurepathError as error:
@@ -278,8 +267,7 @@ def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[t
             if not any(cells) or cells[0].startswith("#"):
                 continue
             if header is None:
-                old = f"score.{WHOLE}" if scored_at_end(mdp) else ""  # the name in earlier versions
-                header = _header(["score" if old and cell == old else cell for cell in cells], name, needed)
+                header = _header(cells, name, needed)
                 continue
             if len(cells) != len(header):
                 raise StudyError(f"{where} has {len(cells)} cells; the header has {len(header)} columns")

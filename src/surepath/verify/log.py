@@ -24,7 +24,6 @@ import numpy as np
 from surepath._checks import LARGEST, FloatArray, IntArray
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
-from surepath.model.paths import WHOLE
 from surepath.model.text_files import plain_cell, read_text
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import LEFT_OUT, MARKED, SOURCES, STATES, TIGHTEN, WORST
@@ -136,8 +135,8 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
     else:
         steps = [str(step) for step in mdp.step_labels or range(mdp.horizon)]
         scores = [f"score.{step}" for step in steps]
-        if mdp.step_labels == (WHOLE,) and "score" in line:  # the whole plan is one option, scored at its end
-            steps, scores = [str(step) for step in mdp.plan([0])], ["score"]
+        if mdp.plans is not None:  # the whole plan is one option, scored at its end
+            steps, scores = list(mdp.plans[0]), ["score"]
         path = mdp.path({step: str(line[f"plan.{step}"]) for step in steps})
         rewards = [value for value in (line[column] for column in scores) if value not in (None, "")]
     if any(isinstance(value, bool) for value in rewards):

@@ -133,7 +133,7 @@ def test_subnormal_sigmas_are_refused() -> None:
 
 
 def test_without_noise_declared_nothing_is_built() -> None:
-    with pytest.raises(SettingError, match=r"Challenger: the noise of the rewards is not declared .* Three ways to"):
+    with pytest.raises(SettingError, match=r"Challenger: the noise of the scores is not declared .* Three ways to"):
         Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1)
     bounded = MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 4.0))
     assert Challenger(bounded, 0.1, 0.1).sigma.tolist() == [2.0, 2.0]

@@ -99,16 +99,16 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
     discovery.start("s")
     with pytest.raises(
         NotDeterministicError,
-        match="not deterministic: stage 0, state 's', action 0 led to 't' and now to 'u'; surepath needs",
+        match="not deterministic: step 0, state 's', option 0 led to 't' and now to 'u'; surepath needs",
     ):
         discovery.observe("u", 1.0, action=0)
-    with pytest.raises(RewardError, match="the reward must be finite, not nan"):
+    with pytest.raises(RewardError, match="the score must be finite, not nan"):
         discovery.observe("t", float("nan"))
-    with pytest.raises(ProblemError, match=re.escape("stage 0, state 's' has no action 7; it has: [0, 1]")):
+    with pytest.raises(ProblemError, match=re.escape("step 0, state 's' has no option 7; it has: [0, 1]")):
         discovery.observe("t", 1.0, action=7)
     with pytest.raises(ProblemError, match=re.escape("a state must be hashable and not None")):
         discovery.observe([1, 2], 1.0, action=1)
-    with pytest.raises(SettingError, match="the graph is not known yet: some arcs have not been tried"):
+    with pytest.raises(SettingError, match="the graph is not known yet: some options have not been tried"):
         discovery.mdp()
     assert discovery.episodes == 1
     discovery.observe("t", 1.0, action=1)
@@ -117,7 +117,7 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
     assert discovery.mdp().n_arcs == 4
     with pytest.raises(SettingError, match="actions must be a number, names or a function"):
         Discovery(2, actions="ab")
-    with pytest.raises(ProblemError, match="stage 0, state 's' can be reached but has no action"):
+    with pytest.raises(ProblemError, match="step 0, state 's' can be reached but has no option"):
         Discovery(2, actions=lambda stage, state: []).start("s")
     mixed = Discovery(2, actions=lambda stage, state: ["x"] if stage else ["x", "y"])
     mixed.start("s")
@@ -127,6 +127,6 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
     with pytest.raises(ProblemError, match="two states are both called '1': 1 and '1'"):
         mixed.observe("1", 0.0)
     mixed.observe(1, 0.0)  # the refusal changed nothing
-    message = "two actions of stage 0, state 's' are both called '1': 1 and '1'"
+    message = "two options of step 0, state 's' are both called '1': 1 and '1'"
     with pytest.raises(ProblemError, match=message):
         Discovery(2, actions=[1, "1"]).start("s")

@@ -49,21 +49,15 @@ def test_text_never_reads_like_something_else(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (3, "3"),
         (np.int64(3), "3"),
         ("start", "start"),
-        ("chapter 2", "chapter 2"),
         ("3", "'3'"),
-        ("nan", "'nan'"),
         ("(end)", "'(end)'"),
-        ("", "''"),
-        (0.5, "0.5"),
         (np.float64(0.5), "0.5"),
         ((1, "a"), "(1, 'a')"),
         ({"b": 1, "a": [2]}, "{'a': [2], 'b': 1}"),
         (np.array([1, 2]), "array([1, 2], int64)"),
         (np.zeros((0, 2)), "array([], shape (0, 2), float64)"),
-        (np.bool_(True), "True"),
     ],
 )
 def test_names_are_readable(value: Any, name: str) -> None:

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from surepath import MDP
 from surepath.errors import ProblemError
-from surepath.model.adapters import read_networkx
 from tests.naive.paths import all_paths
 
 
 @given(st.sets(st.tuples(st.integers(0, 6), st.integers(1, 7)).filter(lambda uv: uv[0] < uv[1]), max_size=14))
 def test_plans_are_the_simple_paths_of_networkx(edges: set[tuple[int, int]]) -> None:
     graph = nx.DiGraph([*sorted(edges), (0, 7)])
-    mdp = read_networkx(graph, 0, 7).mdp
+    mdp = MDP.from_networkx(graph, 0, 7)
     names = {
         int(arc): (mdp.state_label(int(mdp.source[arc])), mdp.action_label(int(arc)))
         for arc in np.flatnonzero(~mdp.is_known)
@@ -36,15 +35,12 @@ def test_attributes_and_parallel_edges() -> None:
     graph.add_edge("home", "work", mean=2.0, sigma=0.5)
     graph.add_edge("home", "work", key="ferry", mean=9.0, sigma=1.5, action="boat")
     graph.add_edge("work", "home")
-    table = read_networkx(graph, "home", "work", direction="minimize", attributes={"known": "toll"})
-    mdp = table.mdp
+    mdp = MDP.from_networkx(graph, "home", "work", direction="minimize", attributes={"known": "toll"})
     assert mdp.action_labels == ("work", "work (1)", "boat")
     assert mdp.known is not None
     assert mdp.known[0] == 4.0
     assert mdp.sigma is not None
     assert mdp.sigma.tolist() == [0.0, 0.5, 1.5]
-    assert table.means is not None
-    assert table.means.tolist() == [4.0, 2.0, 9.0]
     assert mdp.n_arcs == 3
 
 

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Study
 from surepath.errors import PathError, ProblemError, RewardError, SettingError, SurepathError
+from surepath.model.files import parse_json_problem, problem_text
+from surepath.model.paths import option_arcs
 from tests.naive.paths import all_paths
 
 RAG = {
@@ -143,7 +145,9 @@ def test_options_that_are_real_numbers_have_their_text_as_name() -> None:
         (RAG, {"sigma": {"chunk": 1, "modle": 1}}, "sigma names no step 'modle' (did you mean \"model\"?)"),
         (RAG, {"sigma": {"chunk": 1}}, "sigma lacks step 'retriever'; give every step one, or one number for all"),
         (RAG, {"sigma": -1}, "sigma must be 0 or more, not -1"),
-        (RAG, {"reward_range": (1, 0)}, "reward_range must not fall; arc 0 has 1 to 0"),
+        (RAG, {"sigma": [0.1, 0.2]}, "sigma must be a number, or 14 numbers, one for each option in each state; got"),
+        (RAG, {"sigma": {"chunk": 1}, "scores": "end"}, 'with scores="end" sigma is one number: the noise of the one'),
+        (RAG, {"reward_range": (1, 0)}, "the lowest score must not exceed the highest, but 1 > 0"),
         (RAG, {"direction": "up"}, "direction 'up' is not known"),
     ],
 )
@@ -172,12 +176,12 @@ def test_a_dependency_that_blows_up_is_told_before_it_is_built() -> None:
 
 
 @pytest.mark.parametrize("costs", [None, {"s0": 1.0}])
-def test_too_many_plans_with_one_score_are_refused_before_any_is_named(
+def test_too_many_plans_with_one_score_are_refused_before_any_is_made(
     costs: dict[str, float] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = {f"s{i}": ["a", "b"] for i in range(24)}
     message = "these steps make 16,777,216 plans; at most 20,000 are taken"
-    monkeypatch.setattr("surepath.model.steps.whole_label", lambda _: pytest.fail("a plan was named"))
+    monkeypatch.setattr("surepath.model.steps.product", lambda *_: pytest.fail("the plans were listed"))
     with pytest.raises(ProblemError, match=message):
         MDP.from_steps(steps, sigma=0.1, scores="end", costs=costs)
 
@@ -207,12 +211,18 @@ def test_one_score_at_the_end_makes_every_plan_an_option() -> None:
     assert plans == [{"a": a, "b": b} for a in steps["a"] for b in steps["b"]]
     assert [mdp.path(plan).tolist() for plan in plans] == [[0], [1], [2], [3]]
     assert mdp.path({"b": "v", "a": "x"}).tolist() == [1]
+    assert mdp.plans == tuple(plans)
+    assert mdp != MDP(**{**mdp.__reduce__()[1][0], "plans": None})
+    assert option_arcs(mdp, {"a": "x"}).tolist() == [0, 1]  # in every plan
+    assert parse_json_problem(problem_text(mdp)).mdp == mdp
     with pytest.raises(PathError, match="a plan here has the steps 'a', 'b'"):
         mdp.path({"a": "x"})
+    with pytest.raises(PathError, match="step 'b' has no option 'vv'"):
+        mdp.path({"a": "x", "b": "vv"})
     learner = Challenger(mdp, 0.1, 0.1)
     learner.tell({"a": "x", "b": "v"}, 0.5)
     assert learner.sums.tolist() == [0, 0.5, 0, 0]
-    with pytest.raises(RewardError, match="rewards must be one number, one per stage, or fewer; got 2"):
+    with pytest.raises(RewardError, match=r"must be one number, one per (stage|step), or fewer; got 2"):
         learner.tell([0], [1.0, 2.0])
     with pytest.raises(ProblemError, match="these steps make 65,536 plans; at most 20,000 are taken"):
         MDP.from_steps({str(i): ["1", "2", "3", "4"] for i in range(8)}, scores="end")

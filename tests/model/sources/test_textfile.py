@@ -104,16 +104,12 @@ def test_a_line_is_read_back_and_numbers_stay_numbers(cells: list[str | float]) 
     ("text", "cell"),
     [
         ("=1+2", "'=1+2"),
-        ("@sum(a)", "'@sum(a)"),
         ("-5", "-5"),
-        ("+1e3", "+1e3"),
         ("-x", "'-x"),
-        ("'-x", "''-x"),
         ("\t=1", "\\x09=1"),
         ("a;=1", "a;'=1"),
         ("\x1b[2J", "\\x1b[2J"),
         ("C:\\x1b", "C:\\x5cx1b"),
-        ("it's", "it's"),
     ],
 )
 def test_what_a_spreadsheet_would_run_is_written_as_text(text: str, cell: str) -> None:
