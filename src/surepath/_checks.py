@@ -22,7 +22,6 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Int32Array = NDArray[np.int32]
 Uint32Array = NDArray[np.uint32]
-Uint64Array = NDArray[np.uint64]
 AnyArray = NDArray[Any]
 
 

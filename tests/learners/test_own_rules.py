@@ -135,7 +135,7 @@ class AtOnce(StoppingRule):
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (NotAPath(), "NotAPath: not a path: arc 0"),
+        (NotAPath(), "NotAPath: not a path: option"),
         (Fickle(), "Fickle: asked twice without news it gave two paths"),
         (Meddler(), "Meddler: ValueError: assignment destination is read-only"),
         (Hasty(), "of a best path while all intervals held"),

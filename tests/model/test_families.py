@@ -183,7 +183,7 @@ BAD: list[tuple[Any, str]] = [
     ("tree-v1/a999h99/seed0", "at most 100,000,000 are built"),
     ("grid-v1/r1c1/seed0", "a grid needs at least two crossings"),
     ("minimax_hard-v1/s6a2h9", "minimax_hard needs 2, 4, 8, ... states (a start and a full binary tree), not 6"),
-    ("minimax_tree-v1/s8a2h3", "minimax_tree needs a horizon above log2(states) = 3, not 3"),
+    ("minimax_tree-v1/s8a2h3", "minimax_tree needs a horizon above log2(states) = 3 for 8 states, not 3"),
     ("minimax_hard-v1/s8a1h9", "minimax_hard needs at least 2 actions, not 1"),
     ("minimax_hard-v1/s8a2h8", "a horizon of at least 3 log2(states) = 9 for 8 states, not 8"),
     ("decoys-v1/b3k3/tiny0.75", "decoys needs 0 < tiny <= gap, not tiny 0.75 and gap 0.5"),

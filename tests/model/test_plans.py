@@ -122,9 +122,3 @@ def test_names_of_steps_are_part_of_the_graph() -> None:
     for twin in (copy.copy(mdp), copy.deepcopy(mdp), *(pickle.loads(pickle.dumps(mdp, p)) for p in range(2, 6))):
         assert twin == mdp
         assert twin.step_labels == ("chunk", "answer")
-
-
-def test_a_graph_without_names_of_steps_keeps_its_hash() -> None:
-    bare = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
-    assert bare.content_hash == "62f074b875c9d7e9dd3d4ddd1186c546c8d9c698443c15260fd95c2595a217ba"
-    assert bare.step_labels is None

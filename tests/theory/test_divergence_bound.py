@@ -143,5 +143,5 @@ def test_a_law_of_ones_own_is_refused() -> None:
         return float(rng.random())
 
     own = Instance(MDP.from_arrays([[[0, 0]]]), Drawn(draw, [0.5, 0.4], 0.5))
-    with pytest.raises(ProblemError, match=r"arc 0 .* has one of your own; use lower_bound"):
+    with pytest.raises(ProblemError, match=r"option 0 .* has one of your own; use lower_bound"):
         divergence_lower_bound(own, 0.1, 0.1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -457,7 +457,7 @@ class Discovery:
             for state, arcs in places.items()
             for action, ahead in arcs.items()
         ]
-        start = names[cast(State, self._start)]
+        start = names[self._start]
         return build(read_rows(rows), source=start, horizon=self.horizon, sigma=sigma, direction=direction)[0]
 
     def data(self, mdp: MDP) -> list[Episode]:

@@ -398,14 +398,29 @@ COVER_GAP = Family("cover_gap", {"m": "m"})
 TWIN_OPTIMAL = Family("twin_optimal", {"horizon": "h"})
 
 
-def _tree_depth(family: str, states: int, actions: int) -> int:
-    """Compute log2 of the states of a start and a full binary tree; refuse other numbers and single actions."""
+def _binary_tree(family: str, states: int, actions: int, horizon: int, least: int, last_entry: int) -> MDP:
+    """Build a start and a full binary tree, entered until stage `last_entry`, counted from 1; all leaves stay.
+
+    State 0 is the start: action 0 enters the root, action 1 waits. States 1 .. S - 1 are the tree, level by level: 0
+    goes left, 1 right. `least` times log2 S is the least horizon.
+    """
+    check_size(states * actions * horizon)
     depth = int(states).bit_length() - 1
     if states < 2 or states != 2**depth:
         raise ProblemError(f"{family} needs 2, 4, 8, ... states (a start and a full binary tree), not {states}")
     if actions < 2:
         raise ProblemError(f"{family} needs at least 2 actions, not {actions}")
-    return depth
+    if horizon < max(least * depth, depth + (least == 1)):
+        law = "above log2(states)" if least == 1 else f"of at least {least} log2(states)"
+        raise ProblemError(f"{family} needs a horizon {law} = {least * depth} for {states} states, not {horizon}")
+    first_leaf, node = states // 2, np.arange(states)
+    next_state = np.repeat(node[:, None], actions, axis=1)
+    next_state[1:first_leaf, :2] = np.stack([2 * node[1:first_leaf], 2 * node[1:first_leaf] + 1], axis=1)
+    next_state[0, 0] = 1
+    available = np.ones((horizon, states, actions), dtype=bool)
+    available[:, :first_leaf, 2:] = False
+    available[last_entry - 1 :, 0, 1] = False
+    return MDP.from_arrays(np.broadcast_to(next_state, (horizon, states, actions)), available=available)
 
 
 @register(MINIMAX_HARD)
@@ -425,22 +440,7 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
         >>> minimax_hard(states=8, actions=3, horizon=9).mdp.n_paths
         4212
     """
-    check_size(states * actions * horizon)
-    depth = _tree_depth("minimax_hard", states, actions)
-    if horizon < 3 * depth:
-        raise ProblemError(
-            f"minimax_hard needs a horizon of at least 3 log2(states) = {3 * depth} for {states} states, not {horizon}"
-        )
-    last_entry = horizon // 3  # stage, counted from 1, at which one must enter
-    first_leaf = states // 2
-    node = np.arange(states)
-    next_state = np.repeat(node[:, None], actions, axis=1)
-    available = np.ones((horizon, states, actions), dtype=bool)
-    next_state[1:first_leaf, :2] = np.stack([2 * node[1:first_leaf], 2 * node[1:first_leaf] + 1], axis=1)
-    available[:, :first_leaf, 2:] = False
-    next_state[0, 0] = 1
-    available[last_entry - 1 :, 0, 1] = False
-    mdp = MDP.from_arrays(np.broadcast_to(next_state, (horizon, states, actions)), available=available)
+    mdp = _binary_tree("minimax_hard", states, actions, horizon, least=3, last_entry=horizon // 3)
     return Instance(mdp, Gaussian(0.0, sigma))
 
 
@@ -461,18 +461,7 @@ def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
         >>> minimax_tree(states=4, actions=3, horizon=4).mdp.n_paths
         18
     """
-    check_size(states * actions * horizon)
-    depth = _tree_depth("minimax_tree", states, actions)
-    if horizon <= depth:
-        raise ProblemError(f"minimax_tree needs a horizon above log2(states) = {depth}, not {horizon}")
-    first_leaf, node = states // 2, np.arange(states)
-    next_state = np.repeat(node[:, None], actions, axis=1)
-    next_state[1:first_leaf, :2] = np.stack([2 * node[1:first_leaf], 2 * node[1:first_leaf] + 1], axis=1)
-    next_state[0, 0] = 1
-    available = np.ones((horizon, states, actions), dtype=bool)
-    available[:, :first_leaf, 2:] = False
-    available[:, 0, 1] = False
-    mdp = MDP.from_arrays(np.broadcast_to(next_state, (horizon, states, actions)), available=available)
+    mdp = _binary_tree("minimax_tree", states, actions, horizon, least=1, last_entry=1)
     return Instance(mdp, Gaussian(0.0, sigma))
 
 

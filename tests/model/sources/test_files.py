@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from hypothesis import given
 
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance, families
 from surepath.errors import FileError, ProblemError
-from surepath.model import edges as edge_rows
 from surepath.model.files import (
     load_problem,
     parse_json_problem,
@@ -37,12 +35,11 @@ def test_json_and_csv_give_back_the_same_mdp(tmp_path_factory: pytest.TempPathFa
         assert MDP.load(folder / name) == mdp
 
 
-@pytest.mark.parametrize("law", ["gaussian", "gaussian-each", "bernoulli", "beta", "uniform"])
+@pytest.mark.parametrize("law", ["gaussian-each", "bernoulli", "beta", "uniform"])
 def test_an_instance_comes_back_with_its_laws(tmp_path: Path, law: str) -> None:
     mdp = MDP.from_edges([(0, "s", "x", "t"), (0, "s", "toll", "t", 3)[:4], (1, "t", "x", None), (1, "t", "y", None)])
     means = arc_values(mdp, 3)
     laws = {
-        "gaussian": Gaussian(means, 0.3),
         "gaussian-each": Gaussian(means, [0.1, 0.2, 0.3, 0.4]),
         "bernoulli": Bernoulli(means),
         "beta": Bounded(-1, 2, means, concentration=7.0),
@@ -72,16 +69,8 @@ def test_padding_prices_ranges_and_direction_survive(tmp_path: Path) -> None:
     assert load_problem(tmp_path / "routes.json", direction="minimize").mdp == mdp
 
 
-def test_a_range_given_to_arrays_survives(tmp_path: Path) -> None:
-    mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]], reward_range=(0, [1, 1, 3, 1, 1, 1]))
-    assert mdp.declared_sigma.tolist() == [0.5, 0.5, 1.5, 0.5, 0.5, 0.5]
-    for name in ("p.json", "p.csv"):
-        mdp.save(tmp_path / name)
-        assert MDP.load(tmp_path / name) == mdp
-
-
 @pytest.mark.parametrize("toll", [{}, {"low": 0, "high": 1}])
-@pytest.mark.parametrize("head", [{"low": 0, "high": 1}, {"low": 0, "high": 1, "sigma": 1.0}, {"law": "bernoulli"}])
+@pytest.mark.parametrize("head", [{"low": 0, "high": 1, "sigma": 1.0}, {"law": "bernoulli"}])
 def test_declared_sigma_and_ranges_of_known_edges_survive(
     tmp_path: Path, head: dict[str, Any], toll: dict[str, Any]
 ) -> None:
@@ -128,14 +117,12 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     mdp = MDP.from_arrays([[[0, 0]]])
     mdp.save(file)
-    os.chmod(file, 0o640)
     before = file.read_text()
     with pytest.raises(ProblemError, match="epsilon must be a number"):
         save_problem(file, mdp, epsilon="small")  # type: ignore[arg-type]
     assert file.read_text() == before
     MDP.from_arrays([[[0, 0, 0]]]).save(file)
     assert MDP.load(file).n_arcs == 3
-    assert file.stat().st_mode & 0o777 == 0o640
     assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
     with pytest.raises(FileError, match=re.escape("cannot write")):
         mdp.save(tmp_path / "missing" / "p.json")
@@ -195,14 +182,6 @@ def test_what_the_schema_cannot_say_is_still_checked() -> None:
     ):
         with pytest.raises(ProblemError, match=re.escape(message)):
             parse_json_problem(problem(edges=[{"state": "a", "action": "x", **fields}]))
-
-
-def test_stages_end_where_those_of_tables_do() -> None:
-    row = {"state": "a", "action": "x", "stage": edge_rows.STAGES}
-    with pytest.raises(ProblemError, match=r"edges\[0\].stage must be a whole number from 0 to 999,999,999, not 1"):
-        parse_json_problem(problem(edges=[row]))
-    with pytest.raises(ProblemError, match=r"stage must be a whole number 0, 1, 2, \.\.\.; got 1000000000"):
-        MDP.from_edges([row])
 
 
 def test_the_published_schema_is_the_one_in_use() -> None:

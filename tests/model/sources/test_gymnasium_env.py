@@ -183,17 +183,6 @@ def test_bad_environments_are_refused_in_words() -> None:
         MDP.from_gymnasium(Toy(), 0)
 
 
-def test_playing_another_environment_is_noticed() -> None:
-    mdp = MDP.from_gymnasium(Toy(), 3)
-
-    class Faster(Toy):
-        def step(self, action: int) -> Any:
-            return super().step(action + 1)
-
-    with pytest.raises(NotDeterministicError, match="at step 1 the environment is in state"):
-        play(Faster(), mdp, [0, 2, 6])
-
-
 class Brittle(Toy):
     """Ends by chance at total 2, from a generator that `reset` seeds again, so that discovery sees one side only."""
 
@@ -272,10 +261,3 @@ def test_different_observations_are_different_states(first: Any, second: Any) ->
     mdp = MDP.from_gymnasium(env, 2)
     assert mdp.n_nodes == 3
     assert play(env, mdp, [1, int(mdp.first[mdp.target[1]])]).tolist() == [1.0, 0.0]
-
-
-def test_the_text_of_the_end_is_not_the_end() -> None:
-    env = Told("(end)", "go on")
-    mdp = MDP.from_gymnasium(env, 3)
-    assert not mdp.is_known.any()
-    assert mdp.n_paths == 8
