@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, one_of
-from surepath._text import word
 from surepath.errors import SettingError
 from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
 from surepath.model.mdp import MDP
@@ -191,9 +190,9 @@ def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
 def _no_range() -> str:
     """Say that ranges are lacking from which the noise could be learned."""
     rewards, arc, how = (
-        word("rewards", "scores"),
-        word("arc", "option"),
-        word("reward_range=(low, high)", "low and high"),
+        "scores",
+        "option",
+        "low and high",
     )
     return f"the noise of {rewards} in a range, and no {arc} to learn declares a range: give the problem {how}"
 
