@@ -439,8 +439,8 @@ def judge(
     """Judge every place and kind where there is noise.
 
     Where a shift is found, what it accounts for is taken out of the noise, and luck, which it can look like, is not
-    judged: so one cause is not reported as two. Nor is luck, or the noise of all stages together, where the stages of an
-    episode may depend on each other: those e-values multiply what must then not be multiplied.
+    judged: so one cause is not reported as two. Where the stages of an episode may depend on each other, neither luck
+    nor the noise of all stages together is judged: those e-values multiply what must then not be multiplied.
     """
     explained = np.zeros(len(counts.arc))
     for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):

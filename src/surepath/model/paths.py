@@ -321,10 +321,8 @@ def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
 
 
 def step_in_words(mdp: MDP, stage: int) -> str:
-    """Name a stage in messages: "stage 2", "stage 2 ('answer')" where steps have names; to users "step 'answer'"."""
-    if word("stage", "step") == "step":
-        return _step(mdp, stage)
-    return f"stage {stage}" if mdp.step_labels is None else f"stage {stage} ({mdp.step_labels[stage]!r})"
+    """Name a step in messages: "step 'answer'", or "step 2" where steps have no names."""
+    return _step(mdp, stage)
 
 
 def _step(mdp: MDP, stage: int) -> str:

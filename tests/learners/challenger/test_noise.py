@@ -201,7 +201,7 @@ def test_simulate_takes_the_cheap_one_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"noise": "betting", "sigma": 1.0}, "no arc to learn declares a range"),
+        ({"noise": "betting", "sigma": 1.0}, "no option to learn declares one"),
         ({"noise": "guess", "sigma": 1.0}, "noise"),
         ({"sigma": "unknowm"}, "unknown"),
     ],
