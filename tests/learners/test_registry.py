@@ -9,17 +9,20 @@ import sys
 from ast import literal_eval
 from pathlib import Path
 
+import numba
 import pytest
 
-from surepath import Gaussian, Instance, families, simulate
+from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, families, simulate
 from surepath.errors import SettingError
+from surepath.kernels.sweeps import NO_REALITY, reality_of
 from surepath.learners.base import LEARNERS, build, learner_class, learner_name, setting_names
 from surepath.learners.per_arc import elimination
 from surepath.learners.per_arc import rules as sampling
 from surepath.learners.per_arc import rules as stopping
 from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
 from surepath.learners.per_arc.rules import RECOMMENDATION, SAMPLING_RULES
-from surepath.learners.widths import ARC_WIDTHS
+from surepath.learners.widths import ARC_WIDTHS, NOISES
+from surepath.model.worlds import Shared
 from tests.kernels.compiled import COMPILED
 from tests.naive import learner as naive
 
@@ -148,3 +151,24 @@ def test_uniform_runs_differ() -> None:
     result = simulate({"name": "Uniform", "epsilon": 2.0, "delta": 0.1}, instance, runs=8, seed=0)
     assert len(set(result.tau.tolist())) > 1
     assert result.correct.all()
+
+
+@pytest.mark.skipif(not COMPILED, reason="plain Python has no signatures")
+def test_challenger_is_compiled_in_four_forms() -> None:
+    """Dependence by noise, declared or learned; prices, an unknown sigma, laws and shared luck are data, not types."""
+    plain = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma=0.5)
+    priced = MDP.from_steps({"a": ["x", "y"]}, sigma=0.5, costs={"a": {"x": 1.0, "y": 3.0}})
+    ranged = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, reward_range=(0, 1))
+    laws = (Gaussian(0.5, 0.1), Bernoulli(0.5), Bounded(0.0, 1.0, 0.5), Shared(Gaussian(0.5, 0.1)))
+    realities = [reality_of(Instance(plain, law)) for law in laws] + [NO_REALITY]
+    assert len({str(numba.typeof(reality)) for reality in realities}) == 1
+    forms = set()
+    for dependence in ("independent", "any"):
+        learners = [Challenger(plain, 0.1, 0.1, dependence=dependence)]
+        learners += [Challenger(plain, epsilon, 0.1, 0.5, dependence=dependence) for epsilon in (0.0, 0.3)]
+        learners += [Challenger(priced, 0.1, 0.1, 0.5, sampling="thrifty", dependence=dependence)]
+        learners += [Challenger(ranged, 0.1, 0.1, noise=noise, dependence=dependence) for noise in NOISES]
+        if dependence == "independent":
+            learners.append(Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, "unknown"))
+        forms |= {str([numba.typeof(part) for part in (one.pairs, one._seen, one._work)]) for one in learners}
+    assert len(forms) == 4
