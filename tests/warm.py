@@ -45,11 +45,10 @@ def covered_runs() -> None:
     simulate({"name": "EPRL", "sampling": "static-max-coverage", **RULES}, INSTANCE, runs=1, seed=0, workers=1)
 
 
-def learned_noise(noise: str) -> None:
-    """Compile Challenger again for problems whose noise is learned: other code, so other kernels."""
+def challenger(dependence: str, noise: str) -> None:
+    """Compile Challenger for one of its four forms: any dependence or none, noise declared or learned."""
     mdp = MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 1.0))
-    settings = {"sigma": "unknown"} if noise == "unknown" else {"noise": noise}
-    learner = build({"name": "Challenger", **RULES, **settings}, mdp)
+    learner = build({"name": "Challenger", **RULES, "dependence": dependence, "noise": noise}, mdp)
     learner.tell(learner.ask(), [0.5])
     learner.certified_gap()
 
@@ -57,8 +56,8 @@ def learned_noise(noise: str) -> None:
 def jobs() -> dict[str, Callable[[], None]]:
     """Return what is compiled, by name."""
     found: dict[str, Callable[[], None]] = {"theory": what_is_known, "EPRL with covers": covered_runs}
-    for noise in ("betting", "bernstein", "unknown"):
-        found[f"Challenger, noise {noise}"] = lambda noise=noise: learned_noise(noise)  # type: ignore[misc]
+    for form in (("independent", "betting"), ("any", "sigma"), ("any", "betting")):
+        found[f"Challenger, {' '.join(form)}"] = lambda form=form: challenger(*form)  # type: ignore[misc]
     for name in LEARNERS:
         found[f"{name} step by step"] = lambda name=name: single_steps(name)  # type: ignore[misc]
         found[f"{name} in whole runs"] = lambda name=name: whole_runs(name)  # type: ignore[misc]

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numba
 import pytest
 from numba.core import config, event
 
-from surepath.kernels.jit import Announcer, Folder
+from surepath.kernels.jit import Announcer
 from tests.kernels.compiled import compiled_only
 
 pytestmark = compiled_only
 
 
 @pytest.fixture
-def announce() -> Iterator[Callable[[Folder], None]]:
+def announce() -> Iterator[Callable[[str], None]]:
     """Registers an announcer of its own for this test."""
     made: list[Announcer] = []
 
-    def register(folder: Folder) -> None:
-        made.append(Announcer(folder.announcement()))
+    def register(sentence: str) -> None:
+        made.append(Announcer(sentence))
         event.register("numba:compile", made[-1])
 
     yield register
@@ -50,46 +49,22 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [line for line in capsys.readouterr().err.splitlines() if line.startswith("surepath: compiling")]
 
 
-def test_said_once_for_ours(announce: Callable[[Folder], None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_said_once_for_ours(announce: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
     compile_one("surepath.kernels.somewhere")  # the package's own announcer has spoken
     said(capsys)
-    announce(Folder(Path("kept")))
+    announce("compiling kernels, once")
     compile_one("surepath.kernels.somewhere")
     compile_one("surepath.learners.elsewhere")
-    assert said(capsys) == ["surepath: compiling kernels, once; this takes a few seconds"]
+    assert said(capsys) == ["surepath: compiling kernels, once"]
 
 
 def test_nothing_is_said_of_other_peoples_functions(
-    announce: Callable[[Folder], None], capsys: pytest.CaptureFixture[str]
+    announce: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    announce(Folder(Path("kept")))
+    announce("compiling kernels, once")
     compile_one("surepathology.kernels")
     compile_one("their.own")
     assert said(capsys) == []
-
-
-@pytest.mark.parametrize(
-    ("folder", "words"),
-    [
-        (
-            Folder(Path("kept"), "usual is open to others"),
-            "compiling kernels, once; this takes a few seconds, kept in kept because usual is open to others",
-        ),
-        (
-            Folder(None, "usual is open to others"),
-            "compiling kernels; this takes a few seconds in every process, for want of a private folder to keep them "
-            "in (usual is open to others); name one with SUREPATH_CACHE_DIR",
-        ),
-    ],
-)
-def test_trouble_with_the_folder_is_said(
-    announce: Callable[[Folder], None], capsys: pytest.CaptureFixture[str], folder: Folder, words: str
-) -> None:
-    compile_one("surepath.kernels.somewhere")
-    said(capsys)
-    announce(folder)
-    compile_one("surepath.kernels.somewhere")
-    assert said(capsys) == [f"surepath: {words}"]
 
 
 class Heard(event.Listener):

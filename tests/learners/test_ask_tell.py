@@ -82,7 +82,7 @@ def test_a_reward_outside_its_range_is_refused() -> None:
     parts = {name: getattr(mdp, name) for name in ("first", "target", "stage_node", "node_state", "action")}
     bounded = MDP(**parts, reward_range=(np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)))
     learner = EPRL(bounded, 0.5, 0.1, 0.5)
-    with pytest.raises(RewardError, match=r"the reward 1.5 at stage 0 lies outside the declared range \[0, 1\] of arc"):
+    with pytest.raises(RewardError, match=r"the score 1.5 of step 0 lies outside the declared range \[0, 1\]"):
         learner.tell(learner.ask(), [1.5, 0.5, 0.5])
     assert learner.episodes == 0
 

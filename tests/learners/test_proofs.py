@@ -210,7 +210,7 @@ def test_numbers_that_no_sum_can_hold_are_refused() -> None:
     learner = EPRL(mdp, 0.1, 0.1, 1.0)
     path = learner.ask()
     for rewards in ([1e200, 0, 0], [10**400, 0, 0], ["0.5", "1", "2"], [[0.0], [0.0, 1.0], 2.0]):
-        with pytest.raises(RewardError, match="reward"):
+        with pytest.raises(RewardError, match="score"):
             learner.tell(path, rewards)  # type: ignore[arg-type]
     with pytest.raises(PathError, match="a path is 3 arc numbers"):
         learner.tell([[0], [1, 2], 3], [0.0, 0.0, 0.0])  # type: ignore[arg-type]

@@ -55,7 +55,7 @@ def test_rewards_too_large_for_epsilon_are_refused_also_when_it_is_tightened(cls
     mdp = MDP.from_arrays(np.zeros((20, 1, 3), dtype=int))
     learner = cls(mdp, 0.1, 0.1, 1.0)
     learner.tell(np.arange(0, 60, 3), np.full(20, 2e12))
-    with pytest.raises(RewardError, match="make the returns of paths uncertain"):
+    with pytest.raises(RewardError, match="make the total scores of plans uncertain"):
         learner.tell(np.arange(2, 60, 3), np.full(20, -9e12))
     assert learner.episodes == 1
     if cls is Challenger:

@@ -40,18 +40,13 @@ def test_gaps_match_enumeration(mdp: MDP, seed: int, kind: str, size: float) -> 
 @pytest.mark.pure
 @settings(max_examples=200, deadline=None)
 @given(mdps(), seeds, kinds, st.sampled_from([0.0, 0.2, 0.5, 1.0, 10.0]))
-def test_near_optimal_sets_and_counts_match_enumeration(mdp: MDP, seed: int, kind: str, epsilon: float) -> None:
+def test_near_optimal_sets_match_enumeration(mdp: MDP, seed: int, kind: str, epsilon: float) -> None:
     means = arc_values(mdp, seed, kind)
     found = gaps(Instance(mdp, Gaussian(means)))
     table = returns(mdp, means)
     near = [p for p, v in table.items() if v >= max(table.values()) - epsilon - found.tolerance]
     touched = {e for p in near for e in p}
     assert set(np.flatnonzero(found.near_optimal(epsilon)).tolist()) == touched
-    low, high = found.log_near_optimal_paths(epsilon)
-    assert low <= np.log(len(near)) + 1e-9
-    assert high >= np.log(len(near)) - 1e-9
-    if epsilon in (0.0, 10.0) or (kind == "ties" and epsilon == 0.5):
-        assert high == pytest.approx(np.log(len(near)), abs=1e-9)
     least = found.stage_minimum(epsilon)
     for h in range(mdp.horizon):
         stage = range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))

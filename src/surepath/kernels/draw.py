@@ -6,8 +6,8 @@ from math import erfc
 
 import numpy as np
 
-from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, optional_kernel
-from surepath.kernels.sweeps import Reality, SharedLuck
+from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
+from surepath.kernels.sweeps import Reality
 from surepath.model.worlds import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
 
@@ -23,23 +23,15 @@ def within(x: float, low: float, high: float) -> float:
     return float(min(max(x, low), high))
 
 
-@optional_kernel
-def beta(a: float, b: float, rng: np.random.Generator, betas: Whole | None) -> float:
-    """Draw a beta number; nothing is compiled where `betas` is None, in worlds that have no such law."""
-    if betas is None:
-        return np.nan
+@inner_kernel
+def beta(a: float, b: float, rng: np.random.Generator) -> float:
+    """Draw a beta number."""
     return float(rng.beta(a, b))
 
 
-@folded_kernel
-def draw(reality: Reality, e: int | np.uint64, rng: np.random.Generator) -> float:
-    """Draw a reward of arc e, turned so that larger is better."""
-    return draw_law(reality, np.uint64(e), rng, reality.beta)
-
-
-@hot_kernel
-def draw_law(reality: Reality, e: np.uint64, rng: np.random.Generator, betas: Whole | None) -> float:
-    """Draw a reward of arc e; `betas` may be None where no law is a beta law."""
+@inner_kernel
+def draw(reality: Reality, e: np.uint64, rng: np.random.Generator) -> float:
+    """Draw a reward of arc e, turned so that larger is better; compiled once for all learners."""
     kind = reality.kind[e]
     if kind == GAUSSIAN:
         x = reality.a[e] + reality.b[e] * normal(rng)
@@ -55,7 +47,7 @@ def draw_law(reality: Reality, e: np.uint64, rng: np.random.Generator, betas: Wh
         elif reality.b[e] <= 0.0:
             x = reality.high[e]
         else:
-            share = beta(reality.a[e], reality.b[e], rng, betas)
+            share = beta(reality.a[e], reality.b[e], rng)
             x = within(reality.low[e] + (reality.high[e] - reality.low[e]) * share, reality.low[e], reality.high[e])
     elif kind == TABLE:
         low, high = reality.table_first[e], reality.table_first[e + 1]
@@ -65,27 +57,24 @@ def draw_law(reality: Reality, e: np.uint64, rng: np.random.Generator, betas: Wh
     return reality.sign * float(x)
 
 
-@optional_kernel
-def draw_luck(
-    shared: SharedLuck | None, rng: np.random.Generator, common: float, own: float, h: int
-) -> tuple[float, float]:
+@folded_kernel
+def draw_luck(reality: Reality, rng: np.random.Generator, common: float, own: float, h: int) -> tuple[float, float]:
     """Draw the common effect of an episode at its first stage, and the own effect of each stage."""
-    if shared is None:
+    carry = reality.carry
+    if len(reality.loading) == 0:
         return 0.0, 0.0
     if h == 0:
         return normal(rng), normal(rng)
-    return common, shared.carry * own + np.sqrt(1.0 - shared.carry * shared.carry) * normal(rng)
+    return common, carry * own + np.sqrt(1.0 - carry * carry) * normal(rng)
 
 
-@optional_kernel
-def draw_step(
-    shared: SharedLuck | None, reality: Reality, e: np.uint64, rng: np.random.Generator, common: float, own: float
-) -> float:
+@inner_kernel
+def draw_step(reality: Reality, e: np.uint64, rng: np.random.Generator, common: float, own: float) -> float:
     """Draw a reward of arc e: independently, or where luck is shared its quantile at the luck drawn."""
-    if shared is None:
-        return draw_law(reality, e, rng, reality.beta)
+    if len(reality.loading) == 0:
+        return draw(reality, e, rng)
     kind, a, b = reality.kind[e], reality.a[e], reality.b[e]
-    part = shared.loading[e]
+    part = reality.loading[e]
     z = part * common + np.sqrt(1.0 - part * part) * own
     chance = 0.5 * erfc(-z * np.sqrt(0.5))
     if kind == GAUSSIAN:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, Int32Array, IntArray
-from surepath._text import word
 from surepath.errors import SettingError
 from surepath.kernels.jit import Whole, kernel
 from surepath.kernels.sweeps import Graph, graph_of
@@ -629,8 +628,7 @@ def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> Sched
     while (found := _rounded_schedule(mdp, sigma, shares, delta, high, paths)).gap > epsilon:
         if found.episodes > MOST_PLAYS:
             raise SettingError(
-                f"a design for epsilon {epsilon:g} takes more than {MOST_PLAYS:,} {word('episodes', 'trials')}; "
-                f"ask for a larger epsilon"
+                f"a design for epsilon {epsilon:g} takes more than {MOST_PLAYS:,} trials; ask for a larger epsilon"
             )
         high *= 2.0
     low = high / 2.0

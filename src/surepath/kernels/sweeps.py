@@ -9,7 +9,7 @@ import numpy as np
 from surepath._checks import AnyArray, BoolArray, FloatArray, IntArray, Uint32Array
 from surepath.kernels.jit import bare_kernel, folded_kernel
 from surepath.model.mdp import MDP
-from surepath.model.worlds import BETA, GAUSSIAN, KNOWN, UNIFORM, Instance
+from surepath.model.worlds import GAUSSIAN, KNOWN, UNIFORM, Instance
 
 # Arrays ---------------------------------------------------------------------------------------------------------------
 # The arrays that kernels take, built in one place: C-contiguous, writable, of few number types.
@@ -35,13 +35,6 @@ class Layers(NamedTuple):
     stage_node: Uint32Array  # [H + 1]
 
 
-class SharedLuck(NamedTuple):
-    """Hold what ties the rewards of an episode together, as in model.rewards.Shared."""
-
-    loading: FloatArray  # [N]
-    carry: float
-
-
 class Reality(NamedTuple):
     """Hold the laws by which a simulation draws rewards, larger ones being better. Kinds as in model.rewards."""
 
@@ -54,8 +47,8 @@ class Reality(NamedTuple):
     table: FloatArray
     sign: float
     plain: int  # 1: all laws are Gaussian or known, so normal numbers can be drawn ahead
-    beta: int | None  # None where no law is a beta law: then the code that draws from one is not compiled
-    shared: SharedLuck | None  # None where all draws are independent
+    loading: FloatArray  # [N] how much of the luck of an episode is common; empty where all draws are independent
+    carry: float  # how much of the own luck of a stage the next one keeps
 
 
 def own(array: AnyArray, dtype: type) -> AnyArray:
@@ -81,7 +74,7 @@ def layers_of(mdp: MDP) -> Layers:
 def no_reality() -> Reality:
     """Make laws that are never drawn from, for steps whose rewards come from outside."""
     ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0, None, None)
+    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0, floats, 0.0)
 
 
 NO_REALITY = no_reality()
@@ -100,8 +93,8 @@ def reality_of(instance: Instance) -> Reality:
         own(law.table, np.float64),
         instance.mdp.sign,
         int(np.isin(law.kind, (GAUSSIAN, KNOWN)).all()),
-        1 if (law.kind == BETA).any() else None,
-        None if law.loading is None else SharedLuck(own(law.loading, np.float64), float(law.carry)),
+        own(np.zeros(0) if law.loading is None else law.loading, np.float64),
+        float(law.carry),
     )
     if instance.mdp.charge is not None:
         _move(reality, -instance.mdp.sign * instance.mdp.charge)

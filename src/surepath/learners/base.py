@@ -29,7 +29,7 @@ from surepath._checks import (
     shortened,
     suggest,
 )
-from surepath._text import many, word
+from surepath._text import many
 from surepath.errors import RewardError, SettingError, StoppedError, SurepathError
 from surepath.kernels.sweeps import Graph, Reality, graph_of
 from surepath.learners.runs import GO_ON, STOP_REASONS, RunRecord, joined
@@ -269,7 +269,7 @@ class Learner(ABC):
         """Return the path to play next, int [H] of arcs; asking again before telling gives the same path."""
         if n is not None:
             raise SettingError(
-                f"{self.name} gives one {word('path', 'plan')} at a time: only Challenger has ask(n), for parallel "
+                f"{self.name} gives one plan at a time: only Challenger has ask(n), for parallel "
                 f"workers; compare learners with simulate"
             )
         self._refuse_after_stop()
@@ -290,8 +290,8 @@ class Learner(ABC):
         gains, low, high = self._gains_of(arcs, rewards)
         if len(gains) < len(arcs):
             raise RewardError(
-                f"{self.name} takes whole {word('episodes', 'trials')}, {len(arcs)} {word('rewards', 'scores')}, not "
-                f"{len(gains)}: only Challenger takes what a failed {word('episode', 'trial')} has shown"
+                f"{self.name} takes whole trials, {len(arcs)} scores, not "
+                f"{len(gains)}: only Challenger takes what a failed trial has shown"
             )
         self._absorb(arcs, gains)
         self._sizes.low, self._sizes.high = low, high
@@ -311,7 +311,7 @@ class Learner(ABC):
     def _refuse_after_stop(self) -> None:
         if self.stopped:
             raise StoppedError(
-                f"{self.name} stopped after {many(self.episodes, word('episode', 'trial'))}; "
+                f"{self.name} stopped after {many(self.episodes, 'trial')}; "
                 f"recommend() has its answer" + (", tighten() goes on" if hasattr(self, "tighten") else "")
             )
 
@@ -433,35 +433,30 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
         low, high = (side[arcs] for side in mdp.reward_range)
         outside = (array < low) | (array > high)
         for h in np.flatnonzero(outside & ~mdp.is_known[arcs]).tolist():
-            span, step = f"[{low[h]:g}, {high[h]:g}]", step_in_words(mdp, h)
-            where = mdp.describe_arc(int(arcs[h]))
             raise RewardError(
-                word(
-                    f"the reward {float(array[h])!r} at {step} lies outside the declared range {span} of {where}",
-                    f"the score {float(array[h])!r} of {step} lies outside its range {span}",
-                )
+                f"the score {float(array[h])!r} of {step_in_words(mdp, h)} lies outside the declared range "
+                f"[{low[h]:g}, {high[h]:g}] of option {mdp.action_label(int(arcs[h]))!r}"
             )
     return array
 
 
 def _at(mdp: MDP, stage: int) -> str:
-    """Name the reward of a stage: "the reward at stage 1 ('answer')", to users "the score of step 'answer'"."""
-    return f"the {word('reward at', 'score of')} {step_in_words(mdp, stage)}"
+    """Name the reward of a stage: "the score of step 'answer'"."""
+    return f"the score of {step_in_words(mdp, stage)}"
 
 
 def _refuse_size(mdp: MDP, array: FloatArray) -> None:
-    h, name = int(np.flatnonzero(~(np.abs(array) <= LARGEST))[0]), word("reward", "score")
+    h = int(np.flatnonzero(~(np.abs(array) <= LARGEST))[0])
     if not np.isfinite(array[h]):
         raise RewardError(
-            f"{_at(mdp, h)} is {array[h]}; {name}s must be finite. "
-            f"A failed step is not a {name}: "
-            + word("tell only the rewards before it", "report a failed trial, with the scores before it")
+            f"{_at(mdp, h)} is {array[h]}; scores must be finite. A failed step is not a score: report a failed "
+            "trial, with the scores before it"
         )
-    raise RewardError(f"{_at(mdp, h)} is {array[h]:g}; {name}s must lie within {LARGEST:g} of 0")
+    raise RewardError(f"{_at(mdp, h)} is {array[h]:g}; scores must lie within {LARGEST:g} of 0")
 
 
 def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
-    horizon, name, each = mdp.horizon, word("rewards", "scores"), word("one per stage", "one per step")
+    horizon, name, each = mdp.horizon, "scores", "one per step"
     wanted = "one number" if horizon == 1 else f"{horizon} numbers"
     if horizon == 1 and np.ndim(rewards) == 0:
         rewards = [rewards]
@@ -490,7 +485,7 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
     for key, value in rewards.items():
         stage = step_number(mdp, key, RewardError)
         if stage in given:
-            raise RewardError(f"the {word('rewards', 'scores')} name {step_in_words(mdp, stage)} twice")
+            raise RewardError(f"the scores name {step_in_words(mdp, stage)} twice")
         if isinstance(value, (list, tuple, Mapping)) or np.ndim(value):
             raise RewardError(f"{_at(mdp, stage)} must be one number, not {shortened(value)}")
         given[stage] = value
@@ -500,8 +495,8 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
     for stage in range(last + 1):
         if stage not in given and not mdp.is_known[path[stage]]:
             raise RewardError(
-                f"the {word('rewards', 'scores')} name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
-                f"tell every {word('stage', 'step')} up to the one where the {word('episode', 'trial')} failed"
+                f"the scores name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
+                f"tell every step up to the one where the trial failed"
             )
     return [given.get(stage, np.nan) for stage in range(last + 1)]
 
@@ -552,11 +547,11 @@ def check_decidable(
     if epsilon > 0 and rounding > epsilon:
         sizes = np.where(high >= low, np.maximum(np.abs(low), np.abs(high)), 0.0)
         h = int(np.argmax(sizes))
-        rewards, returns = word("rewards", "scores"), word("returns of paths", "total scores of plans")
+        rewards, returns = "scores", "total scores of plans"
         raise error(
             f"{rewards} of size {sizes[h]:g} at {step_in_words(mdp, h)} make the {returns} uncertain by "
             f"{rounding:.1g} in double precision, too coarse for epsilon {epsilon:g}; subtract the same amount from "
-            f"all {rewards} of a {word('stage', 'step')}, or ask for a larger epsilon"
+            f"all {rewards} of a step, or ask for a larger epsilon"
         )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath._text import word
 from surepath.errors import SettingError
 from surepath.kernels.draw import draw
 from surepath.kernels.flow import Schedule, schedule
@@ -43,7 +42,7 @@ def play_list(
                 left -= 1
                 for h in range(paths.shape[1]):
                     e = paths[i, h]
-                    gain = draw(reality, e, rng)
+                    gain = draw(reality, np.uint64(e), rng)
                     if visits[e] == 0:
                         origin[e] = gain
                     visits[e] += 1
@@ -81,7 +80,7 @@ class Design(Learner):
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         if self.epsilon == 0:
-            number = f"no fixed number of {word('episodes', 'trials')}"
+            number = "no fixed number of trials"
             raise SettingError(f"a design needs an epsilon above 0: with epsilon 0 {number} is enough")
         self.schedule: Schedule = schedule(mdp, self.sigma, self.epsilon, self.delta)
         self._due: IntArray = self.schedule.plays.copy()

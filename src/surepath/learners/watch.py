@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import gammaln
 
 from surepath._checks import AnyArray, FloatArray, IntArray
-from surepath._text import many, word
+from surepath._text import many
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 from surepath.model.paths import step_in_words
@@ -328,7 +328,7 @@ class Finding:
 
 def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, p_value: float) -> Finding:
     """Return a finding with its sentence; `earlier` names the choice that a stage's reward depends on."""
-    reward = word("reward", "score")
+    reward = "score"
     if kind == "exact":
         text = f"{reward}s declared exact differ by about {seen:.2g} {where}"
     elif kind == "noise":
@@ -337,11 +337,11 @@ def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, 
         text = f"the {reward} {where} shifts with {earlier} (typically by {seen:.2g}, {odds(p_value)})"
     elif kind == "luck":
         text = (
-            f"the {reward}s of one {word('episode', 'trial')} rise and fall together (correlation about {seen:.2g}, "
-            f"{odds(p_value)}), and the proof counts every {word('stage', 'step')} as luck of its own"
+            f"the {reward}s of one trial rise and fall together (correlation about {seen:.2g}, "
+            f"{odds(p_value)}), and the proof counts every step as luck of its own"
         )
     elif kind == "unequal":
-        text = f"the noise differs between {word('arcs', 'options')} ({seen:.2g} {where}, {declared:.2g} elsewhere, "
+        text = f"the noise differs between options ({seen:.2g} {where}, {declared:.2g} elsewhere, "
         text += f"{odds(p_value)}), and one sigma was declared for all"
     elif kind == "late":
         text = f"{many(int(seen), 'result')} came after the trial was given up: slow trials are left out"
@@ -433,23 +433,26 @@ class Judged(NamedTuple):
     seen: FloatArray  # [R]
 
 
-def judge(contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells, plans: Plans) -> Iterator[Judged]:
+def judge(
+    contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells, plans: Plans, independent: bool = True
+) -> Iterator[Judged]:
     """Judge every place and kind where there is noise.
 
     Where a shift is found, what it accounts for is taken out of the noise, and luck, which it can look like, is not
-    judged: so one cause is not reported as two.
+    judged: so one cause is not reported as two. Where the stages of an episode may depend on each other, neither luck
+    nor the noise of all stages together is judged: those e-values multiply what must then not be multiplied.
     """
     explained = np.zeros(len(counts.arc))
     for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):
         if len(cells.arc):
             yield from _shifts(kind, contexts, counts, cells, explained)
-    if len(plans.trials) and not explained.any():
+    if independent and len(plans.trials) and not explained.any():
         variance = max(1.0, float(counts.spread.sum()) / max(1.0, float((counts.n - 1).sum())))
         log_e, seen = shared_luck(plans.path, plans.trials, plans.mean, plans.spread, variance)
         none = np.full(1, ANY)
         yield Judged(LUCK, np.log(4) - np.array([log_e]), none, none, none, np.zeros(1), np.array([seen]))
     if len(counts.arc):
-        yield from _noise(contexts, counts._replace(spread=np.maximum(counts.spread - explained, 0)))
+        yield from _noise(contexts, counts._replace(spread=np.maximum(counts.spread - explained, 0)), independent)
 
 
 def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
@@ -478,17 +481,14 @@ def unequal(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
             yield Judged(UNEQUAL, np.log(union) - log_e, stage[first], at_arc[first], none[first], elsewhere, size)
 
 
-def _noise(contexts: Contexts, counts: Counts) -> Iterator[Judged]:
+def _noise(contexts: Contexts, counts: Counts, independent: bool) -> Iterator[Judged]:
     """Judge whether noise is larger than declared; an arc played once adds nothing and costs its price."""
     arc, sigma, n, spread = counts
     stage, none = contexts.stage(arc), np.full(len(arc), ANY)
     columns = np.stack([n, spread, n - 1, n * sigma], axis=1)
     stages = len(contexts.stage_arc) - 1
-    for union, group_of, at_stage, at_arc in (
-        (12, none, none, none),
-        (12 * stages, stage, stage, none),
-        (12 * contexts.n_arcs, arc, stage, arc),
-    ):
+    groups = [(12, none, none, none), (12 * stages, stage, stage, none), (12 * contexts.n_arcs, arc, stage, arc)]
+    for union, group_of, at_stage, at_arc in groups if independent else groups[1:]:
         _, first, group = np.unique(group_of, return_index=True, return_inverse=True)
         count, square, freedom, weighted = sums(group, columns, len(first)).T
         log_p = np.log(union) - larger_noise(count, square)
@@ -581,6 +581,7 @@ class Watch:
         mdp: The problem.
         sigma: The declared sub-Gaussian factor of each arc, float [N]; 0 declares an exact reward, infinity Gaussian
             noise of one size that is unknown: then only exact rewards and equal noise are judged.
+        independent: Whether the rewards of one episode are declared independent.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 0]]])
@@ -588,11 +589,11 @@ class Watch:
         >>> for episode in range(60):
         ...     watch.observe(np.array([episode % 2]), 0.3 * rng.standard_normal(1))
         >>> print(watch.findings()[0].message.partition(":")[0])
-        the noise looks larger than declared (0.27 against 0.1 over all stages, p < 1e-12)
+        the noise looks larger than declared (0.27 against 0.1 over all steps, p < 1e-12)
     """
 
-    def __init__(self, mdp: MDP, sigma: FloatArray) -> None:
-        self.mdp = mdp
+    def __init__(self, mdp: MDP, sigma: FloatArray, independent: bool = True) -> None:
+        self.mdp, self.independent = mdp, independent
         self.sigma: FloatArray = np.asarray(sigma, dtype=np.float64)
         # NaN makes every number of a known arc NaN, and those are never read.
         self._unknown = bool(np.isinf(self.sigma).any())
@@ -645,7 +646,7 @@ class Watch:
         """Add the sum of z over the noisy arcs; whether an episode counts is known before its first reward."""
         noisy, key = self._noisy[path], np.asarray(path, dtype=np.int64).tobytes()
         full = len(self._plans) >= MOST_PATHS and (key, len(path)) not in self._plans
-        if full or not len(z) or noisy.sum() < 2:
+        if not self.independent or full or not len(z) or noisy.sum() < 2:
             return
         total = float(z[noisy[: len(z)]].sum())
         cell = self._plans.setdefault((key, len(z)), [0.0, 0.0, 0.0])
@@ -693,7 +694,7 @@ class Watch:
             yield from unequal(self._contexts, noise)
         else:
             cells = self._cells(self._choices), self._cells(self._epochs)
-            yield from judge(self._contexts, noise, *cells, self._plans_tried())
+            yield from judge(self._contexts, noise, *cells, self._plans_tried(), self.independent)
 
     def _seen(self) -> IntArray:
         """Return the arcs played, without known ones."""
@@ -719,11 +720,11 @@ class Watch:
     def _finding(
         self, log_p: float, stage: int, arc: int, earlier: int, kind: int, declared: float, seen: float
     ) -> Finding:
-        where = f"over all {word('stages', 'steps')}" if stage == ANY else f"at {step_in_words(self.mdp, stage)}"
+        where = "over all steps" if stage == ANY else f"at {step_in_words(self.mdp, stage)}"
         if arc != ANY:
             state = self.mdp.state_label(int(self.mdp.source[arc]))
             where = f"on {self.mdp.action_label(arc)!r} in state {state!r} at {step_in_words(self.mdp, stage)}"
-        before = f"the {word('stage', 'step')} before it"
+        before = "the step before it"
         if earlier != stage - 1:
             before = f"what was chosen at {step_in_words(self.mdp, earlier)}"
         p_value = 0.0 if log_p == -np.inf else max(float(np.exp(log_p)), 5e-324)

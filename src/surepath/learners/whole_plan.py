@@ -349,7 +349,7 @@ def play_plans(
     while tally[EPISODES] < number and tally[SETTLED] < len(epsilons):
         p = choose(plans)
         for h in range(plans.arcs.shape[1]):
-            plans.gain[h] = draw(reality, plans.arcs[p, h], rng)
+            plans.gain[h] = draw(reality, np.uint64(plans.arcs[p, h]), rng)
         if not absorb(plans, p):
             continue
         while tally[SETTLED] < len(epsilons):

@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, one_of
-from surepath._text import word
 from surepath.errors import SettingError
 from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
 from surepath.model.mdp import MDP
@@ -180,22 +179,14 @@ def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
     ranged = has_range(mdp)
     if given is not None:
         if one_of("noise", given, NOISES) != "sigma" and not ranged.any():
-            raise SettingError(f'noise="{given}" learns {_no_range()}')
+            raise SettingError(
+                f'noise="{given}" learns the noise of scores in a range, and no option to learn declares one'
+            )
         return given
     bare = ranged if mdp.sigma is None else ranged & np.isnan(mdp.sigma)
     if declared or not bare.any():
         return "sigma"
     return "betting" if int(bare.sum()) <= MOST_BETS else "bernstein"
-
-
-def _no_range() -> str:
-    """Say that ranges are lacking from which the noise could be learned."""
-    rewards, arc, how = (
-        word("rewards", "scores"),
-        word("arc", "option"),
-        word("reward_range=(low, high)", "low and high"),
-    )
-    return f"the noise of {rewards} in a range, and no {arc} to learn declares a range: give the problem {how}"
 
 
 def ranges_of(mdp: MDP, noise: str) -> Ranges:

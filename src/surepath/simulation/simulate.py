@@ -14,7 +14,6 @@ from scipy.special import ndtr
 
 from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, seed_number, whole
 from surepath._optional import need
-from surepath._text import word
 from surepath._version import __version__
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import reality_of
@@ -460,7 +459,7 @@ def _check_ranges(learner: Learner, instance: Instance) -> None:
     learned, law = ranges_of(instance.mdp, "bernstein").learns, instance.law
     outside = np.flatnonzero(learned & ((law.low < declared[0]) | (law.high > declared[1])))
     if outside.size:
-        arc, rewards = int(outside[0]), word("rewards", "scores")
+        arc, rewards = int(outside[0]), "scores"
         raise SettingError(
             f'noise="{noise}" needs {rewards} inside the declared range; '
             f"{instance.mdp.describe_arc(arc)} has {rewards} in [{law.low[arc]:g}, {law.high[arc]:g}], "

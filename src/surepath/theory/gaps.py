@@ -5,48 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma, whole
+from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, check_epsilon, check_sigma
 from surepath.errors import ProblemError, SettingError
-from surepath.kernels.jit import kernel
-from surepath.kernels.sweeps import Graph
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Instance
-
-# Path counts ----------------------------------------------------------------------------------------------------------
-# Count the paths of small total cost: a dynamic program over nodes and budgets.
-
-
-@kernel
-def log_paths_within(graph: Graph, cost: IntArray, budget: int) -> float:
-    """Compute the logarithm of the number of paths from the start whose whole costs (0 or more) sum to at most budget.
-
-    One backward sweep, O(N budget): count[i, b] = sum over arcs e of node i with cost[e] <= b of
-    count[target, b - cost[e]], two stages in memory at a time.
-    """
-    first, target, stage_node = graph.first, graph.target, graph.stage_node
-    horizon = len(stage_node) - 1
-    ahead = np.zeros((1, budget + 1))
-    for h in range(horizon - 1, -1, -1):
-        low, high = stage_node[h], stage_node[h + 1]
-        here = np.full((high - low, budget + 1), -np.inf)
-        for i in range(low, high):
-            for e in range(first[i], first[i + 1]):
-                row = target[e] - high
-                for b in range(cost[e], budget + 1):
-                    x, y = here[i - low, b], ahead[row, b - cost[e]]
-                    if y > x:
-                        x, y = y, x
-                    if y > -np.inf:
-                        x += np.log1p(np.exp(y - x))
-                    here[i - low, b] = x
-        ahead = here
-    return float(ahead[0, budget])
-
 
 # Gaps -----------------------------------------------------------------------------------------------------------------
 # How much worse each arc is: value gap, return gap, deterministic return gap, and what follows from them.
@@ -62,13 +28,6 @@ def log_paths_within(graph: Graph, cost: IntArray, budget: int) -> float:
 # as 0.
 
 RELATIVE_TOLERANCE = 1e-12
-
-
-class LogCount(NamedTuple):
-    """Natural logarithm of a number of paths: it lies in [low, high]; the two are equal when it is exact."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,26 +87,6 @@ class Gaps:
         near = np.add.reduceat(self.near_optimal(epsilon).astype(np.int64), self.mdp.stage_arc[:-1])
         positive = np.where(self.deterministic_return > 0, self.deterministic_return, np.inf)
         return np.where(near == 1, np.minimum.reduceat(positive, self.mdp.stage_arc[:-1]), 0.0)
-
-    def log_near_optimal_paths(self, epsilon: float, cells: int = 128) -> LogCount:
-        """Compute the logarithm of the number of epsilon-optimal paths, between two proven bounds.
-
-        A path is epsilon-optimal iff the value gaps along it sum to at most epsilon. Counting such sums exactly is a
-        knapsack; here the gaps are rounded down, and up, to epsilon / cells. epsilon = 0 is exact.
-        """
-        from surepath.kernels.sweeps import graph_of
-
-        whole("cells", cells, low=1)
-        budget = check_epsilon(epsilon)
-        width = (budget + self.tolerance) / cells
-        graph = graph_of(self.mdp)
-        if budget == 0 or width == 0:
-            exact = float(log_paths_within(graph, np.where(self.value == 0, 0, 1).astype(np.int64), 0))
-            return LogCount(exact, exact)
-        parts = np.minimum(self.value / width, cells + 1.0)
-        low = float(log_paths_within(graph, np.ceil(parts).astype(np.int64), cells))
-        high = float(log_paths_within(graph, np.floor(parts).astype(np.int64), cells))
-        return LogCount(low, high)
 
 
 def gaps(instance: Instance) -> Gaps:

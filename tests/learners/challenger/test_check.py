@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from surepath import MDP, Challenger, families
 from surepath.kernels.sweeps import no_reality
 from surepath.learners import runs as tasks
-from surepath.learners.challenger.bound import make_row
+from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.run import act
 from surepath.learners.challenger.state import EXCURSION
 from tests.learners.challenger.test_noise import NOISES, told
@@ -30,7 +30,7 @@ def left_by(learner: Challenger, rows: np.ndarray, epsilon: float) -> list[int]:
         for j, k in rows:
             single = int(pairs.prior[int(j)] == EXCURSION and epsilon == 0.0)
             work.grid[0] = j, k
-            constant = make_row(learner.graph, pairs, seen, work, single)
+            constant = make_row(learner.graph, pairs, seen, work, 0, single)
             z = work.behind[mdp.source] + work.weight + work.ahead[mdp.target] + constant
             if k < 0:  # a quiet row: beyond half its wall a path takes a noisy arc
                 z[~(z <= -0.5 * k)] = np.inf

@@ -14,6 +14,9 @@ from surepath.learners.challenger.explain import pair_bound
 from surepath.learners.runs import proven_gap
 from tests.learners.challenger.plays import chain, play
 from tests.learners.worlds import with_known
+from tests.naive.paths import all_paths
+from tests.naive.stages import StageTwin
+from tests.strategies import mdps
 
 
 def test_the_explanation_names_challengers_and_what_is_missing() -> None:
@@ -21,7 +24,7 @@ def test_the_explanation_names_challengers_and_what_is_missing() -> None:
     learner = Challenger(instance.mdp, 0.1, 0.1, 0.2)
     early = learner.explain()
     assert early.rivals == []
-    assert f"{instance.mdp.n_arcs} arcs have no reward yet" in early.remark
+    assert f"{instance.mdp.n_arcs} options have no score yet" in early.remark
     play(learner, instance, np.random.default_rng(0), 40)
     now = learner.explain(challengers=2)
     assert now.incumbent == learner.recommend().tolist()
@@ -32,7 +35,7 @@ def test_the_explanation_names_challengers_and_what_is_missing() -> None:
     assert all(rival.path != now.incumbent and rival.separating for rival in now.rivals)
     assert now.to_dict()["rivals"][0]["path"] == now.rivals[0].path
     text = str(now)
-    assert "after 40 episodes: " in text
+    assert "after 40 trials: " in text
     assert "may be better by up to" in text
     assert "separated by: " in text
     assert now.remark == ""
@@ -43,29 +46,31 @@ def test_the_explanation_says_that_a_tie_cannot_be_settled_at_epsilon_zero() -> 
     learner = Challenger(instance.mdp, 0.0, 0.1, 0.1)
     play(learner, instance, np.random.default_rng(0), 50)
     assert not learner.stopped
-    assert "epsilon is 0: this stops only if the best path is unique" in str(learner.explain())
+    assert "epsilon is 0: this stops only if the best plan is unique" in str(learner.explain())
 
 
 NOISES: dict[str, dict[str, Any]] = {
     "sigma": {"sigma": 0.4},
-    "two-sided": {"sigma": 0.4, "widths": "two-sided"},
-    "per-arc": {"sigma": 0.4, "widths": "per-arc"},
     "mixture": {"sigma": 0.4, "prior": "both"},
     "half exact": {},
     "known": {"sigma": 0.4},
     "unknown": {"sigma": "unknown"},
     "bernstein": {"noise": "bernstein"},
     "betting": {"noise": "betting"},
+    "any": {"sigma": 0.4, "dependence": "any"},
+    "any, half exact": {"dependence": "any"},
+    "any, known": {"sigma": 0.4, "dependence": "any"},
+    "any, betting": {"noise": "betting", "dependence": "any"},
 }
 
 
 def problem(noise: str) -> MDP:
     steps = {"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2]}
-    if noise in ("bernstein", "betting"):
+    if noise.endswith(("bernstein", "betting")):
         return MDP.from_steps(steps, depends="previous", reward_range=(-1, 3))
-    sigma = {"a": 0.4, "b": 0.0, "c": 0.4} if noise == "half exact" else None
+    sigma = {"a": 0.4, "b": 0.0, "c": 0.4} if noise.endswith("half exact") else None
     mdp = MDP.from_steps(steps, depends="previous", sigma=sigma)
-    return with_known(mdp, np.where(np.arange(mdp.n_arcs) % 3 == 0, 0.3, np.nan)) if noise == "known" else mdp
+    return with_known(mdp, np.where(np.arange(mdp.n_arcs) % 3 == 0, 0.3, np.nan)) if noise.endswith("known") else mdp
 
 
 @pytest.mark.parametrize("noise", list(NOISES))
@@ -100,9 +105,38 @@ def test_the_largest_bound_of_a_challenger_is_the_certified_gap(noise: str, seed
             assert (learner.ask() == learner.ask()).all()
 
 
-def test_an_explanation_changes_no_decision() -> None:
+@settings(max_examples=12, deadline=None)
+@given(mdps(max_states=3, max_actions=3, max_horizon=3), st.integers(0, 2**32 - 1))
+def test_the_bound_of_a_pair_under_any_dependence_is_that_of_enumeration(mdp: MDP, seed: int) -> None:
+    """The least over kappa of the summed stage bounds and kappa / delta, or the sum without kappa."""
+    rng = np.random.default_rng(seed)
+    learner = Challenger(mdp, 0.2, 0.1, rng.choice([0.0, 0.3, 1.0], size=mdp.n_arcs), dependence="any")
+    paths = all_paths(mdp)
+    for path in paths * 3:
+        learner.tell(np.array(path), rng.standard_normal(mdp.horizon) * learner.sigma[list(path)])
+    weights = np.array([entry["weight"] for entry in learner.bound["entries"]])
+    c, alive = np.swapaxes(learner.pairs.c, 0, 1), np.ones(mdp.n_arcs, dtype=bool)
+    twin = StageTwin(mdp, 0.1, learner.sigma, learner.visits, learner.means, alive, c, weights)
+    learner._seen.kept_of[:] = -1  # the twin keeps nothing
+    p = paths[0]
+    for q in paths[1:4]:
+        apart = [(x, y) for x, y in zip(q, p) if x != y]
+        plain = [twin.pair(x, y, None) for x, y in apart]
+        scale = max(learner.sigma[e] / np.sqrt(learner.visits[e]) for pair in apart for e in pair)
+        by_kappa = [
+            sum(min(s, twin.pair(x, y, kappa)) for s, (x, y) in zip(plain, apart)) + kappa / 0.1
+            for kappa in 0.1 * scale * np.geomspace(1e-3, 20, 25)
+            if kappa > 0
+        ]
+        exact, ours = min([sum(plain), *by_kappa]), pair_bound(learner, np.array(q), np.array(p))
+        width = exact - sum(learner.means[x] - learner.means[y] for x, y in apart)
+        assert ours == pytest.approx(exact, abs=0.03 * abs(width) + 1e-9)
+
+
+@pytest.mark.parametrize("dependence", ["independent", "any"])
+def test_an_explanation_changes_no_decision(dependence: str) -> None:
     instance = chain()
-    asked, quiet = (Challenger(instance.mdp, 0.1, 0.1, 0.2) for _ in range(2))
+    asked, quiet = (Challenger(instance.mdp, 0.1, 0.1, 0.2, dependence=dependence) for _ in range(2))
     one, two = np.random.default_rng(0), np.random.default_rng(0)
     for _ in range(60):
         play(asked, instance, one, 1)

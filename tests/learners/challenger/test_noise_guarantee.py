@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, simulate
-from tests.learners.rates import is_above
+from tests.learners.rates import DELTAS, is_above
 
 pytestmark = pytest.mark.guarantee
 QUICK: dict[str, Any] = {}
@@ -64,7 +64,7 @@ def wrong_of(learner: Challenger, instance: Instance, runs: int) -> int:
     return int((~result.correct).sum())
 
 
-@pytest.mark.parametrize("delta", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize(("noise", "runs"), [("bernstein", 300), ("betting", 120)])
 def test_the_failure_rate_stays_below_delta(noise: str, runs: int, delta: float) -> None:
     failed = 0
@@ -95,7 +95,7 @@ def exact_steps_wrong(runs: int) -> tuple[int, float]:
     return failed, float(np.mean(trials))
 
 
-@pytest.mark.parametrize("delta", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("delta", DELTAS)
 def test_it_stays_below_delta_with_a_sigma_that_is_unknown(delta: float) -> None:
     failed, runs = 0, 250
     for means, sigma, epsilon in (([0.0, 0.51], 1.0, 0.5), ([0.0, 0.3], 0.2, 0.0), ([0.0, 2.2, 2.2, 0.0], 3.0, 2.1)):

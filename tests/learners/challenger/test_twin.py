@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
 from surepath.learners import runs as tasks
-from surepath.learners.challenger.bound import make_row
+from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.explain import pair_bound
 from surepath.learners.challenger.state import LEAST_Y, MOST_Y, conjugate, conjugate_table, table_values
 from tests.learners.worlds import with_known
@@ -129,7 +129,7 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
     j, k = int(rng.integers(len(learner.pairs.cost))), float(rng.choice(scales(learner)))
     work.grid[0] = j, k
     learner._act(tasks.INCUMBENT)
-    constant = make_row(learner.graph, learner.pairs, learner._seen, work, 0)
+    constant = make_row(learner.graph, learner.pairs, learner._seen, work, 0, 0)
     twin = twin_of(learner)
     p = incumbent_of(learner, twin)
     entry = twin.entries[j]
@@ -142,7 +142,7 @@ def test_the_passes_give_the_largest_bound_through_every_arc(mdp: MDP, seed: int
     table = float(1e-5 * (k * mdp.n_arcs + 2 * wide) + 2 * safe_side.sum())
     through = {e: [float(g[0]) for q, g in found.items() if e in q] for e in set(range(mdp.n_arcs)) - set(p)}
     compare(learner, through, constant, table)
-    constant = make_row(learner.graph, learner.pairs, learner._seen, work, 1)
+    constant = make_row(learner.graph, learner.pairs, learner._seen, work, 0, 1)
     single = twin.single_bounds(entry, np.array([k]), p, exact=False)
     compare(learner, {e: [float(g[0]) for x, g in single.items() if e in x[1]] for e in through}, constant, table)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,7 +148,7 @@ def test_one_noisy_option_is_found_and_named() -> None:
         path = random_path(CHAIN, rng)
         watch.observe(path, rng.standard_normal(4) * np.where(path == 7, 0.3, 0.1))
     first = watch.findings()[0]
-    assert (first.kind, first.where) == ("noise", "on '1' in state '0' at stage 2")
+    assert (first.kind, first.where) == ("noise", "on '1' in state '0' at step 2")
     assert first.seen == pytest.approx(0.3, rel=0.15)
 
 
@@ -156,7 +157,7 @@ def test_a_drift_is_found() -> None:
     for trial in range(300):
         watch.observe(random_path(CHAIN, rng), 0.1 * rng.standard_normal(4) + [0, 0, 0.3 * trial / 300, 0])
     first = watch.findings()[0]
-    assert (first.kind, first.where) == ("drift", "at stage 2")
+    assert (first.kind, first.where) == ("drift", "at step 2")
 
 
 def tracks(plans: int, steps: int = 8) -> MDP:
@@ -168,14 +169,14 @@ def tracks(plans: int, steps: int = 8) -> MDP:
     return MDP.from_arrays(following, available=available)
 
 
-def with_shared_luck(correlation: float, runs: int, plans: int = 4) -> tuple[int, int, int]:
+def with_shared_luck(correlation: float, runs: int, plans: int = 4, **more: Any) -> tuple[int, int, int]:
     """Runs whose answer is wrong, that find shared luck, and that find anything else, by Challenger's stop."""
     mdp, counts = tracks(plans), np.zeros(3, dtype=int)
     for run in range(runs):
         rng = np.random.default_rng([run, int(100 * correlation)])
         means, best = np.zeros(mdp.n_arcs), int(rng.integers(plans))
         means[best] = 1.2
-        learner = Challenger(mdp, 1.0, 0.1, 1.0)
+        learner = Challenger(mdp, 1.0, 0.1, 1.0, **more)
         while not learner.stopped:
             path = learner.ask()
             own = np.sqrt(1 - correlation) * rng.standard_normal(mdp.horizon)
@@ -189,6 +190,11 @@ def with_shared_luck(correlation: float, runs: int, plans: int = 4) -> tuple[int
 def test_luck_shared_by_the_steps_of_a_trial_is_found(correlation: float) -> None:
     _, found, _ = with_shared_luck(correlation, 20)
     assert found > 10
+
+
+def test_shared_luck_contradicts_nothing_where_steps_may_depend_on_each_other() -> None:
+    """Nor does the noise of all steps together, which such luck makes vary more than independent steps would."""
+    assert with_shared_luck(1.0, 10, dependence="any")[1:] == (0, 0)
 
 
 def test_without_shared_luck_none_is_found() -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath.kernels.jit import Whole, bare_kernel, folded_kernel
+from surepath.kernels.jit import Whole, folded_kernel
 from surepath.kernels.sweeps import Graph, heaviest
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.noise import BERNSTEIN, is_learned, largest_sigma, learned_width
@@ -195,21 +195,6 @@ def challenge(walks: Walks, graph: Graph, pairs: Pairs, work: Scratch, row: Whol
             else:
                 weight[e] = -np.inf
         weight[own] = stay if degree > 1 else 0.0
-    return float(constant)
-
-
-@bare_kernel
-def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, single: int) -> float:
-    """Make the passes of the row that work.grid[0] holds over all arcs that are left; returns `challenge`'s constant.
-
-    An entry point for `explain.py`, and for tests, which compare a single row with enumeration.
-    """
-    alive, live = seen.alive, work.live
-    for e in range(len(alive)):
-        live[e] = alive[e]
-    fill_widths(pairs, work, np.int64(0))
-    constant = challenge(pairs.walks, graph, pairs, work, np.int64(0), np.int64(single))  # type: ignore[arg-type]
-    passes(graph, work, np.int64(single))
     return float(constant)
 
 

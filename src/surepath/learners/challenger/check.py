@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import BoolArray
-from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel, optional_kernel
+from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, hot_kernel, inner_kernel, optional_kernel
 from surepath.kernels.sweeps import Graph
 from surepath.learners.challenger.bound import challenge, fill_widths, passes
 from surepath.learners.challenger.noise import BERNSTEIN, convex_from, fill_floors
@@ -182,6 +182,22 @@ def slope_weights(
     else:
         fill_widths(pairs, work, row)
     return float(challenge(walks, graph, pairs, work, row, single))
+
+
+@bare_kernel
+def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int, single: int) -> float:
+    """Make the passes of a row over all arcs that are left; returns the constant that turns weights into bounds.
+
+    An entry point for `explain.py`, and for tests, which compare a single row with enumeration. Where rewards may
+    depend on each other a check must have filled in the rows for the incumbent.
+    """
+    alive, live = seen.alive, work.live
+    for e in range(len(alive)):
+        live[e] = alive[e]
+    constant = slope_weights(pairs.walks, graph, pairs, work, np.int64(row), 0.0, np.int64(single))
+    constant += stage_weights(pairs.stages, work.stage_work, graph, work, np.int64(row))
+    passes(graph, work, np.int64(single))
+    return float(constant)
 
 
 @inner_kernel

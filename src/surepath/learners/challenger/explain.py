@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray, rounded_up, whole
-from surepath._text import many, word
-from surepath.learners.challenger.bound import make_row
+from surepath._text import many
+from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.noise import BERNSTEIN, learned_values
-from surepath.learners.challenger.state import DETOUR, EXCURSION, OWN, RIVAL, SHIFTED, table_conjugate
+from surepath.learners.challenger.state import DETOUR, EXCURSION, KEPT, OWN, RIVAL, SHIFTED, table_conjugate
 from surepath.learners.runs import CHECK, INCUMBENT, proven_gap
 from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
@@ -114,13 +114,17 @@ class Failures:
 
 
 def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """Return the least G over the entries and a fine grid of slopes; infinite while a separating arc is unvisited.
+    """Return the least bound over the entries and a fine grid of slopes; infinite while a separating arc is unvisited.
 
-    Under the excursion prior every excursion has a bound of its own, and the bound of the pair is their sum.
+    Under the excursion prior every excursion has a bound of its own, and the bound of the pair is their sum. Under any
+    dependence the pair has both.
     """
-    if learner.pairs.prior[0] != EXCURSION:
+    if learner.pairs.stages is None and learner.pairs.prior[0] != EXCURSION:
         return stretch_bound(learner, challenger, incumbent)
-    return sum(stretch_bound(learner, challenger[x], incumbent[x]) for x in stretches(learner, challenger, incumbent))
+    bound = stretch_bound if learner.pairs.stages is None else stages_bound
+    apart = stretches(learner, challenger, incumbent)
+    total = sum(bound(learner, challenger[x], incumbent[x]) for x in apart)
+    return total if learner.pairs.stages is None else min(total, stages_bound(learner, challenger, incumbent))
 
 
 def stretches(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> list[slice]:
@@ -159,6 +163,39 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
             total = total + arc_widths(learner, whose, j, slopes, arc)
         best = min(best, difference + unit * float(total.min()))
     return best
+
+
+def stages_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
+    """Return the least bound under any dependence: S0 summed over the stages, or S at the best kappa (`stages.py`)."""
+    work, pairs, seen, source = learner._work, learner.pairs, learner._seen, learner.mdp.source
+    stages = pairs.stages
+    assert stages is not None
+    scale = np.sqrt(work.variance / np.maximum(learner.visits, 1)).max()
+    kappas = stages.delta * scale * np.geomspace(1e-5, 10.0 * len(incumbent), 121)
+    plain_total, total = 0.0, kappas / stages.delta
+    for x, y in zip(challenger.tolist(), incumbent.tolist()):
+        if x == y:
+            continue
+        if any(learner.visits[e] == 0 and not pairs.is_known[e] for e in (x, y)):
+            return float("inf")
+        difference = float(work.top[x] - work.mean[y] + (work.top[y] - work.mean[y]))
+        plain, by_kappa = difference, np.full_like(kappas, difference)
+        if work.a[RIVAL, 0, x] > 0 or work.a[OWN, 0, y] > 0:
+            share = stages.near[source[y]] if source[x] == source[y] else stages.far
+            plain, by_kappa = float("inf"), np.full_like(kappas, np.inf)
+            for j, cost in enumerate(pairs.cost):
+                a, per = work.a[[RIVAL, OWN], j, [x, y]], cost + share + work.extra[[RIVAL, OWN], j, [x, y]].sum()
+                k = np.sqrt(0.5 * (a**2).sum() / per) * np.geomspace(1 / 8, 32, 97)
+                width = arc_widths(learner, RIVAL, j, k, x) + arc_widths(learner, OWN, j, k, y) + k * (cost + share)
+                plain = min(plain, difference + float(width.min()))
+                tail = k * (np.log(stages.delta * k) - 1 - np.log(kappas)[:, None])
+                by_kappa = np.minimum(by_kappa, difference + (width + tail).min(axis=1))
+            if seen.kept_of[x] == y:
+                plain = min(plain, float(seen.kept[x]))
+            plain = min(plain, float(stages.most[x] - stages.least[y]))
+        plain_total += plain
+        total = total + np.minimum(by_kappa, plain)
+    return min(plain_total, float(total.min()))
 
 
 def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: int) -> FloatArray:
@@ -248,7 +285,7 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [
-            f"after {many(self.episodes, word('episode', 'trial'))}: " + " > ".join(self.plan),
+            f"after {many(self.episodes, 'trial')}: " + " > ".join(self.plan),
             f"{_proven(self.certified_gap)} (wanted: {self.epsilon:g}); "
             f"{self.ruled_out:,} of {_arcs(self.arcs)} ruled out",
         ]
@@ -327,15 +364,14 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
 
 def _hardest_row(learner: Challenger) -> None:
     """Make the passes of the entry and slope where the largest G of a path is least: what hinders a smaller gap."""
-    work = learner._work
-    best, least = work.grid[0].copy(), np.inf
-    for row in work.grid[work.grid[:, 1] != 0]:
-        work.grid[0] = row
-        top = make_row(learner.graph, learner.pairs, learner._seen, work, 0) + float(_through(learner).max())
-        if top < least:
-            best, least = row, top
-    work.grid[0] = best
-    make_row(learner.graph, learner.pairs, learner._seen, work, 0)
+
+    def make(row: int) -> float:
+        return make_row(learner.graph, learner.pairs, learner._seen, learner._work, row, 0)
+
+    rows = np.flatnonzero(learner._work.grid[:, 1] != 0).tolist()
+    if learner.pairs.stages is not None:
+        rows.append(KEPT)
+    make(min(rows, key=lambda row: make(row) + float(_through(learner).max()), default=0))
 
 
 def _through(learner: Challenger) -> FloatArray:
@@ -352,7 +388,7 @@ def _in_words(mdp: MDP, arc: int) -> str:
 
 
 def _arcs(count: int) -> str:
-    return many(count, word("arc", "option"))
+    return many(count, "option")
 
 
 def _remarks(learner: Challenger, gap: float) -> list[str]:
@@ -361,13 +397,13 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
     if not np.isfinite(gap):
         missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
         remarks.append(
-            f"{_arcs(missing)} {'has' if missing == 1 else 'have'} no {word('reward', 'score')} yet; nothing can be "
+            f"{_arcs(missing)} {'has' if missing == 1 else 'have'} no score yet; nothing can be "
             f"proven before {'it has one or is' if missing == 1 else 'they have one or are'} excluded"
         )
     elif not learner.stopped and learner.epsilon == 0:
         remarks.append(
-            f"epsilon is 0: this stops only if the best {word('path', 'plan')} is unique. If the first challenger ties "
-            f"with the {word('incumbent', 'current plan')} it never will; an epsilon above 0 lets it stop"
+            "epsilon is 0: this stops only if the best plan is unique. If the first challenger ties "
+            "with the current plan it never will; an epsilon above 0 lets it stop"
         )
     failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     remarks += [
@@ -379,7 +415,7 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
     if out:
         remarks.append(
             f"{_arcs(out)} {'was' if out == 1 else 'were'} excluded as infeasible; "
-            f"the proof is over the {word('paths', 'plans')} that are left"
+            f"the proof is over the plans that are left"
         )
     said = headline(learner.findings())
     return remarks if said is None else [said, *remarks]

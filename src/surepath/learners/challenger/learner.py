@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, one_of, whole
-from surepath._text import word
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import NO_REALITY, Reality
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, locked
@@ -19,7 +18,7 @@ from surepath.learners.challenger.explain import Explanation, Failures, UnderWay
 from surepath.learners.challenger.numbers import DEPENDENCES, PRIORS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, pairs_of, prices_differ, share_out
-from surepath.learners.challenger.state import Evidence, Scratch, arrays_of, new_evidence, new_scratch
+from surepath.learners.challenger.state import Evidence, Scratch, new_evidence, new_scratch
 from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path
 from surepath.learners.runs import (
     AGAIN,
@@ -119,9 +118,10 @@ class Challenger(Learner):
         self._excluded: BoolArray = np.zeros(mdp.n_arcs, dtype=np.bool_)
         self._under_way = UnderWay(mdp.horizon)
         self._failures = Failures(mdp.n_arcs)
-        # Where sigma is unknown the watch has nothing to compare with.
-        self._watch = Watch(mdp, np.where(self.sigma > 0, np.inf, 0.0) if self._unknown else self.sigma)
         self.dependence = one_of("dependence", dependence, DEPENDENCES)
+        # Where sigma is unknown the watch has nothing to compare with.
+        declared = np.where(self.sigma > 0, np.inf, 0.0) if self._unknown else self.sigma
+        self._watch = Watch(mdp, declared, self.dependence == "independent")
         if self.dependence == "any":
             if self._unknown:
                 raise SettingError(
@@ -144,6 +144,8 @@ class Challenger(Learner):
         for entry in self.bound["entries"]:
             if entry["kind"] in ("bernstein", "betting") and entry["kind"] != self.noise:
                 raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')
+            if (entry["prior"] == "stages") != (self.dependence == "any"):
+                raise SettingError('the prior "stages" is that of dependence="any", and its only one')
         self._is_default = self.bound == chosen
         by_name = isinstance(self.sampling, str) and not thrifty
         how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.dependence
@@ -162,9 +164,7 @@ class Challenger(Learner):
     def _chosen_noise(self, given: str | None, declared: bool) -> str:
         """Check the noise that is wanted, or find what suits the problem."""
         if self._unknown and given not in (None, "sigma"):
-            raise SettingError(
-                f'sigma="unknown" is about Gaussian noise, noise="{given}" about {word("rewards", "scores")} in a range'
-            )
+            raise SettingError(f'sigma="unknown" is about Gaussian noise, noise="{given}" about scores in a range')
         return choose_noise(self.mdp, given, declared)
 
     def _new_evidence(self) -> Evidence:
@@ -366,7 +366,7 @@ class Challenger(Learner):
         excluded[arcs] = True
         if not on_open_paths(self.mdp, ~excluded).any():
             what = option if isinstance(option, Mapping) else self.mdp.describe_arc(int(arcs[0]))
-            raise SettingError(f"excluding {what} would leave no {word('path', 'plan')} at all")
+            raise SettingError(f"excluding {what} would leave no plan at all")
         if np.array_equal(excluded, self._excluded):
             return
         self._excluded[:] = excluded
@@ -547,7 +547,7 @@ class Challenger(Learner):
             )
         paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
         return {
-            **{name: array.copy() for name, array in arrays_of(self._seen).items()},
+            **{name: array.copy() for name, array in self._seen._asdict().items()},
             "planned": self._planned,
             "plan": self._work.path.copy(),
             "marks": self._work.mark.copy(),
@@ -556,7 +556,7 @@ class Challenger(Learner):
         }
 
     def _load(self, evidence: Mapping[str, Any]) -> None:
-        for name, array in arrays_of(self._seen).items():
+        for name, array in self._seen._asdict().items():
             array[...] = np.asarray(evidence[name]).reshape(array.shape)  # lists of a JSON text lose empty axes
         self._work = self._new_scratch()
         self._act(REFRESH)
@@ -617,7 +617,7 @@ def _one_sigma(mdp: Any) -> Any:
     sizes = np.unique(mdp.sigma[noisy & (mdp.sigma > 0)]) if mdp.sigma is not None else np.zeros(0)
     if len(sizes) > 1:
         raise SettingError(
-            f'sigma="unknown" is one noise for all {word("arcs", "options")}, but the problem declares noise from '
+            f'sigma="unknown" is one noise for all options, but the problem declares noise from '
             f"{sizes[0]:g} to {sizes[-1]:g}; leave sigma out to use what is declared, or declare none"
         )
     return noisy.astype(np.float64)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.kernels.jit import Whole, hot_kernel, inner_kernel, optional_kernel
+from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel, optional_kernel
 from surepath.learners.widths import Ranges
 
 # Bernstein ------------------------------------------------------------------------------------------------------------
@@ -50,6 +50,9 @@ class Bernstein(NamedTuple):
     slope: FloatArray  # [rows, points] of Z* in W
     log_low: float
     middle: int  # the point at MIDDLE_TILT
+
+
+NO_TABLE = Bernstein(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), 0.0, 0)
 
 
 def log_mixture(s: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -246,13 +249,9 @@ def new_bet_widths(arcs: int, entries: int) -> BetWidths:
     return BetWidths(table, np.zeros((TILTS, CELLS)), np.zeros((3, CELLS)), np.zeros((3 * CELLS, 2)))
 
 
-@optional_kernel
-def bet(betting: Betting | None, product: FloatArray | None, e: int, x: float) -> None:
+@inner_kernel
+def bet(betting: Betting, product: FloatArray, e: int, x: float) -> None:
     """Take in a reward x in [0, 1] of arc e."""
-    if betting is None:
-        return
-    if product is None:
-        return
     at, zero, one = np.uint64(e), np.uint64(LEFT), np.uint64(RIGHT)
     for side in range(np.uint64(2)):
         seen = x if side == zero else 1.0 - x
@@ -267,13 +266,9 @@ def bet(betting: Betting | None, product: FloatArray | None, e: int, x: float) -
                 product[at, side, one, g, i] = new_right if right < MOST_PRODUCT else right
 
 
-@optional_kernel
-def halve(product: FloatArray | None, widths: BetWidths | None, e: int, side: Whole) -> None:
+@inner_kernel
+def halve(product: FloatArray, widths: BetWidths, e: int, side: Whole) -> None:
     """Compute the products half-way through the cells of one side of arc e, for `tabulate`."""
-    if product is None:
-        return
-    if widths is None:
-        return
     at, own = np.uint64(e), np.uint64(side)
     zero, one = np.uint64(LEFT), np.uint64(RIGHT)
     for g in range(np.uint64(TILTS)):
@@ -307,11 +302,11 @@ def capped_log(mass: float, side: float) -> float:
     return float(min(log_m + side * LOG_SAFETY * (1.0 + abs(log_m)), LARGEST_LOG))
 
 
-@optional_kernel
+@inner_kernel
 def tabulate(
-    betting: Betting | None,
-    product: FloatArray | None,
-    widths: BetWidths | None,
+    betting: Betting,
+    product: FloatArray,
+    widths: BetWidths,
     e: int,
     side: Whole,
     j: Whole,
@@ -322,12 +317,6 @@ def tabulate(
 
     `halve` must have been called for this arc and side.
     """
-    if betting is None:
-        return
-    if product is None:
-        return
-    if widths is None:
-        return
     at, own = np.uint64(e), np.uint64(side)
     c, mass = np.uint64(which), widths.mass
     zero, one, two = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -369,10 +358,10 @@ def tabulate(
     table[side, j, e, SLOPES + 1] = -line[count - 1, 1]
 
 
-@optional_kernel
+@hot_kernel
 def bet_width(
-    betting: Betting | None,
-    widths: BetWidths | None,
+    betting: Betting,
+    widths: BetWidths,
     side: Whole | np.uint64,
     j: Whole | np.uint64,
     e: int | np.uint64,
@@ -380,10 +369,6 @@ def bet_width(
     log_k: float,
 ) -> float:
     """Compute w(k) or a little above it for a range of 1; log_k must be the logarithm of k."""
-    if betting is None:
-        return 0.0
-    if widths is None:
-        return 0.0
     place = (log_k - np.log(LEAST_K)) * (1.0 / K_STEP)
     if not place >= 0.0:
         at_zero = widths.table[side, j, e, SLOPES]
@@ -429,14 +414,16 @@ class Size(NamedTuple):
 
 
 def size_of(alpha: float) -> Size:
-    """Return what the bound on sigma is made of, so that it holds with probability 1 - alpha."""
+    """Return what the bound on sigma is made of, so that it holds with probability 1 - alpha; no tilts for alpha 0."""
+    if alpha == 0:
+        return Size(0.0, np.zeros(0), np.zeros(0))
     return Size(float(np.log(len(SIZE_TILTS) / alpha)), SIZE_TILTS.copy(), np.asarray(0.5 * np.log1p(2 * SIZE_TILTS)))
 
 
-@optional_kernel
-def largest_sigma(size: Size | None, squares: float, count: float) -> float:
+@folded_kernel
+def largest_sigma(size: Size, squares: float, count: float) -> float:
     """Return the bound on sigma after `count` squares with this sum; 1 where sigma is known."""
-    if size is None:
+    if len(size.tilt) == 0:
         return 1.0
     least = HIDDEN * HIDDEN
     for i in range(len(size.tilt)):
@@ -453,8 +440,8 @@ def largest_sigma(size: Size | None, squares: float, count: float) -> float:
 # every other arc its usual one. All widths of a process are in units of the arc's range, and so are V and c: a reward
 # x of an arc with range [low, low + span] counts as (x - low) / span.
 #
-# What a learner does not use is None, all of it or one of the two processes: kernels ask first whether it is, and
-# Numba leaves out what follows when it compiles them.
+# Where no noise is learned all of it is None: kernels ask first whether it is, and Numba leaves out what follows when
+# it compiles them. A process that no entry uses has empty arrays.
 #
 # Where the Bernstein width is infinite, at k <= 1.01 span / n, the range itself bounds it: r - mean <= span, and M at
 # any r of the range is at least 0.39 / (2 n + c), since V <= n, S >= -n and psi(l) <= l for l <= 1/2.
@@ -472,8 +459,8 @@ class Learned(NamedTuple):
     log_span: FloatArray  # [N]
     start: FloatArray  # [2, J, N] log Z(0, c) of the Bernstein process; no arcs where no entry is of that kind
     which: IntArray  # [2, J, N] number of the betting prior; no arcs where no entry is of that kind
-    bernstein: Bernstein | None  # None where no entry is of that kind
-    betting: Betting | None
+    bernstein: Bernstein
+    betting: Betting
 
 
 class LearnedScratch(NamedTuple):
@@ -484,7 +471,7 @@ class LearnedScratch(NamedTuple):
     ceiling: FloatArray  # [N] width where the process gives none
     row: IntArray  # [2, J, N] of the Bernstein table
     beyond: FloatArray  # [2, J, N] what W exceeds that row's by
-    bets: BetWidths | None
+    bets: BetWidths
 
 
 def rounded(c: FloatArray) -> FloatArray:
@@ -497,18 +484,16 @@ def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned | None:
     if not ranges.learns.any():
         return None
     calm, bold = kind == BERNSTEIN, kind == BETTING
-    betting = None
     start = np.zeros(c.shape if calm.any() else (2, len(kind), 0))
     which = np.zeros(c.shape if bold.any() else (2, len(kind), 0), dtype=np.int64)
     if calm.any():
         own, place = np.unique(c[:, calm], return_inverse=True)
         start[:, calm] = log_start(own)[place].reshape(c[:, calm].shape)
+    priors, place = np.unique(c[:, bold][:, :, ranges.learns], return_inverse=True)
     if bold.any():
-        own, place = np.unique(c[:, bold][:, :, ranges.learns], return_inverse=True)
         here = np.zeros(c[:, bold].shape, dtype=np.int64)
         here[:, :, ranges.learns] = place.reshape(2, int(bold.sum()), -1)
         which[:, bold] = here
-        betting = betting_of(own)
     return Learned(
         learns=ranges.learns.copy(),
         low=ranges.low.copy(),
@@ -516,8 +501,8 @@ def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned | None:
         log_span=np.log(ranges.span),
         start=start,
         which=which,
-        bernstein=bernstein_table() if calm.any() else None,
-        betting=betting,
+        bernstein=bernstein_table() if calm.any() else NO_TABLE,
+        betting=betting_of(priors),
     )
 
 
@@ -533,7 +518,7 @@ def new_learned_scratch(learned: Learned | None) -> LearnedScratch | None:
         ceiling=np.zeros(arcs),
         row=np.zeros((2, entries, calm), dtype=np.int64),
         beyond=np.zeros((2, entries, calm)),
-        bets=new_bet_widths(bold, entries) if bold else None,
+        bets=new_bet_widths(bold, entries),
     )
 
 
@@ -549,7 +534,7 @@ def is_learned(learned: Learned | None, e: int | np.uint64) -> bool:
 def learn(
     learned: Learned | None,
     squares: FloatArray,
-    product: FloatArray | None,
+    product: FloatArray,
     n: int,
     mean: float,
     e: int,
@@ -564,10 +549,11 @@ def learn(
     if n > 0:
         guess = (0.5 + n * min(max((mean - learned.low[e]) / span, 0.0), 1.0)) / (n + 1.0)
     squares[e] += (x - guess) * (x - guess)
-    bet(learned.betting, product, e, x)
+    if len(product) > 0:
+        bet(learned.betting, product, e, x)
 
 
-@inner_kernel
+@folded_kernel
 def refresh_visits(learned: Learned, learned_work: LearnedScratch, e: int, n: int) -> None:
     """Recompute what depends on the visits of arc e alone."""
     learned_work.per[e] = learned.span[e] / n
@@ -575,22 +561,18 @@ def refresh_visits(learned: Learned, learned_work: LearnedScratch, e: int, n: in
     learned_work.ceiling[e] = learned.span[e] * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
 
 
-@optional_kernel
-def refresh_bernstein(
-    table: Bernstein | None, learned_work: LearnedScratch, side: Whole, j: Whole, e: int, w: float
-) -> None:
+@folded_kernel
+def refresh_bernstein(table: Bernstein, learned_work: LearnedScratch, side: Whole, j: Whole, e: int, w: float) -> None:
     """Recompute the place of arc e in the Bernstein table for entry j; w is V + c."""
-    if table is None:
-        return
     row = bernstein_row(table, w)
     learned_work.row[side, j, e] = row
     learned_work.beyond[side, j, e] = w - table.w[row]
 
 
-@inner_kernel
+@folded_kernel
 def refresh_bets(
     learned: Learned,
-    product: FloatArray | None,
+    product: FloatArray,
     learned_work: LearnedScratch,
     side: Whole,
     j: Whole,
@@ -603,9 +585,9 @@ def refresh_bets(
     tabulate(learned.betting, product, learned_work.bets, e, side, j, which, x if side == 0 else 1.0 - x)
 
 
-@optional_kernel
+@hot_kernel
 def bernstein_width(
-    table: Bernstein | None,
+    table: Bernstein,
     learned_work: LearnedScratch,
     start: FloatArray,
     side: Whole | np.uint64,
@@ -615,8 +597,6 @@ def bernstein_width(
     e: int | np.uint64,
 ) -> float:
     """Return the width of an arc by the Bernstein process, at slope k."""
-    if table is None:
-        return 0.0
     y = learned_work.per[e] / k
     row, beyond = learned_work.row[side, j, e], learned_work.beyond[side, j, e]
     here = bernstein_conjugate(table, row, beyond, y, learned_work.log_per[e] - log_k)
@@ -669,12 +649,9 @@ def learned_values(
 ) -> FloatArray:
     """Return the widths of arc e for an array of slopes: what the kernel computes, in NumPy."""
     if kind == BERNSTEIN:
-        assert learned.bernstein is not None
         row, beyond = int(learned_work.row[side, j, e]), float(learned_work.beyond[side, j, e])
         value = bernstein_values(learned.bernstein, row, beyond, learned_work.per[e] / k)
         return np.asarray(np.where(np.isinf(value), learned_work.ceiling[e], k * (value + learned.start[side, j, e])))
-    assert learned.betting is not None
-    assert learned_work.bets is not None
     span = learned.span[e]
     return np.asarray(span * bet_values(learned.betting, learned_work.bets.table[side, j, e], k / span))
 
@@ -730,9 +707,9 @@ def fill_floors(
             weight[e] = (1.0 - SAFE) * low * extra[side, j, e]
 
 
-@optional_kernel
+@folded_kernel
 def bernstein_floor(
-    table: Bernstein | None,
+    table: Bernstein,
     learned_work: LearnedScratch,
     start: FloatArray,
     side: np.uint64,
@@ -745,8 +722,6 @@ def bernstein_floor(
     e: int | np.uint64,
 ) -> float:
     """Return what the width of an arc by the Bernstein process is at least, at slopes from low to high."""
-    if table is None:
-        return 0.0
     per, ceiling = learned_work.per[e], learned_work.ceiling[e]
     edge = 1.01 * per  # the ceiling is the width at no slope from here on
     if edge <= low:

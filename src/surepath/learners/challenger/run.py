@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray
 from surepath.kernels.draw import draw_luck, draw_step
 from surepath.kernels.jit import bare_kernel, folded_kernel, inner_kernel, optional_kernel
 from surepath.kernels.sweeps import Graph, Reality
@@ -25,7 +24,6 @@ from surepath.learners.challenger.noise import (
     HIDDEN,
     Learned,
     LearnedScratch,
-    Size,
     halve,
     is_learned,
     learn,
@@ -99,7 +97,8 @@ def refresh_learned(
     refresh_visits(learned, learned_work, e, n)
     work.variance[e] = learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
     for side in range(2):
-        halve(seen.product, learned_work.bets, e, np.int64(side))
+        if len(seen.product) > 0:
+            halve(seen.product, learned_work.bets, e, np.int64(side))
         for j in range(pairs.c.shape[1]):
             if pairs.kind[j] < BERNSTEIN:
                 continue
@@ -114,16 +113,6 @@ def refresh_learned(
             work.extra[side, j, e] = 0.5 * np.log(w / c)
 
 
-@optional_kernel
-def note_square(size: Size | None, memo: FloatArray, sigma: float, n: int, off: float) -> None:
-    """Add the square of a gain's distance from the mean of the n gains before it, where sigma is unknown and not 0."""
-    if size is None:
-        return
-    if n > 0 and sigma > 0.0:
-        memo[at.RSS] += off * off
-        memo[at.N_SQUARES] += 1.0
-
-
 @folded_kernel
 def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     """Count one gain of arc e; sums are relative to the first gain, so that large numbers lose nothing."""
@@ -132,7 +121,9 @@ def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
     memo, learned = seen.memo, pairs.learned
     size, n = pairs.size, visits[e]
     mean = origin[e] + sums[e] / n if n > 0 else 0.0
-    note_square(size, memo, pairs.sigma[e], n, gain - mean)
+    if n > 0 and pairs.sigma[e] > 0.0 and len(size.tilt) > 0:  # sigma is unknown
+        memo[at.RSS] += (gain - mean) * (gain - mean)
+        memo[at.N_SQUARES] += 1.0
     if is_learned(learned, e):
         learn(learned, squares, product, n, mean, e, gain)
     if n == 0:
@@ -274,8 +265,8 @@ def act(
                 if telling:
                     gain = gains[h]
                 else:
-                    common, own = draw_luck(reality.shared, rng, common, own, h)
-                    gain = draw_step(reality.shared, reality, np.uint64(e), rng, common, own)
+                    common, own = draw_luck(reality, rng, common, own, h)
+                    gain = draw_step(reality, np.uint64(e), rng, common, own)
                 if known[e]:
                     visits[e] += 1
                 else:
@@ -294,7 +285,7 @@ def least_gap(
 ) -> float:
     """Return the certified gap of the incumbent; infinite while an arc that is left is unvisited or sigma unbounded."""
     missing = bool((seen.alive & (seen.visits == 0) & ~pairs.is_known).any())
-    if missing or pairs.size is not None:
+    if missing or len(pairs.size.tilt) > 0:
         act(graph, pairs, seen, work, reality, rng, INCUMBENT, 0, 0.0, 0.0)
         if missing or not work.unit[0] < HIDDEN:
             return np.inf

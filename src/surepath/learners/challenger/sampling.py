@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.kernels.jit import Whole, folded_kernel, optional_kernel
+from surepath.kernels.jit import Whole, folded_kernel
 from surepath.kernels.sweeps import Graph, backward, heaviest, walk
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import trace
@@ -204,10 +204,10 @@ def prices_differ(mdp: MDP) -> bool:
     return mdp.price(dear) > mdp.price(cheap)
 
 
-def prices_of(mdp: MDP, thrifty: bool) -> FloatArray | None:
-    """Compute the price of each arc for the sampling, float [N]; None where it is not asked for."""
+def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
+    """Compute the price of each arc for the sampling, float [N]; empty where it is not asked for."""
     if not thrifty or mdp.cost is None:
-        return None
+        return np.zeros(0)
     return np.asarray(mdp.cost + LEAST_PRICE * float(mdp.cost.mean()))
 
 
@@ -218,8 +218,8 @@ def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: W
     choose_by_price(pairs.price, graph, seen.open, work, thrifty)
 
 
-@optional_kernel
-def choose_by_price(prices: FloatArray | None, graph: Graph, allowed: BoolArray, work: Scratch, thrifty: Whole) -> None:
+@folded_kernel
+def choose_by_price(prices: FloatArray, graph: Graph, allowed: BoolArray, work: Scratch, thrifty: Whole) -> None:
     """Improve work.path, the heaviest path, to one that has much of the marks for its price, where paths have prices.
 
     Separating plays the path with the largest sum of marks, which hold sigma^2 / n. Where the rule is thrifty and paths
@@ -239,12 +239,10 @@ def choose_by_price(prices: FloatArray | None, graph: Graph, allowed: BoolArray,
     has a larger ratio. The path of largest such sum is found by one pass; when it is no better, the search is over. The
     ratio rises in every round. Where all paths have one price, the heaviest path is played, as without prices.
     """
-    if prices is None:
-        return
     mark, weight = work.mark, work.weight
     path, ahead = work.path, work.ahead
     best = 0.0  # the largest ratio so far, squared
-    for _ in range(SEARCH_ROUNDS if thrifty == 1 else 0):
+    for _ in range(SEARCH_ROUNDS if thrifty == 1 and len(prices) > 0 else 0):
         worth, price = 0.0, 0.0
         for h in range(len(path)):
             worth += mark[path[h]]
@@ -389,7 +387,7 @@ def pairs_of(
         ratio=bound["ratio"],
         conjugate=conjugate_table(),
         learned=learned_of(ranges, kind, c),
-        size=size_of(spare * delta) if unknown else None,
+        size=size_of(spare * delta if unknown else 0.0),
         flow=flow,
         planned=planned,
         ties=ties,

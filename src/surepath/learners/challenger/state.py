@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surepath._checks import AnyArray, BoolArray, FloatArray, IntArray
+from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import hot_kernel
 from surepath.learners.challenger.noise import Learned, LearnedScratch, Size, new_bets, new_learned_scratch
 
@@ -186,13 +186,13 @@ class Pairs(NamedTuple):
     ratio: float  # of the grid of k
     conjugate: Conjugate
     learned: Learned | None  # arcs whose noise is learned; None where there are none
-    size: Size | None  # where one sigma of all arcs is unknown: the array sigma is then 1, widths are in its unit
+    size: Size  # of one unknown sigma of all arcs: the array sigma is then 1, widths are in its unit; else no tilts
     flow: FloatArray  # [N] part of the trials through each arc, as planned for ties
     planned: float  # trials planned for ties; infinite where there is no such plan
     ties: int  # the entry for ties; -1 where there is none
     crowd: float  # sum of 1/2 log(1 + n/c) along a path, c of that entry, above which the guard takes every trial
     crowd_from: float  # trials before which no path can have that much
-    price: FloatArray | None  # [N] price of each arc for the sampling; None where it does not count prices
+    price: FloatArray  # [N] price of each arc for the sampling; empty where it does not count prices
     sampling: int  # index of the sampling rule
     stages: Stages | None  # where the rewards of an episode may depend on each other; None where they do not
 
@@ -204,7 +204,7 @@ class Evidence(NamedTuple):
     origin: FloatArray  # [N] the first gain of each arc
     sums: FloatArray  # [N] of gains minus origin
     squares: FloatArray  # [N] V of arcs whose noise is learned
-    product: FloatArray | None  # [N, 2, 2, TILTS, CELLS] bets on them; None where no entry is of that kind
+    product: FloatArray  # [N, 2, 2, TILTS, CELLS] bets on them; no arcs where no entry is of that kind
     alive: BoolArray  # [N] not eliminated
     open: BoolArray  # [N] not excluded
     pending: IntArray  # [N] plays asked for and not yet told
@@ -253,7 +253,7 @@ def new_evidence(arcs: int, bets: int = 0, kept: int = 0) -> Evidence:
         origin=np.zeros(arcs),
         sums=np.zeros(arcs),
         squares=np.zeros(arcs),
-        product=new_bets(bets) if bets else None,
+        product=new_bets(bets),
         alive=np.ones(arcs, dtype=np.bool_),
         open=np.ones(arcs, dtype=np.bool_),
         pending=np.zeros(arcs, dtype=np.int64),
@@ -263,11 +263,6 @@ def new_evidence(arcs: int, bets: int = 0, kept: int = 0) -> Evidence:
         guarded=np.zeros(arcs, dtype=np.int64),
         memo=np.zeros(N_MEMO),
     )
-
-
-def arrays_of(seen: Evidence) -> dict[str, AnyArray]:
-    """Return the evidence by name, as snapshots keep it: bets on no arcs where there are none."""
-    return {name: new_bets(0) if array is None else array for name, array in seen._asdict().items()}
 
 
 def slope_cells(pairs: Pairs) -> int:

@@ -83,9 +83,9 @@ class RuleLearner(Learner):
         mdp = self.mdp
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, self._table)
 
-    def _full(self, betas: bool = False) -> int | None:
+    def _full(self) -> int | None:
         """Return 1 if these rules need all of `play`, else None: it is compiled for each of the two by itself."""
-        return None if is_lean(self.rules, betas) else 1
+        return None if is_lean(self.rules) else 1
 
     @property
     def _player(self) -> Callable[..., float]:
@@ -185,7 +185,7 @@ class RuleLearner(Learner):
         generators, size = list(streams), len(epsilons)
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
-        state, player, full = self._new_state(), self._player, self._full(reality.beta is not None)
+        state, player, full = self._new_state(), self._player, self._full()
         record = RunRecord.empty(len(generators) * size, self.mdp.horizon)
         step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
         for number, rng in enumerate(generators):

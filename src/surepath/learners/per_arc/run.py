@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.kernels.draw import draw_law, normal
+from surepath.kernels.draw import draw, normal
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel, kernel, pruned_kernel
 from surepath.kernels.sweeps import Graph, Layers, Reality
 from surepath.learners.per_arc import state as at
@@ -219,16 +219,6 @@ def spend_cover(graph: Layers, state: State) -> None:
 
 
 @inner_kernel
-def draw_slowly(reality: Reality, e: np.uint64, rng: np.random.Generator, full: int | None) -> float:
-    """Draw a reward of any law; a kernel of its own, so that `draw_law` is compiled once for these learners.
-
-    Where `full` is given it holds beta draws, wanted or not: without them LLVM would put it into the loop of a sprint,
-    which then takes a seventh more time.
-    """
-    return draw_law(reality, e, rng, full)
-
-
-@inner_kernel
 def draw_more(state: State, rng: np.random.Generator) -> None:
     """Fill the numbers drawn ahead: what is left moves to the front, new ones follow."""
     ahead, left = state.ahead, state.tally[at.LEFT_AHEAD]
@@ -304,7 +294,6 @@ def sprint(
     rng: np.random.Generator,
     limit: int,
     epsilon: float,
-    full: int,
 ) -> bool:
     """Play quick episodes up to `limit`; return whether the rules must judge after the last one.
 
@@ -382,7 +371,7 @@ def sprint(
                 gain = reality.sign * (reality.a[chosen] + reality.b[chosen] * ahead[np.uint64(drawn)])
                 drawn += 1
             else:
-                gain = draw_slowly(reality, chosen, rng, full)
+                gain = draw(reality, chosen, rng)
             if apart[chosen]:
                 if known[chosen]:
                     continue
@@ -421,19 +410,19 @@ _choose = choose
 NEEDS_COVER = -2.0
 
 
-def is_lean(rules: Rules, betas: bool) -> bool:
+def is_lean(rules: Rules) -> bool:
     """Return whether rules are those of Algorithm 1, which need a part of `play` only: `full` is then None.
 
     They never sprint, eliminate by value or by a rule written in Python, follow a minimum cover, play random paths or
-    stop by the optimal value. Left out as well are `betas`, beta laws of rewards.
+    stop by the optimal value.
     """
     sampling = rules.sampling in (MAX_COVERAGE, COVERAGE)
     others = rules.by_value == 0 and rules.stopping == DIAMETER and rules.periods != PERIODS_AFTER_DROP
-    return sampling and others and not betas
+    return sampling and others
 
 
 @folded_kernel
-def draw_rewards(state: State, reality: Reality, rng: np.random.Generator, full: int | None) -> None:
+def draw_rewards(state: State, reality: Reality, rng: np.random.Generator) -> None:
     """Draw a reward for each arc of the row PATH into the row GAIN."""
     tally = state.tally
     for h in range(state.path.shape[1]):
@@ -445,7 +434,7 @@ def draw_rewards(state: State, reality: Reality, rng: np.random.Generator, full:
             tally[at.LEFT_AHEAD] -= 1
             state.stage[at.GAIN, h] = reality.sign * (reality.a[e] + reality.b[e] * z)
         else:
-            state.stage[at.GAIN, h] = draw_slowly(reality, e, rng, full)
+            state.stage[at.GAIN, h] = draw(reality, e, rng)
 
 
 @folded_kernel
@@ -502,7 +491,7 @@ def play(
         if not over and task != TEST and task != ADVISE:
             due, marked = False, dropping
             if full is not None and running and may_sprint(rules, state):
-                if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]], full):
+                if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]]):
                     continue
                 due = is_due(rules, state)
             elif not dropping:
@@ -513,7 +502,7 @@ def play(
                 if task == ASK:
                     return 0.0
                 if running:
-                    draw_rewards(state, reality, rng, full)
+                    draw_rewards(state, reality, rng)
                 tally[at.EPISODES] += 1
                 due = is_due(rules, state)
                 marked = due and mark(graph, rules, state, full)  # with the quantities of the previous episode

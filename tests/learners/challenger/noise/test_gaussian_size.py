@@ -17,7 +17,7 @@ def test_it_is_hidden_at_first_and_close_later() -> None:
     assert bound(size, 0.0, 0.0) == at.HIDDEN
     assert bound(size, 4.0 * 30, 30.0) < 2 * 2.1
     assert 2.0 < bound(size, 4.0 * 1e4, 1e4) < 2 * 1.06
-    assert bound(None, 4.0 * 30, 30.0) == 1.0
+    assert bound(at.size_of(0.0), 4.0 * 30, 30.0) == 1.0
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.1])
