@@ -199,18 +199,6 @@ def test_one_score_at_the_end_is_verified_by_an_exported_table(tmp_path: Path) -
     assert verify(certificate, log=file).answer == "yes"
 
 
-def test_one_score_at_the_end_in_the_form_of_earlier_versions() -> None:
-    mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
-    study = new_study(mdp=mdp, epsilon=1e-6)
-    study.ask(2)
-    text = 'number,plan.whole plan,score.whole plan\n1,"{""model"": ""small"", ""prompt"": ""short""}",0.25\n'
-    assert tell(study, text)[0] == ["told"]
-    past = read_past(mdp, text, "past.csv")[0][0]
-    assert (past.plan, past.rewards) == ({"model": "small", "prompt": "short"}, [0.25])
-    again = read_past(mdp, "model,prompt,score\nsmall,short,0.25\n", "past.csv")[0][0]
-    assert (again.plan, again.rewards) == (past.plan, past.rewards)
-
-
 def test_lines_are_counted_through_quoted_line_breaks() -> None:
     study, _ = asked(2)
     text = 'number,score.model,score.prompt,note\n1,0.5,0.5,"two\nlines"\n2,x,0.5,\n'

@@ -97,7 +97,7 @@ def ask(
 
 def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
     from surepath.model.text_files import write_text
-    from surepath.study.creation import in_words
+    from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
 
     try:
@@ -109,8 +109,8 @@ def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
     lease = found.options.lease
     if lease < SHORT_LEASE:
         note(
-            f"note: the lease of this study is {in_words(lease)}; scores reported later are kept, but the plans are "
-            f"assigned again meanwhile. For work by hand, create a study with --lease 7d"
+            f"note: the lease of this study is {duration_text(lease)}; scores reported later are kept, but the plans "
+            f"are assigned again meanwhile. For work by hand, create a study with --lease 7d"
         )
 
 

@@ -216,12 +216,9 @@ def _trial_number(cell: str) -> int | None:
 
 def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...] | None:
     """Return the path of a row's plan, or None where the sheet has not kept the plan."""
-    if scored_at_end(mdp) and f"plan.{WHOLE}" in row:  # as earlier versions wrote it: all of the plan in one cell
-        plan = {WHOLE: row[f"plan.{WHOLE}"]}
-    elif not all(column in row for column in plan_columns(mdp)):
+    if not all(column in row for column in plan_columns(mdp)):
         return None
-    else:
-        plan = {step: row[column] for step, column in zip(plan_steps(mdp), plan_columns(mdp))}
+    plan = {step: row[column] for step, column in zip(plan_steps(mdp), plan_columns(mdp))}
     try:
         return tuple(mdp.path(plan).tolist())
     except SurepathError as error:
@@ -278,8 +275,7 @@ def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[t
             if not any(cells) or cells[0].startswith("#"):
                 continue
             if header is None:
-                old = f"score.{WHOLE}" if scored_at_end(mdp) else ""  # the name in earlier versions
-                header = _header(["score" if old and cell == old else cell for cell in cells], name, needed)
+                header = _header(cells, name, needed)
                 continue
             if len(cells) != len(header):
                 raise StudyError(f"{where} has {len(cells)} cells; the header has {len(header)} columns")
@@ -308,14 +304,13 @@ def _header(cells: list[str], name: str, needed: list[str]) -> list[str]:
     return cells
 
 
-# Past -----------------------------------------------------------------------------------------------------------------
-# Past results: trials that were played before the study, recorded as data of it, and none of them twice.
+# Past results: recorded as data of the study, none of them twice ------------------------------------------------------
 
 Seen = tuple[tuple[int, ...], tuple[float, ...]]  # path and rewards
 
 
 class Imported(NamedTuple):
-    """How many results were taken in, were known from the same import before, and held no score."""
+    """Numbers of results taken in, known from the same import before, and without a score."""
 
     imported: int
     repeated: int
@@ -323,7 +318,7 @@ class Imported(NamedTuple):
 
 
 class Imports:
-    """What earlier imports of a study held, read from its log as it grows.
+    """Content of a study's earlier imports, read from its log as it grows.
 
     The rows of one import carry the same moment. An import is filed under its first row: whatever holds all of its
     rows holds that one.
