@@ -558,9 +558,10 @@ class GapReader:
             number = max(1, fold.prefix // 100)
             fold.take(rows[:number])
             rows = rows[number:]
-            remembered = dict(fold.learner._proven)
-            yield fold.prefix, proven_gap(fold.learner), float(fold.learner.epsilon)
-            fold.learner._proven = remembered  # reading changes nothing, here as in a study
+            learner: Any = fold.learner
+            remembered = dict(learner._proven)
+            yield fold.prefix, proven_gap(learner), float(learner.epsilon)
+            learner._proven = remembered  # reading changes nothing, here as in a study
 
 
 def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
