@@ -86,9 +86,9 @@ def _change(lines: list[str], at: int, **changes: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda lines: [], "line 1 is no JSON object"),
+        (lambda lines: [], "line 1 is not a JSON object"),
         (lambda lines: ["{}"], "is not an exported study"),
-        (lambda lines: ["[" * 100_000], "line 1 is no JSON object"),
+        (lambda lines: ["[" * 100_000], "line 1 is not a JSON object"),
         (lambda lines: _change(lines, 0, format_version=2), "format version 2; this surepath reads 1"),
         (lambda lines: _change(lines, 0, settings="{}"), "line 1 is damaged"),
         (lambda lines: _change(lines, 0, name=None), "line 1 is damaged"),
@@ -101,7 +101,7 @@ def _change(lines: list[str], at: int, **changes: Any) -> list[str]:
         (lambda lines: _change(lines, 2, asked="noon"), "line 3 is damaged: a field has the wrong type"),
         (lambda lines: _change(lines, 2, surprise=1), "line 3 is damaged"),
         (lambda lines: _change(lines, 2, entry="poem"), "line 3 is damaged: unknown entry 'poem'"),
-        (lambda lines: [*lines, "so it goes"], "is no JSON object"),
+        (lambda lines: [*lines, "so it goes"], "is not a JSON object"),
     ],
 )
 def test_a_damaged_file_makes_no_study(tmp_path: Path, change: Any, words: str) -> None:

@@ -63,7 +63,7 @@ def test_a_study_without_any_result_has_one_too() -> None:
         assert "from nothing" in str(guess)
 
 
-@pytest.mark.parametrize("noise", ["bernstein", "betting", "unknown"])
+@pytest.mark.parametrize("noise", [pytest.param("bernstein", marks=pytest.mark.rare), "betting", "unknown"])
 def test_learners_that_find_out_the_noise_have_one_too(noise: str) -> None:
     mdp = pipeline() if noise == "unknown" else pipeline(sigma=None, reward_range=(-2.0, 2.0))
     learner = {"name": "challenger"} if noise == "unknown" else {"name": "challenger", "noise": noise}

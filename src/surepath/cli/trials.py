@@ -96,7 +96,7 @@ def ask(
 
 def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
     from surepath.model.text_files import write_text
-    from surepath.study.creation import in_words
+    from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
 
     try:
@@ -108,7 +108,7 @@ def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
     lease = found.options.lease
     if lease < SHORT_LEASE:
         note(
-            f"note: the lease of this study is {in_words(lease)}; scores reported later may not count, and the plans "
+            f"note: the lease of this study is {duration_text(lease)}; scores reported later may not count, and the plans "
             f"are assigned again meanwhile. For work by hand, create a study with --lease 7d"
         )
 

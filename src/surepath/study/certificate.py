@@ -67,7 +67,7 @@ Rows = Callable[[int], Iterable[TrialRow]]
 
 
 class Certificate(Mapping[str, Any]):
-    """What is proven, and what proves it; a mapping that can be saved as JSON.
+    """Statement and proof of what a study knows; a mapping that can be saved as JSON.
 
     Example:
         >>> from surepath import MDP, Study
@@ -200,7 +200,7 @@ def _trial(row: TrialRow) -> Trial:
     return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards)
 
 
-# Which claim it makes, and what proves it -----------------------------------------------------------------------------
+# The claim, and its proof --------------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -26,9 +26,7 @@ from surepath.model.worlds import Instance
 from surepath.study.storage import Storage, Writing, retrying
 from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST, QueueRow, StudyRecord, TrialRow
 
-# Lease ----------------------------------------------------------------------------------------------------------------
-# Leases: how long a worker may keep a trial, as people write it, and what happens when a lease expires.
-#
+# Leases ---------------------------------------------------------------------------------------------------------------
 # When a lease ends, the plan is assigned again, as a new trial, twice at most: the worker may have died. Where a
 # runner attended the trial, by renewing its lease, the worker did die: the trial is given up and counts as lost. A
 # trial taken by hand may only be slow, and a proof that passes over slow trials leaves scores out by what they are: it
@@ -68,11 +66,11 @@ def seconds(value: Any, what: str = "lease") -> float:
     return found
 
 
-def in_words(duration: float) -> str:
+def duration_text(duration: float) -> str:
     """Write seconds the way people say them.
 
     Example:
-        >>> in_words(600.0), in_words(5400.0), in_words(86400.0 * 3)
+        >>> duration_text(600.0), duration_text(5400.0), duration_text(86400.0 * 3)
         ('10min', '1.5h', '3d')
     """
     for unit in ("d", "h", "min"):
@@ -104,7 +102,6 @@ def _retries(log: Writing, row: TrialRow) -> int:
 
 
 # Creation -------------------------------------------------------------------------------------------------------------
-# What is frozen when a study is created: the problem, the learner and every number of its bound, the options.
 
 LONGEST_NAME = 200
 
@@ -249,8 +246,8 @@ def differences(there: StudyRecord, here: StudyRecord) -> list[str]:
     """List what two studies differ in: each thing with what is there and what is asked for here."""
     found = []
     if there.problem_hash != here.problem_hash:
-        ours, theirs = (parse_json_problem(record.problem).mdp for record in (here, there))
-        found.append(f"the problem{_problem_difference(theirs, ours)}")
+        problems = (parse_json_problem(record.problem).mdp for record in (there, here))
+        found.append(f"the problem{_problem_difference(*problems)}")
     for old, new in ((there.settings, here.settings), (there.options, here.options)):
         if old != new:
             was, now = json.loads(old), json.loads(new)

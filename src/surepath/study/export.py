@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
-# `study.trials`: the log as a frame of polars or pandas.
-
 TIME_COLUMNS = ("asked", "told")
 WHOLE_NUMBER_COLUMNS = ("number", "of")
 TEXT_COLUMNS = ("state", "source", "worker", "note")
@@ -85,10 +82,8 @@ def _moment(seconds: float | None) -> datetime | None:
 
 
 # Export ---------------------------------------------------------------------------------------------------------------
-# The whole log as a file: JSON lines that hold all of it, or a CSV table of the trials for people.
-#
 # The first line of a JSON-lines export is the study itself (problem, settings, options, as they were frozen); then
-# come the trials in their order, the actions (exclusions, a tighter epsilon) and the plans that wait. `restore.py`
+# come the trials in their order, the actions (exclusions, a tighter epsilon) and the plans that wait. Restoring
 # reads it.
 
 LOG_FORMAT, LOG_VERSION = "surepath-study-log", 1
@@ -155,7 +150,6 @@ def _line(entry: dict[str, Any]) -> str:
 
 
 # Restore --------------------------------------------------------------------------------------------------------------
-# Reading an exported log back: the same study, trial for trial, in another storage.
 
 FIELD_TYPES: dict[str, Any] = {
     "number": int,
@@ -289,5 +283,5 @@ def _entry(line: str, name: str, number: int) -> dict[str, Any]:
     except (ValueError, RecursionError):
         entry = None
     if not isinstance(entry, dict):
-        raise StudyError(f"{name}, line {number} is no JSON object; an exported study has one on each line")
+        raise StudyError(f"{name}, line {number} is not a JSON object; an exported study has one on each line")
     return entry

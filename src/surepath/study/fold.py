@@ -36,8 +36,6 @@ from surepath.study.trial import (
 )
 
 # Spending -------------------------------------------------------------------------------------------------------------
-# What trials have cost: the sum of their known costs, step by step, as far as each trial came.
-#
 # A trial counts for the steps that were run: all of them when it is complete, the steps that were scored and the one
 # that failed when it failed on the way (the first step alone when nothing was scored). A trial that expired counts in
 # full, since nobody knows how far it came, until a late result says so. A cancelled trial was not run, and an
@@ -55,7 +53,7 @@ def money(amount: float) -> str:
 
 
 class Spending:
-    """What settled trials have cost, in the order of the log.
+    """Costs of settled trials, in the order of the log.
 
     Attributes:
         total: The sum.
@@ -129,7 +127,6 @@ def affordable(spent: float, prices: Iterable[float], budget: float) -> int:
 
 
 # Tally ----------------------------------------------------------------------------------------------------------------
-# What a fold counts beside the evidence: trials by state and source, and those left out, arc by arc.
 
 LEFT_OUT = (FAILED, EXPIRED, CANCELLED)
 MARKED = (LATE, IMPORTED)
@@ -202,14 +199,12 @@ class Tally:
 
 
 # Fold -----------------------------------------------------------------------------------------------------------------
-# The learner as a fold over the log: trials enter in the order in which they were asked for.
-#
-# Only the longest prefix of trials that are all settled enters; results that come ahead of it wait, and count as
-# pending plays until their turn comes. So what is proven does not depend on which results come in first, even if
-# quick trials are the good ones (docs, "Crashes, failures, budgets"). A result that comes after its trial was given
-# up, and counted as lost, stays in the log and out of the proof, which is in doubt from then on: slow trials were
-# left out. The state is a function of the log alone: another worker, or a replay elsewhere, has the same active arcs,
-# incumbent, next plan and stop.
+# Trials enter in the order in which they were asked for. Only the longest prefix of trials that are all settled enters;
+# results that come ahead of it wait, and count as pending plays until their turn comes. So what is proven does not
+# depend on which results come in first, even if quick trials are the good ones (docs, "Crashes, failures, budgets"). A
+# result that comes after its trial was given up, and counted as lost, stays in the log and out of the proof, which is
+# in doubt from then on: slow trials were left out. The state is a function of the log alone: another worker, or a
+# replay elsewhere, has the same active arcs, incumbent, next plan and stop.
 
 FEW_AHEAD = 4  # results that may wait before it is tried whether they suffice
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones

@@ -21,15 +21,12 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 
-# Result ---------------------------------------------------------------------------------------------------------------
-# What a forecast says: trials until done and the gap after further ones, over simulated worlds, also in words.
-
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9  # shares of the worlds
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What may come; `str()` gives it in words.
+    """Trials until done and the gap after further ones, over simulated worlds; `str()` gives it in words.
 
     Attributes:
         done: Whether the study is done already.
@@ -159,8 +156,7 @@ def _unseen(mdp: MDP, known: FloatArray, sigma: FloatArray, unseen: Any, rng: np
     return drawn
 
 
-# Run ------------------------------------------------------------------------------------------------------------------
-# One simulated future of a study: Challenger's compiled loop, continued from a copy of the evidence.
+# One future: Challenger's compiled loop, continued from a copy of the evidence ----------------------------------------
 
 CLOCK_STRETCH = 20_000  # arcs times trials between two readings of the clock
 
@@ -195,8 +191,6 @@ class Run:
 
 
 # Futures --------------------------------------------------------------------------------------------------------------
-# Simulated futures of a study: a copy of the learner goes on in each of several worlds, as far as work and time allow.
-#
 # How far the worlds are played is counted in trials, not in seconds: the same log gives the same forecast, however
 # busy the machine is. The clock, of this thread's own work, is there for large graphs.
 

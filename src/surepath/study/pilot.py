@@ -28,7 +28,7 @@ MOST_PILOT_PLAYS = 1_000
 
 @dataclass(frozen=True)
 class Scatter:
-    """How far the scores of a step or an option scatter.
+    """Scatter of the scores of a step or an option.
 
     Attributes:
         name: The step, or the option with its state.
@@ -46,7 +46,7 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot says.
+    """Estimates and warnings from a pilot.
 
     Attributes:
         trials: How many trials it holds.

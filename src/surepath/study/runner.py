@@ -40,12 +40,11 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 
-# Performed ------------------------------------------------------------------------------------------------------------
-# What came of performing a plan: its scores, one for every step whose score is not known anyway, or its failure.
+# Outcomes -------------------------------------------------------------------------------------------------------------
 
 
 class Performed(NamedTuple):
-    """What came of performing a plan: the rewards, and why it failed if it did."""
+    """Outcome of performing a plan: the rewards, and why it failed if it did."""
 
     rewards: Any
     note: str | None = None  # None when the trial came to its end
@@ -72,7 +71,7 @@ class Outcome:
 
 
 def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
-    """Return the rewards seen; an error for what is no reward, and for too few from a trial that did not fail."""
+    """Return the rewards seen; refuse what is not a reward, and too few from a trial that did not fail."""
     if performed.wrong:
         raise RewardError(performed.wrong)
     if performed.note is not None:
@@ -113,14 +112,13 @@ def missing(mdp: MDP, path: Sequence[int], seen: int) -> str:
     return "" if not lacking else f"no score for step{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
 
 
-# Printed --------------------------------------------------------------------------------------------------------------
-# Scores as a command prints them: numbers, or one line of JSON.
+# Scores as a command prints them --------------------------------------------------------------------------------------
 
 LONGEST_LINE = 200  # characters of a line that a message repeats
 
 
 class NotScoresError(ValueError):
-    """What was printed cannot be read as scores; the message says why."""
+    """Output that cannot be read as scores; the message says why."""
 
 
 def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
@@ -168,7 +166,7 @@ def _json(mdp: MDP, line: str) -> list[float] | dict[str, Any]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        raise NotScoresError(f"its last line is no JSON: {shown(line[:LONGEST_LINE])!r}") from None
+        raise NotScoresError(f"its last line is not JSON: {shown(line[:LONGEST_LINE])!r}") from None
     items: list[tuple[Any, Any]] = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
     if len(items) > mdp.horizon:
         raise NotScoresError(f"it printed {len(items)} scores, not {mdp.horizon}: {shown(line[:LONGEST_LINE])!r}")
@@ -188,8 +186,7 @@ def _json(mdp: MDP, line: str) -> list[float] | dict[str, Any]:
     return kept if isinstance(value, dict) else list(kept.values())
 
 
-# Command --------------------------------------------------------------------------------------------------------------
-# Trials that are run by a command: the plan goes in by its words and its environment, the scores come out as text.
+# Commands: the plan goes in by words and environment, the scores come out as text -------------------------------------
 #
 # No shell is involved: the command is split into words first and the plan's options are put in afterwards, so nothing
 # in an option is executed.
@@ -338,15 +335,12 @@ def _tail(file: IO[bytes]) -> str:
     return file.read().decode("utf-8", "replace")
 
 
-# Runner ---------------------------------------------------------------------------------------------------------------
-# Running trials in this process: ask, perform, record, over and over, with leases renewed meanwhile.
-#
-# `optimize` performs a trial by calling a function, `surepath study run` by starting a command; both run them here.
+# Running: ask, perform, record, over and over, with leases renewed meanwhile ------------------------------------------
 
 log = logging.getLogger("surepath.study")
 
 MOST_JOBS = 1024
-HOPELESS = {LEAVE_OUT: 10, WORST: 50}  # first trials that all fail: a mistake in the set-up, not bad luck
+FAILURES_AT_START = {LEAVE_OUT: 10, WORST: 50}  # first trials that all fail: a mistake in the set-up, not bad luck
 RENEW = 1 / 3  # of a lease
 HOLD = 1.0  # seconds between two checks whether trials that are waited for are settled
 
@@ -506,8 +500,8 @@ class Runner:
                 self._failures = -1
             elif self._failures >= 0:
                 self._failures += 1
-            hopeless = self._failures == HOPELESS[self._study.options.on_failure]
-        if hopeless:
+            all_failed = self._failures == FAILURES_AT_START[self._study.options.on_failure]
+        if all_failed:
             raise StudyError(
                 f"the first {self._failures} trials all failed, the last one with: {outcome.note or 'too few scores'}"
             ) from performed.error
@@ -545,8 +539,7 @@ class Runner:
             log.warning("running trials could not be cancelled: %s", error)
 
 
-# Optimize -------------------------------------------------------------------------------------------------------------
-# `study.optimize`: run a Python function on one plan after another until the answer is proven.
+# Functions ------------------------------------------------------------------------------------------------------------
 
 ASYNC = "optimize calls plain functions; wrap an async one: def function(plan): return asyncio.run(evaluate(plan))"
 

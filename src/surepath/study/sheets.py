@@ -296,14 +296,13 @@ def _header(cells: list[str], name: str, needed: list[str]) -> list[str]:
     return cells
 
 
-# Past -----------------------------------------------------------------------------------------------------------------
-# Past results: trials that were played before the study, recorded as data of it, and none of them twice.
+# Past results: recorded as data of the study, none of them twice ------------------------------------------------------
 
 Seen = tuple[tuple[int, ...], tuple[float, ...]]  # path and rewards
 
 
 class Imported(NamedTuple):
-    """How many results were taken in, were known from the same import before, and held no score."""
+    """Numbers of results taken in, known from the same import before, and without a score."""
 
     imported: int
     repeated: int
@@ -311,7 +310,7 @@ class Imported(NamedTuple):
 
 
 class Imports:
-    """What earlier imports of a study held, read from its log as it grows.
+    """Content of a study's earlier imports, read from its log as it grows.
 
     The rows of one import carry the same moment. An import is filed under its first row: whatever holds all of its
     rows holds that one.

@@ -1,4 +1,4 @@
-"""Where a study stands: progress, status in text and in notebooks, what is still needed, the gap over trials."""
+"""Status of a study: in words, as a line of progress, in notebooks, explained, and the gap over the trials."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from surepath.learners.watch import DOUBT, doubt
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, graph_svg, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
-from surepath.study.creation import in_words
+from surepath.study.creation import duration_text
 from surepath.study.fold import MOST_REPLAYED, Fold, money
 from surepath.study.storage import PAGE, Reading
 from surepath.study.study import Study
@@ -45,8 +45,7 @@ from surepath.study.trial import (
 )
 from surepath.verify.file import ADVICE
 
-# Progress -------------------------------------------------------------------------------------------------------------
-# One line that says how far a study is, on a terminal; nothing anywhere else.
+# Progress: one line on a terminal, nothing anywhere else --------------------------------------------------------------
 
 log = logging.getLogger("surepath.study")
 
@@ -138,7 +137,6 @@ class Progress:
 
 
 # In words -------------------------------------------------------------------------------------------------------------
-# The status of a study in words, as `surepath study status` and `print(study.status())` write it.
 
 MOST_SHOWN = 6  # running trials, each on a line of its own
 MOST_WORKERS_LISTED = 10
@@ -176,7 +174,7 @@ def waiting_in_words(now: Status) -> str:
         return ""
     results = "1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"
     first = min(now.running + now.overdue)
-    left = in_words(max(first.lease_until - now.now, 0.0))
+    left = duration_text(max(first.lease_until - now.now, 0.0))
     who = f" by {shown(first.worker)}" if first.attended else f", taken by hand by {shown(first.worker)},"
     until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
     return f"{results} once trial {first.number}{who} is reported or cancelled ({until})" + (
@@ -188,7 +186,7 @@ def _running(now: Status) -> list[str]:
     """Write one line per running trial, or per worker where there are many."""
 
     def lease(end: float) -> str:
-        return in_words(max(end - now.now, 0.0))
+        return duration_text(max(end - now.now, 0.0))
 
     if len(now.running) <= MOST_SHOWN:
         return [f"trial {one.number} by {shown(one.worker)}, lease {lease(one.lease_until)}" for one in now.running]
@@ -199,8 +197,7 @@ def _running(now: Status) -> list[str]:
     return lines
 
 
-# Status ---------------------------------------------------------------------------------------------------------------
-# The status of a study: one record for the command line, notebooks, the page and clients, the same on the wire.
+# Status: one record for the command line, notebooks, the page and clients, the same on the wire -----------------------
 
 MOST_WAITING = 1_000_000
 MOST_LISTED = 200  # running trials that a status lists; its workers count them all
@@ -221,7 +218,7 @@ class RunningTrial(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """Who runs trials, how many, and when the first of their leases ends."""
+    """Worker with running trials: how many, and when the first of their leases ends."""
 
     name: str
     trials: int
@@ -409,7 +406,6 @@ def last_failure(log: Reading) -> str:
 
 
 # Explain --------------------------------------------------------------------------------------------------------------
-# What a study knows now, in words.
 
 
 def explain(study: Study) -> str:
@@ -441,8 +437,7 @@ def explain(study: Study) -> str:
     return "\n".join(shown(line) for line in lines)
 
 
-# Display --------------------------------------------------------------------------------------------------------------
-# A study on the screen: a piece of HTML for notebooks, and a view that is renewed in place while trials run.
+# In notebooks ---------------------------------------------------------------------------------------------------------
 
 
 def html_page(status: Status, learner: Any = None) -> str:
@@ -545,8 +540,8 @@ def grid(last: int, most: int = MOST_POINTS) -> list[int]:
     return sorted({int(number) for number in np.round(np.concatenate([even, spread]))})
 
 
-class Past:
-    """A study taken through the prefixes of its log."""
+class GapReader:
+    """Fold a log again and read the proven gap on the way."""
 
     def __init__(self, study: Study) -> None:
         self.study, self.fold = study, study._fold.anew()
@@ -563,9 +558,10 @@ class Past:
             number = max(1, fold.prefix // 100)
             fold.take(rows[:number])
             rows = rows[number:]
-            remembered = dict(fold.learner._proven)
-            yield fold.prefix, proven_gap(fold.learner), float(fold.learner.epsilon)
-            fold.learner._proven = remembered  # reading changes nothing, here as in a study
+            learner: Any = fold.learner
+            remembered = dict(learner._proven)
+            yield fold.prefix, proven_gap(learner), float(learner.epsilon)
+            learner._proven = remembered  # reading changes nothing, here as in a study
 
 
 def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
@@ -580,7 +576,7 @@ def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
         [(1, False, 0.5), (2, True, 0.5)]
     """
     status = study.status()
-    points = list(Past(study).points(status.settled))
+    points = list(GapReader(study).points(status.settled))
     if status.settled and (not points or points[-1][0] == status.settled):
         points = points[:-1]
     if status.settled:

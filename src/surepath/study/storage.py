@@ -1,4 +1,4 @@
-"""Where a study's log is kept: in an SQL database, through SQLAlchemy Core.
+"""Keep the logs of studies in an SQL database, through SQLAlchemy Core.
 
 `tests/study/test_storage.py` holds SQLite, memory and PostgreSQL to this contract. A storage keeps studies by name.
 Each has a log of trials, numbered 1, 2, ... without gaps; a log of actions, likewise; a queue of waiting plans; and

@@ -1,4 +1,8 @@
-"""Study: a learner made durable. Ask for trials, tell their scores, from many processes; nothing is lost."""
+"""Study: a learner made durable. Ask for trials, tell their scores, from many processes; nothing is lost.
+
+The log in the storage is the truth. A Study holds a fold over it, brought up to date before it answers, so any number
+of Study objects, in any number of processes, may work on one study at once. Threads may share one object.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +47,6 @@ if TYPE_CHECKING:
     from surepath.study.status import Status
 
 
-# Asking ---------------------------------------------------------------------------------------------------------------
-# Which plans are assigned next: those that wait first, then what the learner chooses, as far as a budget goes.
-
-
 def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[QueueRow]:
     """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it."""
     plans = _from_queue(log, fold, n)
@@ -74,12 +74,6 @@ def _from_queue(log: Writing, fold: Fold, n: int) -> list[QueueRow]:
                 plans.append(plan)
     return plans
 
-
-# Study ----------------------------------------------------------------------------------------------------------------
-# Study: ask for trials, tell their results, from any number of workers; nothing reported is ever lost.
-#
-# The log in the storage is the truth. This object holds a fold over it, brought up to date before it answers, so any
-# number of Study objects, in any number of processes, may work on one study at once. Threads may share one object.
 
 T = TypeVar("T")
 

@@ -36,7 +36,7 @@ from surepath.study.trial import (
 
 
 class Rules(NamedTuple):
-    """What a study counts by: the epsilon it was created with, and what a failure counts for."""
+    """Settings that decide what counts: the epsilon at creation, and what a failure counts for."""
 
     epsilon: float
     on_failure: str
@@ -224,8 +224,8 @@ def _row(log: Writing, number: int, mdp: MDP | None = None, path: tuple[int, ...
     if row is None:
         raise UnknownTrialError(f"there is no trial {number}; the last one is {log.last_number()}")
     if mdp is not None and path is not None and path != row.path:
-        theirs, ours = (plan_in_words(mdp.plan(list(arcs))) for arcs in (path, row.path))
-        raise StudyError(f"trial {number} is the plan {ours}; not {theirs}")
+        played, assigned = (plan_in_words(mdp.plan(list(arcs))) for arcs in (path, row.path))
+        raise StudyError(f"trial {number} is the plan {assigned}; not {played}")
     return row
 
 

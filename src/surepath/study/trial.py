@@ -79,7 +79,7 @@ def trial_number(trial: Trial | int) -> int:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """What is frozen when a study is created.
+    """Record of a study, frozen when it is created.
 
     Attributes:
         name: Unique in its storage.

@@ -86,7 +86,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Sums:
-    """What was seen, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first.
+    """Evidence, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first.
 
     Where noise is learned the scores themselves are needed; those of this moment are the first `visits` of each arc.
     """
@@ -252,7 +252,7 @@ class PlainBound:
 
 @dataclass(frozen=True)
 class Price:
-    """What -log prior and the level of an entry cost: on each arc of q, where excursions begin and end, and always."""
+    """Cost of -log prior and the level of an entry: on each arc of q, where excursions begin and end, and always."""
 
     arc: FloatArray  # [N]
     leaving: FloatArray  # [H] at the node of stage h, for what was shared before it
@@ -472,7 +472,7 @@ def upper_conjugate(y: FloatArray) -> FloatArray:
 
 
 class Ends(NamedTuple):
-    """Where single excursions off a path begin and end: at its nodes every sum starts anew."""
+    """Nodes where single excursions off a path begin and end: at its nodes every sum starts anew."""
 
     path: IntArray  # [H]
     leaving: FloatArray  # [H, rows] what counts for all that came before the node of stage h

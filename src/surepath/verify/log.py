@@ -68,7 +68,7 @@ class Watch(Protocol):
 
 @dataclass
 class Log:
-    """What a certificate is compared with.
+    """Log that a certificate is compared with.
 
     Attributes:
         trials: In the order of their numbers; those up to the first that is not settled count.

@@ -64,7 +64,7 @@ Watching = Callable[[Mapping[str, Any], MDP], Watch]
 
 @dataclass
 class Verdict:
-    """Whether a certificate holds.
+    """Answer to whether a certificate holds.
 
     Attributes:
         answer: "yes"; "no"; "open": nothing is wrong, but the file alone does not prove it; or "in doubt": the
@@ -142,7 +142,7 @@ def _check(
     wrong = verdict.differences
     odd = _odd_number(content)
     if odd is not None:
-        raise CertificateError(f"{odd} is no number that a certificate can hold")
+        raise CertificateError(f"{odd} is not a number that a certificate can hold")
     gap = content.get("certified_gap")
     verdict.certified_gap = gap if isinstance(gap, float) else None
     if content.get("sha256") != content_hash(content):
@@ -437,14 +437,14 @@ def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list
     """Compare what the log says of the study: what was frozen, what was excluded and tightened, whether it is done."""
     study, actions = content["study"], facts.actions
     if log.study is not None:
-        mine = {
+        stated = {
             **{name: content[name] for name in ("settings", "problem", "problem_hash")},
             **{name: study[name] for name in ("name", "options", "version", "created")},
         }
-        theirs = {**log.study, "created": moment(_real(log.study["created"]))}
-        for name, value in mine.items():
-            if theirs[name] != value:
-                wrong.append(f"the study has {_other(name, value, theirs[name])}")
+        logged = {**log.study, "created": moment(_real(log.study["created"]))}
+        for name, value in stated.items():
+            if logged[name] != value:
+                wrong.append(f"the study has {_other(name, value, logged[name])}")
     if log.actions is None:
         return
     later = log.actions[len(actions) :]
@@ -458,10 +458,10 @@ def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list
             wrong.append(f"after trial {facts.prefix} the study was {'' if done else 'not '}done")
 
 
-def _other(name: str, mine: Any, theirs: Any) -> str:
+def _other(name: str, stated: Any, logged: Any) -> str:
     """Say what differs between two values of a field of the study."""
-    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
-        odd = sorted(str(key) for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
+    if isinstance(stated, Mapping) and isinstance(logged, Mapping):
+        odd = sorted(str(key) for key in {*stated, *logged} if stated.get(key) != logged.get(key))
         return f"another {', '.join(odd)} in its {name}"
     return f"another {name.replace('_', ' ')}"
 
@@ -540,8 +540,8 @@ def _with_scores(facts: Facts, replay: Replay, wrong: list[str]) -> Facts:
         held = replace(facts.seen, scores=scores)
         _check_scores(facts.mdp, held, wrong)
         return replace(facts, seen=held)
-    for arc, (mine, theirs) in enumerate(zip(facts.seen.scores.gains, replay.scores.gains)):
-        if mine != theirs:
+    for arc, (stated, logged) in enumerate(zip(facts.seen.scores.gains, replay.scores.gains)):
+        if stated != logged:
             wrong.append(f"the trials give other scores of {facts.mdp.describe_arc(arc)}")
             break
     return facts

@@ -24,7 +24,7 @@ from surepath._checks import plain
 from surepath.errors import StorageError, StudyError
 from surepath.learners.runs import proven_gap
 from surepath.study.fold import Fold
-from surepath.study.status import MOST_POINTS, Past, Point, rough_trials_left, thin
+from surepath.study.status import MOST_POINTS, GapReader, Point, rough_trials_left, thin
 from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
 from surepath.web.views import arc_values, page_status, rounded
@@ -138,7 +138,7 @@ class History:
         self._now: list[Point] = []  # what was proven when the study was read, after the past that has been read
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
-        self._follower: Past | None = None
+        self._follower: GapReader | None = None
 
     @property
     def complete(self) -> bool:
@@ -179,7 +179,7 @@ class History:
     def _read(self) -> None:
         try:
             if self._follower is None:
-                self._follower = Past(self.study)
+                self._follower = GapReader(self.study)
             while not self.complete:
                 for point in self._follower.points(self._wanted):
                     with self._lock:

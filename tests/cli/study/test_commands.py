@@ -47,7 +47,7 @@ def test_failures_cancellations_and_leases(here: Path) -> None:
     said = "trial 3: cancelled\ntrial 1: failed, and stays so\n"
     assert call("cancel", "3", "1", "--note", "no time") == said
     assert "note: no time" in call("show", "3")
-    assert "no failure; tell it" in call("fail", "4", "0.5", "0.5", error=StudyError)
+    assert "not a failure; tell it" in call("fail", "4", "0.5", "0.5", error=StudyError)
     assert "there is no trial 9" in call("cancel", "9", error=StudyError)
     assert "note: no disk" in call("show", "1")
     counts = facts("status")["states"]
@@ -318,7 +318,7 @@ def test_errors_are_one_line_with_an_exit_code(here: Path) -> None:
         (["tell", "1", "model=0.5"], "the scores name step 'model' but not step 'chunk'; tell every step up to"),
         (["tell", "1", "[[1]]"], "scores must be 2 numbers, "),
         (["tell", "1", "[]"], "trial 1 has no score for steps chunk, model"),
-        (["fail", "1", "0.5", "0.5"], "trial 1 has all 2 scores: that is no failure"),
+        (["fail", "1", "0.5", "0.5"], "trial 1 has all 2 scores: that is not a failure"),
         (["enqueue", "chunk=512", "model=larg"], "step 'model' has no option 'larg' in state '512'"),
         (["exclude", "chunk=256", "chunk=512"], "named twice"),
         (["exclude", "small"], "an option is written STEP=OPTION, such as model=large; 'small' has no '='"),
