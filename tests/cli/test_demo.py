@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.demo_costs import computed
 from rich.console import Console
 from typer.testing import CliRunner
 
 from surepath import Challenger, Study, families
-from surepath.cli import demo as _demo_costs
-from surepath.cli.demo import View
+from surepath.cli.demo import View, kept
 from surepath.cli.main import app, this_program
 from tests.kernels.compiled import compiled_only
 
@@ -113,10 +113,10 @@ def test_the_live_view_shows_plan_gap_and_goal() -> None:
 
 @pytest.mark.rare
 def test_the_figures_shipped_are_those_computed() -> None:
-    made, kept = _demo_costs.computed(), _demo_costs.kept()
-    for figure in (made, kept):
+    made, shipped = computed(), kept()
+    for figure in (made, shipped):
         assert list(figure) == ["eprl", "whole_plans", "limit", "limit_of_the_best"]
-    for name, figure in kept.items():
+    for name, figure in shipped.items():
         # The solver of the last one stops within a hundredth; where in it depends on the processor's logarithms.
         share = 0.01 if name == "limit_of_the_best" else 1e-9
         assert figure.pop("trials") == pytest.approx(made[name].pop("trials"), rel=share), name

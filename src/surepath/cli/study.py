@@ -28,6 +28,7 @@ from surepath.cli.main import (
     call_before_kill,
     colour,
     print_json,
+    refuse_existing,
     set_interrupt_text,
 )
 from surepath.cli.problem import Delta, Direction, Epsilon, Sigma, learner_settings, open_noisy, open_problem
@@ -130,14 +131,6 @@ def shown_plan(plan: Any) -> str:
 def moment(seconds: float) -> str:
     """Write a time, given in seconds since 1970, as people do."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def refuse_existing(path: Any, force: bool) -> None:
-    """Refuse to replace a file that is there."""
-    from surepath.errors import StudyError
-
-    if path.exists() and not force:
-        raise StudyError(f"{path} is there already; choose another name, or replace it with --force")
 
 
 def note(text: str) -> None:

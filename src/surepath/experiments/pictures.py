@@ -258,11 +258,10 @@ def cost_data(
     rows = rows_of(source)
     column = epsilon_column(rows)
     rows = at_one_delta(rows, instance, delta, None, learners)
-    order = rows.select("instance", "learner").unique(maintain_order=True).with_row_index("order")
     found: polars.DataFrame = (
         compare(rows)
         .with_columns(pl.col(column).alias("epsilon"))
-        .join(order, on=["instance", "learner"], how="left")
+        .join(_order(rows), on=["instance", "learner"], how="left")
         .sort("order", "epsilon")
         .select("instance", "delta", "epsilon", "learner", "mean", "low", "high", "censored", "runs")
     )
@@ -403,3 +402,11 @@ def _mark(axis: Any, row: dict[str, Any], place: float, label: str, colour: str)
         sign = {"<=": "<", ">=": ">"}[row["ratio_is"]]
         axis.annotate(sign, (row["ratio"], place), xytext=(4, -2), textcoords="offset points", fontsize=6, color=colour)
     return mark
+
+
+# By kind: the data, the drawing, and how to read it.
+PICTURES: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
+    "compare": (comparison_data, draw_comparison, COMPARISON_READING),
+    "cost": (cost_data, draw_cost, COST_READING),
+    "stopping": (stopping_data, draw_stopping, STOPPING_READING),
+}
