@@ -87,7 +87,7 @@ def test_rows_of_one_label_are_never_taken_for_those_of_another(tmp_path: Path) 
         run(moved, tmp_path, resume=True)
     run(Spec.from_dict(small(learners=[MAX_DIAMETER, bpi])), tmp_path, workers=1, resume=True)
     assert read(tmp_path).group_by("learner").len()["len"].to_list() == [20, 20]
-    with pytest.raises(SettingError, match=r"\| twin \| delta 0.1 is no cell of this spec"):
+    with pytest.raises(SettingError, match=r"\| twin \| delta 0.1 is not a cell of this spec"):
         run(Spec.from_dict(small(learners=[MAX_DIAMETER])), tmp_path, resume=True)
     with pytest.raises(SettingError, match="its name is small, here it is other"):
         run(Spec.from_dict(small(name="other", learners=[MAX_DIAMETER, bpi])), tmp_path, resume=True)

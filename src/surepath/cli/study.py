@@ -56,7 +56,7 @@ Number = Annotated[int, typer.Argument(min=1, help="The number of the trial.")]
 Numbers = Annotated[list[int], typer.Argument(min=1, help="The numbers of the trials.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 
-# Scores may be negative: "-0.5" is no option.
+# Scores may be negative: "-0.5" is not an option.
 TAKES_SCORES = {"ignore_unknown_options": True}
 
 
@@ -149,7 +149,7 @@ def _json(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise typer.BadParameter(f"{what}: {shown(text)!r} is no JSON: {error}") from None
+        raise typer.BadParameter(f"{what}: {shown(text)!r} is not JSON: {error}") from None
 
 
 @study.command("create")

@@ -42,7 +42,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What the report of an experiment is made of.
+    """The contents of the report of an experiment.
 
     Attributes:
         manifest: The experiment's spec, version and cells.

@@ -177,7 +177,7 @@ class Store:
                 if old.get(field) != new.get(field):
                     return f"its {field} are {old.get(field, 'not given')}, here they are {new.get(field, 'not given')}"
             id = manifest["cells"].get(key, key)
-            return f"{id} has other settings there" if id in ids else f"{id} is no cell of this spec"
+            return f"{id} has other settings there" if id in ids else f"{id} is not a cell of this spec"
         return "there is no telling which"
 
 

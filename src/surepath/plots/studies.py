@@ -40,7 +40,7 @@ from surepath.verify.verify import facts_of
 
 @dataclass(frozen=True)
 class Known:
-    """What is known at one moment.
+    """The state of a search at one moment.
 
     Attributes:
         mdp: The graph.
@@ -150,7 +150,7 @@ GAP_READING = (
 
 
 class GapCurve(NamedTuple):
-    """What was proven after each number of trials."""
+    """The proven gap after each number of trials."""
 
     trials: IntArray
     gap: FloatArray  # infinite while nothing was proven

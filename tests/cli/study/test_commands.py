@@ -181,7 +181,7 @@ def test_what_is_frozen_is_shown(here: Path) -> None:
     [
         (["tell", "1"], "give the scores of trial 1"),
         (["tell", "1", "good"], "a score is a number, not 'good'"),
-        (["tell", "1", "{oops"], "is no JSON"),
+        (["tell", "1", "{oops"], "is not JSON"),
         (["tell", "plate.csv", "0.5"], "give a CSV file alone"),
         (["ask", "--n", "0"], "Invalid value for"),
         (["show", "0"], "Invalid value for"),
