@@ -103,10 +103,9 @@ class Store:
         """Read the spec, the version and the cells' names; refuses rows of another format."""
         found = self._manifest()
         if found["format"] != ROWS_FORMAT:
-            age = "an older" if found["format"] < ROWS_FORMAT else "a newer"
             raise SettingError(
-                f"{self.folder} holds rows of format {found['format']}, written by {age} surepath; this one reads "
-                f"format {ROWS_FORMAT}: play the experiment again in another folder"
+                f"{self.folder} holds rows of format {found['format']}; this surepath reads format {ROWS_FORMAT}: play "
+                f"the experiment again in another folder"
             )
         return found
 
