@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from surepath import MDP, families, simulate, theory
+from surepath import MDP, Bernoulli, Instance, families, simulate, theory
 from surepath.learners.base import LEARNERS, build
 
 INSTANCE = families.paper_random(seed=1)
@@ -51,6 +51,7 @@ def challenger(dependence: str, noise: str) -> None:
     learner = build({"name": "Challenger", **RULES, "dependence": dependence, "noise": noise}, mdp)
     learner.tell(learner.ask(), [0.5])
     learner.certified_gap()
+    simulate({"name": "Challenger", **RULES, **settings}, Instance(mdp, Bernoulli([0.2, 0.8])), 1, 0, workers=1)
 
 
 def jobs() -> dict[str, Callable[[], None]]:

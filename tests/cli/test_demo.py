@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.demo_costs import computed
 from rich.console import Console
 from typer.testing import CliRunner
 
 from surepath import Challenger, Study, families
-from surepath.cli import demo as _demo_costs
-from surepath.cli.demo import View
+from surepath.cli.demo import View, _what_next, kept, new_study
 from surepath.cli.main import app, this_program
 from tests.kernels.compiled import compiled_only
 
@@ -28,7 +28,7 @@ def call(*arguments: str) -> str:
 
 def test_json_holds_the_answer_and_its_costs(tmp_path: Path) -> None:
     picture = tmp_path / "graph.svg"
-    facts = json.loads(call("--json", "--draw", str(picture)))
+    facts = json.loads(call("--json", "--seed", "1", "--draw", str(picture)))
     instance = families.support_tickets()
     assert picture.read_bytes().startswith(b"<?xml")
     assert facts["simulated"] is True
@@ -41,6 +41,12 @@ def test_json_holds_the_answer_and_its_costs(tmp_path: Path) -> None:
     assert facts["step_by_step"]["short_of_best"] == pytest.approx(0.375)
     assert trials["limit"] < trials["limit_of_the_best"] < trials["challenger"]
     assert 20 * trials["challenger"] < trials["eprl"] < trials["whole_plans"] / 20
+    others = facts["compared_with"]  # figures that were computed beforehand, with the settings that made them
+    assert (facts["seed"], others["eprl"]["seed"], others["eprl"]["learner"]["name"]) == (1, 0, "EPRL")
+    for name, figure in others.items():
+        assert trials[name] == figure["trials"]
+        assert figure["epsilon"] == (0.0 if name == "limit_of_the_best" else facts["learner"]["epsilon"])
+        assert figure.get("delta", figure.get("learner", {}).get("delta")) == facts["learner"]["delta"]
 
 
 def test_text_tells_the_story_in_plain_lines() -> None:
@@ -62,9 +68,7 @@ def test_text_tells_the_story_in_plain_lines() -> None:
 
 def test_it_leaves_a_study_behind(tmp_path: Path) -> None:
     file = tmp_path / "demo.db"
-    text = call("--fast", "--study", str(file))
-    assert f"surepath serve {file}" in " ".join(text.split())
-    assert "surepath demo --serve" in text
+    new_study(families.support_tickets(), file, 0.3, 0.1).close()  # the name is taken
     facts = json.loads(call("--json", "--study", str(file)))
     assert facts["study"] == {"file": str(file), "name": "support tickets 2"}
     study = Study.load(f"sqlite:///{file}", "support tickets 2")
@@ -83,7 +87,10 @@ def test_commands_are_printed_as_they_can_be_typed(tmp_path: Path, monkeypatch: 
     program.write_text("")
     monkeypatch.setattr(sys, "argv", [str(program), "demo"])
     assert this_program() == ".venv/bin/surepath"
-    assert " .venv/bin/surepath demo --serve " in call("--fast")
+    screen = StringIO()
+    _what_next(Console(file=screen, width=80), Path("demo.db"))
+    assert " .venv/bin/surepath demo --serve " in screen.getvalue()
+    assert " .venv/bin/surepath serve demo.db " in screen.getvalue()
     monkeypatch.chdir(tmp_path.parent)
     monkeypatch.setattr(sys, "argv", [str(program), "demo"])
     assert this_program() == f"{tmp_path.name}/.venv/bin/surepath"
@@ -101,7 +108,8 @@ def test_the_live_view_shows_plan_gap_and_goal() -> None:
         while not learner.stopped:
             plan = learner.ask()
             learner.tell(plan, instance.means[plan] + 0.1 * rng.standard_normal(8))
-            view.show(learner.certified_gap())
+            if learner.episodes in (1, 20) or learner.stopped:
+                view.show(learner.certified_gap())
     shown = screen.getvalue()
     assert "nothing proven yet: 108 of 116 scores never seen" in shown  # a trial sees eight
     assert "the current plan after 20 trials" in shown
@@ -113,27 +121,14 @@ def test_the_live_view_shows_plan_gap_and_goal() -> None:
 
 @pytest.mark.rare
 def test_the_figures_shipped_are_those_computed() -> None:
-    made, kept = _demo_costs.computed(), _demo_costs.kept()
-    for figure in (made, kept):
+    made, shipped = computed(), kept()
+    for figure in (made, shipped):
         assert list(figure) == ["eprl", "whole_plans", "limit", "limit_of_the_best"]
-    for name, figure in kept.items():
+    for name, figure in shipped.items():
         # The solver of the last one stops within a hundredth; where in it depends on the processor's logarithms.
         share = 0.01 if name == "limit_of_the_best" else 1e-9
         assert figure.pop("trials") == pytest.approx(made[name].pop("trials"), rel=share), name
         assert figure == made[name]
-
-
-def test_figures_of_others_come_with_the_settings_that_made_them() -> None:
-    """The seed of the demo is that of its own run; the others keep theirs."""
-    facts = json.loads(call("--json", "--seed", "1"))
-    others = facts["compared_with"]
-    assert facts["seed"] == 1
-    assert others["eprl"]["seed"] == 0
-    assert others["eprl"]["learner"]["name"] == "EPRL"
-    for name, figure in others.items():
-        assert facts["trials"][name] == figure["trials"]
-        assert figure["epsilon"] == (0.0 if name == "limit_of_the_best" else facts["learner"]["epsilon"])
-        assert figure.get("delta", figure.get("learner", {}).get("delta")) == facts["learner"]["delta"]
 
 
 @compiled_only

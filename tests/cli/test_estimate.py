@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from surepath import MDP, families
+from surepath import families
 from surepath.cli.main import app
 from surepath.model.files import save_problem
 from surepath.simulation.estimate import estimate
@@ -49,24 +48,6 @@ def test_a_large_graph_is_answered_in_the_time_given() -> None:
     answer = json.loads(run(NAME, "--epsilon", "0.3", "--delta", "0.1", "--worlds", "2", "--seconds", "0", "--json"))
     assert answer["seconds"] is None
     assert answer["out_of_time"] is False
-
-
-def test_a_csv_of_costs_takes_a_direction(tmp_path: Path) -> None:
-    file = tmp_path / "costs.csv"
-    file.write_text("state,action,next_state,known,sigma\na,x,b,,0.1\na,y,b,0.1,\na,z,b,,0.1\n")
-    options = ["--epsilon", "0.1", "--delta", "0.1", "--worlds", "3", "--json"]
-    up, down = (json.loads(run(str(file), *options, *more)) for more in ([], ["--direction", "minimize"]))
-    mdp = MDP.from_edges(file, direction="minimize")
-    expected = estimate(mdp, 0.1, 0.1, worlds=3).trials["EPRL"].tolist()
-    assert down["estimates"]["EPRL"]["trials"] == expected != up["estimates"]["EPRL"]["trials"]
-
-
-def test_a_declared_range_bounds_the_noise() -> None:
-    bare = MDP.from_arrays([[[0, 0]]])
-    fields = {name: getattr(bare, name) for name in ("first", "target", "stage_node", "node_state", "action")}
-    ranged = MDP(**fields, reward_range=(np.zeros(2), np.full(2, 0.2)))
-    assert ranged.sigma is None
-    assert estimate(ranged, 0.1, 0.1, worlds=1).settings["sigma"] == [0.1, 0.1]
 
 
 @pytest.mark.parametrize(("options", "missing"), [([], "epsilon"), (["--epsilon", "1", "--delta", "0.1"], "sigma")])

@@ -56,18 +56,6 @@ def test_workers_use_it_until_it_is_interrupted(tmp_path: Path) -> None:
     assert Study.load(database(tmp_path)).done
 
 
-def test_it_prints_links_that_carry_the_tokens(tmp_path: Path) -> None:
-    from surepath.cli.study import page_links
-    from surepath.web.access import Access
-
-    assert page_links("http://127.0.0.1:1/", Access("r", "a b&c", generated=True)) == [
-        "to read, ask and tell:  http://127.0.0.1:1/#token=a%20b%26c",
-        "to read only:           http://127.0.0.1:1/#token=r",
-        "Ctrl-C ends it; nothing is lost",
-    ]
-    assert len(page_links("http://127.0.0.1:1/", Access("r", None))) == 2
-
-
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     public = shell("serve", "study.db", "--host", "0.0.0.0", folder=tmp_path)
     assert public.returncode == 3

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from surepath import families, simulate
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SettingError
-from surepath.model.files import load_problem
 
 COSTS = ["--direction", "minimize"]
 NAME = "paper_random-v1/s2a2h3/seed0"
@@ -48,12 +47,6 @@ def test_the_table_names_settings_and_missing_guarantees() -> None:
     assert "empirical widths have no guarantee" in text
 
 
-def test_the_table_leaves_out_the_numbers_of_the_bound() -> None:
-    text = run(NAME, "--epsilon", "3", "--runs", "2")
-    assert "sampling=guarded" in text
-    assert "entries" not in text
-
-
 def test_bad_settings_are_named() -> None:
     with pytest.raises(SettingError, match="--set takes name=value, such as sampling=max-diameter, not 'sampling'"):
         run(NAME, "--set", "sampling")
@@ -66,16 +59,6 @@ def test_a_graph_without_laws_is_refused(tmp_path: Path) -> None:
     families.from_id(NAME).mdp.save(file)
     with pytest.raises(ProblemError, match="a simulation needs the true means"):
         run(str(file), "--sigma", "1")
-
-
-def test_a_csv_of_costs_takes_a_direction(tmp_path: Path) -> None:
-    file = tmp_path / "costs.csv"
-    file.write_text("state,action,next_state,mean,sigma\na,x,b,1,1\na,y,b,2.8,1\na,z,b,3,1\n")
-    options = ["--epsilon", "0.1", "--runs", "2", "--json", "--rows"]
-    up, down = ([row["tau"] for row in json.loads(run(str(file), *options, *more))["rows"]] for more in ([], COSTS))
-    instance = load_problem(file, direction="minimize").instance
-    assert instance is not None
-    assert down == simulate({"name": "Challenger", "delta": 0.1}, instance, 2, 0, [0.1]).tau.tolist() != up
 
 
 def test_an_epsilon_of_zero_in_the_file_is_taken(tmp_path: Path) -> None:

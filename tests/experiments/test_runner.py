@@ -68,17 +68,6 @@ def test_a_learner_that_does_not_share_runs_has_a_cell_per_epsilon(tmp_path: Pat
     assert read(tmp_path / "b").select(columns).sort(columns).equals(shared)
 
 
-def test_twins_under_two_labels_are_two_cells(tmp_path: Path) -> None:
-    twin = {**MAX_DIAMETER, "label": "twin"}
-    spec = Spec.from_dict(small(learners=[MAX_DIAMETER, twin]))
-    with pytest.raises(RuntimeError):
-        run(spec, tmp_path, on=Broken(3, RuntimeError))
-    run(spec, tmp_path, resume=True, workers=1)
-    frame = read(tmp_path)
-    assert frame.height == 4 * 5 * 2
-    assert frame.select("cell", "run", "epsilon").is_unique().all()
-
-
 def test_rows_of_one_label_are_never_taken_for_those_of_another(tmp_path: Path) -> None:
     bpi = {"name": "BPIUCRL", "label": "twin"}
     run(Spec.from_dict(small(learners=[MAX_DIAMETER])), tmp_path, workers=1)
@@ -87,7 +76,7 @@ def test_rows_of_one_label_are_never_taken_for_those_of_another(tmp_path: Path) 
         run(moved, tmp_path, resume=True)
     run(Spec.from_dict(small(learners=[MAX_DIAMETER, bpi])), tmp_path, workers=1, resume=True)
     assert read(tmp_path).group_by("learner").len()["len"].to_list() == [20, 20]
-    with pytest.raises(SettingError, match=r"\| twin \| delta 0.1 is no cell of this spec"):
+    with pytest.raises(SettingError, match=r"\| twin \| delta 0.1 is not a cell of this spec"):
         run(Spec.from_dict(small(learners=[MAX_DIAMETER])), tmp_path, resume=True)
     with pytest.raises(SettingError, match="its name is small, here it is other"):
         run(Spec.from_dict(small(name="other", learners=[MAX_DIAMETER, bpi])), tmp_path, resume=True)
@@ -170,14 +159,6 @@ def test_progress_counts_what_was_there(tmp_path: Path) -> None:
     assert seen[0] == (10, 20)
     assert seen[-1] == (20, 20)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-
-
-def test_a_budget_marks_rows(tmp_path: Path) -> None:
-    run(Spec.from_dict(small(budget=40)), tmp_path, workers=1)
-    frame = read(tmp_path)
-    assert frame["censored"].any()
-    assert (frame.filter("censored")["tau"] == 40).all()
-    assert (frame.filter("censored")["reason"] == "budget").all()
 
 
 SPEC = """

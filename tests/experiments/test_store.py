@@ -103,13 +103,11 @@ def test_a_manifest_with_holes(finished: Path, change: dict[str, Any], message: 
     assert read(finished).equals(before)
 
 
-@pytest.mark.parametrize(("number", "age"), [(2, "an older"), (4, "a newer")])
-def test_rows_of_another_format_are_refused(finished: Path, number: int, age: str) -> None:
+def test_rows_of_another_format_are_refused(finished: Path) -> None:
     file = finished / "experiment.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "format": number}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
     message = (
-        f"{finished} holds rows of format {number}, written by {age} surepath; this one reads format 3: "
-        "play the experiment again in another folder"
+        f"{finished} holds rows of format 2; this surepath reads format 3: play the experiment again in another folder"
     )
     for use in (read, scan):
         with pytest.raises(SettingError, match=re.escape(message)):

@@ -64,5 +64,7 @@ def test_names_are_in_the_picture_and_are_escaped() -> None:
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     wide = MDP.from_arrays([[[0] * 3001]])
-    with pytest.raises(ProblemError, match=re.escape("a picture of 3,001 options shows nothing; up to 3,000 are drawn")):
+    with pytest.raises(
+        ProblemError, match=re.escape("a picture of 3,001 options shows nothing; up to 3,000 are drawn")
+    ):
         draw_graph(wide)

@@ -11,7 +11,7 @@ import pytest
 from surepath import EPRL, MDP, Challenger, Study, plots
 from surepath.errors import CertificateError, SettingError
 from surepath.experiments.drawing import PLAN
-from surepath.plots.studies import Challenge, Challenges, Difference, GapCurve, unit_of
+from surepath.plots.studies import Challenge, Challenges, Difference, GapCurve
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 pytest.importorskip("matplotlib")
@@ -101,9 +101,9 @@ def test_means_with_costs_in_them_are_called_worth() -> None:
         mdp = MDP.from_steps({"a": ["x", "y"]}, sigma=0.1, costs={"a": {"x": 2}}, cost_weight=weight)
         study = Study.create(mdp, storage="memory", epsilon=0.1, delta=0.1)
         study.tell(study.ask(), [0.7])
-        assert unit_of(study) == unit
+        assert plots.known(study).unit == unit
         rows = plots.intervals_data(study)
-        assert plots.draw_intervals(rows, unit_of(study)).axes[0].get_xlabel() == unit
+        assert plots.draw_intervals(rows, plots.known(study).unit).axes[0].get_xlabel() == unit
 
 
 def test_only_what_was_not_proven_is_shaded() -> None:

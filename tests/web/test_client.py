@@ -256,44 +256,12 @@ def test_the_progress_line_and_the_watch_work_over_http(site: Site, capsys: pyte
     assert ", done (chunk=512" in capsys.readouterr().out
 
 
-def test_a_worker_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
-    place = database(tmp_path)
-    new_study(place)
-    told: list[int] = []
-    port = free_port()
-    with served(place, port) as site:
-        study = surepath.connect(site.url, WRITE, patience=60)
-
-        def work() -> None:
-            while not study.done:
-                trial = study.ask()
-                study.tell(trial, score(trial.plan))
-                told.append(trial.number)
-
-        worker = threading.Thread(target=work)
-        worker.start()
-        while not told:
-            time.sleep(0.01)
-    with served(place, port):
-        worker.join(60)
-    assert not worker.is_alive()
-    local = Study.load(place)
-    assert local.done
-    assert told == list(range(1, len(local) + 1))
-
-
 def test_the_link_that_a_server_prints_is_address_and_token(site: Site) -> None:
     assert surepath.connect(f"{site.url}/#token={READ}&study=kept").name == "kept"
     with pytest.raises(SettingError, match="give the token of the server, or the link that it prints"):
         surepath.connect(site.url)
     with pytest.raises(SettingError, match="this token was not accepted"):
         surepath.connect(f"{site.url}/#token={READ}", "another", "kept")
-
-
-@pytest.mark.parametrize("rewards", [["a"] * 4, "abc", {"a": "x"}, [[1], [2, 3]], object()])
-def test_what_is_no_number_is_refused_as_a_study_refuses_it(rewards: Any) -> None:
-    with pytest.raises(RewardError, match="rewards must be numbers, not"):
-        client._rewards(rewards)
 
 
 def test_a_budget_is_kept_over_http(site: Site) -> None:

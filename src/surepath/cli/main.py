@@ -149,6 +149,14 @@ def print_json(data: Any) -> None:
     typer.echo(safe_json(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
 
 
+def refuse_existing(path: Path, force: bool) -> None:
+    """Refuse to replace a file that is there."""
+    from surepath.errors import SettingError
+
+    if path.exists() and not force:
+        raise SettingError(f"{path} is there already; choose another name, or replace it with --force")
+
+
 INTERRUPTED = 130
 GRACE = 1.5  # seconds that a command has to end by itself
 INTERRUPT_AGAIN_AFTER = 0.02  # seconds until an interrupt that came at a bad moment is tried again

@@ -30,19 +30,6 @@ class Kind(StrEnum):
     compare = "compare"
 
 
-# The options that each kind takes beside its source; the name of a study counts as one.
-TAKES = {
-    Kind.graph: {"name"},
-    Kind.gap: {"name"},
-    Kind.visits: {"name", "most"},
-    Kind.intervals: {"name", "most"},
-    Kind.challengers: {"name", "most"},
-    Kind.stopping: {"instance", "delta", "epsilon"},
-    Kind.cost: {"instance", "delta", "learner"},
-    Kind.compare: {"baseline", "delta", "epsilon", "learner"},
-}
-
-
 @app.command()
 def plot(
     kind: Annotated[
@@ -77,15 +64,16 @@ def plot(
     from surepath.experiments.drawing import picture_file, save
 
     given: dict[str, Any] = {"name": name, "most": most, "instance": instance, "delta": delta}
-    given |= {"epsilon": epsilon, "learner": learner or None, "baseline": baseline}
+    given |= {"epsilon": epsilon, "learners": learner or None, "baseline": baseline}
     given = {option: value for option, value in given.items() if value is not None}
+    draw, takes = DRAWINGS[kind]
     for option in given:
-        if option not in TAKES[kind]:
-            words = "the name of a study" if option == "name" else f"--{option}"
+        if option not in takes:
+            words = "the name of a study" if option == "name" else f"--{option.removesuffix('s')}"
             raise typer.BadParameter(f"plot {kind} does not take {words}")
     file = picture_file(out if out is not None else Path(f"{kind}.png"))
     need("matplotlib.figure", "plot")  # both are refused before anything is computed
-    figure, reading, data = DRAWINGS[kind](source, **given)
+    figure, reading, data = draw(source, **given)
     save(figure, file)
     if as_json:
         print_json({"plot": kind.value, "out": str(file), "data": data})
@@ -120,10 +108,10 @@ def _visits(source: str, name: str | None = None, most: int = 8) -> Drawn:
 
 
 def _intervals(source: str, name: str | None = None, most: int = 6) -> Drawn:
-    from surepath.plots.studies import INTERVALS_READING, draw_intervals, intervals_data, unit_of
+    from surepath.plots.studies import INTERVALS_READING, draw_intervals, intervals_data
 
     seen = _known(source, name)
-    rows, unit = intervals_data(seen, most), unit_of(seen)
+    rows, unit = intervals_data(seen, most), seen.unit
     reading = INTERVALS_READING.replace("score", unit)
     return draw_intervals(rows, unit), reading, {"rows": [row._asdict() for row in rows]}
 
@@ -132,52 +120,33 @@ def _challengers(source: str, name: str | None = None, most: int = 6) -> Drawn:
     from surepath.plots.studies import CHALLENGERS_READING, challengers_data, draw_challengers
 
     data = challengers_data(_study(source, name), most)
-    rivals = [
-        {"path": one.path, "words": one.words, "estimate": one.estimate, "bound": one.bound} for one in data.rivals
-    ]
-    facts = {"rivals": rivals, "gap": data.gap, "epsilon": data.epsilon}
-    return draw_challengers(data), CHALLENGERS_READING, facts
+    rivals = [{**one._asdict(), "differs": one.words} for one in data.rivals]
+    return draw_challengers(data), CHALLENGERS_READING, {**data._asdict(), "rivals": rivals}
 
 
-def _stopping(folder: str, **chosen: Any) -> Drawn:
-    from surepath.experiments.pictures import STOPPING_READING, draw_stopping, epsilon_column, rows_of, stopping_data
+def _of_runs(kind: Kind) -> Callable[..., Drawn]:
+    """Return what draws a picture of an experiment's folder."""
 
-    rows = rows_of(folder)
-    data = stopping_data(rows, **chosen)
-    return draw_stopping(data, epsilon_column(rows)), STOPPING_READING, {"rows": data.to_dicts()}
+    def drawn(folder: str, **chosen: Any) -> Drawn:
+        from surepath.experiments.pictures import PICTURES, epsilon_column, rows_of
 
+        rows, (make, draw, reading) = rows_of(folder), PICTURES[kind]
+        data = make(rows, **chosen)
+        return draw(data, epsilon_column(rows)), reading, {"rows": data.to_dicts()}
 
-def _cost(folder: str, learner: list[str] | None = None, **chosen: Any) -> Drawn:
-    from surepath.experiments.pictures import COST_READING, cost_data, draw_cost, epsilon_column, rows_of
-
-    rows = rows_of(folder)
-    data = cost_data(rows, learners=learner, **chosen)
-    return draw_cost(data, epsilon_column(rows)), COST_READING, {"rows": data.to_dicts()}
+    return drawn
 
 
-def _compare(folder: str, learner: list[str] | None = None, **chosen: Any) -> Drawn:
-    from surepath.experiments.pictures import (
-        COMPARISON_READING,
-        comparison_data,
-        draw_comparison,
-        epsilon_column,
-        rows_of,
-    )
-
-    rows = rows_of(folder)
-    data = comparison_data(rows, learners=learner, **chosen)
-    return draw_comparison(data, epsilon_column(rows)), COMPARISON_READING, {"rows": data.to_dicts()}
-
-
-DRAWINGS: dict[Kind, Callable[..., Drawn]] = {
-    Kind.graph: _graph,
-    Kind.gap: _gap,
-    Kind.visits: _visits,
-    Kind.intervals: _intervals,
-    Kind.challengers: _challengers,
-    Kind.stopping: _stopping,
-    Kind.cost: _cost,
-    Kind.compare: _compare,
+# How each kind is drawn, and the options that it takes beside its source; the name of a study counts as one.
+DRAWINGS: dict[Kind, tuple[Callable[..., Drawn], set[str]]] = {
+    Kind.graph: (_graph, {"name"}),
+    Kind.gap: (_gap, {"name"}),
+    Kind.visits: (_visits, {"name", "most"}),
+    Kind.intervals: (_intervals, {"name", "most"}),
+    Kind.challengers: (_challengers, {"name", "most"}),
+    Kind.stopping: (_of_runs(Kind.stopping), {"instance", "delta", "epsilon"}),
+    Kind.cost: (_of_runs(Kind.cost), {"instance", "delta", "learners"}),
+    Kind.compare: (_of_runs(Kind.compare), {"baseline", "delta", "epsilon", "learners"}),
 }
 
 

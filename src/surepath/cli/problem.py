@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath._text import columns, shown
-from surepath.cli.main import AsJson, app, print_json
+from surepath.cli.main import AsJson, app, print_json, refuse_existing
 
 if TYPE_CHECKING:
     from surepath.model.files import Problem
@@ -113,8 +113,7 @@ def new(
     from surepath.errors import ProblemError
     from surepath.model.text_files import write_text
 
-    if path.exists() and not force:
-        raise ProblemError(f"{path} is there already; choose another name, or replace it with --force")
+    refuse_existing(path, force)
     if path.suffix.lower() not in (".json", ".csv"):
         raise ProblemError(f"a problem file ends in .json or .csv, not {path.suffix or 'nothing'!r}: {path}")
     if kind is Kind.lab and path.suffix.lower() == ".csv":
@@ -155,11 +154,8 @@ def show(
     text = lines(found, missing)
     if found.mdp.n_arcs <= SMALL_GRAPH:
         text += ["", *drawing(found.mdp)]
-    else:
-        best = None if found.instance is None else found.instance.best_path().tolist()
-        text += ["", *overview(found.mdp, best)]
-        if draw is None:
-            text.append(f"more than {SMALL_GRAPH} options: draw them with --draw graph.svg")
+    elif draw is None:
+        text.append(f"more than {SMALL_GRAPH} options: draw them with --draw graph.svg")
     if draw is not None:
         text.append(f"drawn in {shown(draw)}")
     typer.echo("\n".join(text))
@@ -288,22 +284,6 @@ def drawing(mdp: MDP) -> list[str]:
                 cost = f"   cost {mdp.cost[arc]:g}" if mdp.cost is not None and mdp.cost[arc] > 0 else ""
                 padding = " " * (width - columns(names[arc]))
                 out.append(f"    {names[arc]}{padding} -> {ahead}{reward}{cost}")
-    return out
-
-
-def overview(mdp: MDP, best: list[int] | None = None) -> list[str]:
-    """Return the actions that each stage offers, those of a plan in brackets; nothing when that would not fit."""
-    stages = [mdp.action[mdp.stage_arc[h] : mdp.stage_arc[h + 1]] for h in range(min(mdp.horizon, LONG + 1))]
-    if mdp.horizon > LONG or any(len(set(actions.tolist())) > 8 for actions in stages):
-        return []
-    chosen = set(best or ())
-    out = []
-    for h in range(mdp.horizon):
-        marks: dict[str, bool] = {}
-        for arc in range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1])):
-            name = shown(mdp.action_label(arc))
-            marks[name] = marks.get(name, False) or arc in chosen
-        out.append(f"step {h:<2} " + "  ".join(f"[{name}]" if mark else f" {name} " for name, mark in marks.items()))
     return out
 
 

@@ -28,6 +28,7 @@ from surepath.cli.main import (
     call_before_kill,
     colour,
     print_json,
+    refuse_existing,
     set_interrupt_text,
 )
 from surepath.cli.problem import Delta, Direction, Epsilon, Sigma, learner_settings, open_noisy, open_problem
@@ -55,7 +56,7 @@ Number = Annotated[int, typer.Argument(min=1, help="The number of the trial.")]
 Numbers = Annotated[list[int], typer.Argument(min=1, help="The numbers of the trials.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 
-# Scores may be negative: "-0.5" is no option.
+# Scores may be negative: "-0.5" is not an option.
 TAKES_SCORES = {"ignore_unknown_options": True}
 
 
@@ -132,14 +133,6 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def refuse_existing(path: Any, force: bool) -> None:
-    """Refuse to replace a file that is there."""
-    from surepath.errors import StudyError
-
-    if path.exists() and not force:
-        raise StudyError(f"{path} is there already; choose another name, or replace it with --force")
-
-
 def note(text: str) -> None:
     """Print a note beside the answer, on standard error."""
     typer.secho(text, fg=colour("yellow"), err=True)
@@ -156,7 +149,7 @@ def _json(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise typer.BadParameter(f"{what}: {shown(text)!r} is no JSON: {error}") from None
+        raise typer.BadParameter(f"{what}: {shown(text)!r} is not JSON: {error}") from None
 
 
 @study.command("create")

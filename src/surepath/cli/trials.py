@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath._text import many, shown
-from surepath.cli.main import AsJson, app, print_json
+from surepath.cli.main import AsJson, app, print_json, refuse_existing
 from surepath.cli.problem import Direction, open_problem
 from surepath.cli.study import (
     DEFAULT_STORAGE,
@@ -26,7 +26,6 @@ from surepath.cli.study import (
     load,
     note,
     pairs,
-    refuse_existing,
     scores,
     shown_plan,
     study,

@@ -83,7 +83,10 @@ def chosen(
     epsilon: float | None = None,
     learners: list[str] | None = None,
 ) -> polars.DataFrame:
-    """Keep the rows of one instance, delta, epsilon (in units of Delta_min where the experiment's are) and learners."""
+    """Keep the rows of one instance, delta (the smallest by default), epsilon and learners.
+
+    Epsilons are in units of Delta_min where the experiment's are.
+    """
     if rows.is_empty():
         raise SettingError("there are no runs to draw")
     for column, value in (("instance", instance), ("delta", delta), (epsilon_column(rows), epsilon)):
@@ -98,18 +101,7 @@ def chosen(
         labels = rows["learner"].unique(maintain_order=True).to_list()
         if label not in labels:
             raise SettingError(f"no learner of this experiment is called {label!r}{suggest(label, labels)}")
-    return rows.filter(rows["learner"].is_in(learners)) if learners else rows
-
-
-def at_one_delta(
-    rows: polars.DataFrame,
-    instance: str | None,
-    delta: float | None,
-    epsilon: float | None = None,
-    learners: list[str] | None = None,
-) -> polars.DataFrame:
-    """Keep what `chosen` keeps, at one delta: the smallest by default."""
-    rows = chosen(rows, instance, delta, epsilon, learners)
+    rows = rows.filter(rows["learner"].is_in(learners)) if learners else rows
     return rows.filter(rows["delta"] == rows["delta"].min())
 
 
@@ -148,7 +140,7 @@ def stopping_data(
     pl = need("polars", "data")
     rows = rows_of(source)
     column = epsilon_column(rows)
-    rows = at_one_delta(rows, instance, delta, epsilon)
+    rows = chosen(rows, instance, delta, epsilon)
     if epsilon is None:
         rows = rows.filter(pl.col(column) == pl.col(column).min())
     keys = ["instance", "delta", "learner"]
@@ -257,12 +249,11 @@ def cost_data(
     pl = need("polars", "data")
     rows = rows_of(source)
     column = epsilon_column(rows)
-    rows = at_one_delta(rows, instance, delta, None, learners)
-    order = rows.select("instance", "learner").unique(maintain_order=True).with_row_index("order")
+    rows = chosen(rows, instance, delta, None, learners)
     found: polars.DataFrame = (
         compare(rows)
         .with_columns(pl.col(column).alias("epsilon"))
-        .join(order, on=["instance", "learner"], how="left")
+        .join(_order(rows), on=["instance", "learner"], how="left")
         .sort("order", "epsilon")
         .select("instance", "delta", "epsilon", "learner", "mean", "low", "high", "censored", "runs")
     )
@@ -327,7 +318,7 @@ def comparison_data(
     pl = need("polars", "data")
     rows = rows_of(source)
     column = epsilon_column(rows)
-    rows = at_one_delta(rows, None, delta, epsilon)
+    rows = chosen(rows, None, delta, epsilon)
     base = rows["learner"][0] if baseline is None else baseline
     if learners is not None:
         chosen(rows, learners=[*learners, base])
@@ -403,3 +394,11 @@ def _mark(axis: Any, row: dict[str, Any], place: float, label: str, colour: str)
         sign = {"<=": "<", ">=": ">"}[row["ratio_is"]]
         axis.annotate(sign, (row["ratio"], place), xytext=(4, -2), textcoords="offset points", fontsize=6, color=colour)
     return mark
+
+
+# By kind: the data, the drawing, and how to read it.
+PICTURES: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
+    "compare": (comparison_data, draw_comparison, COMPARISON_READING),
+    "cost": (cost_data, draw_cost, COST_READING),
+    "stopping": (stopping_data, draw_stopping, STOPPING_READING),
+}

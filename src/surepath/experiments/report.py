@@ -42,7 +42,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What the report of an experiment is made of.
+    """The contents of the report of an experiment.
 
     Attributes:
         manifest: The experiment's spec, version and cells.
@@ -149,18 +149,18 @@ def _verdicts(rates: polars.DataFrame) -> list[str]:
 def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[Picture]:
     """Draw what the experiment has: costs over two epsilons or more, a comparison of two learners or more."""
     column = pictures.epsilon_column(rows)
-    found: list[tuple[str, str, str, Any]] = []
-    if rows["learner"].n_unique() > 1:
-        data = pictures.comparison_data(rows, baseline)
-        if data.height:
-            drawn = pictures.draw_comparison(data, column)
-            found.append(("compare", "Learners compared", pictures.COMPARISON_READING, drawn))
+    titles = {"stopping": "Stopping times at the smallest epsilon"}
     if rows[column].n_unique() > 1:
-        drawn = pictures.draw_cost(pictures.cost_data(rows), column)
-        found.append(("cost", "Cost over epsilon", pictures.COST_READING, drawn))
-    drawn = pictures.draw_stopping(pictures.stopping_data(rows), column)
-    found.append(("stopping", "Stopping times at the smallest epsilon", pictures.STOPPING_READING, drawn))
-    return [Picture(name, title, reading, picture_bytes(figure)) for name, title, reading, figure in found]
+        titles = {"cost": "Cost over epsilon", **titles}
+    if rows["learner"].n_unique() > 1:
+        titles = {"compare": "Learners compared", **titles}
+    found = []
+    for kind, title in titles.items():
+        make, draw, reading = pictures.PICTURES[kind]
+        data = make(rows, baseline) if kind == "compare" else make(rows)
+        if data.height:
+            found.append(Picture(kind, title, reading, picture_bytes(draw(data, column))))
+    return found
 
 
 def rate_cells(made: Report) -> Cells:

@@ -59,7 +59,9 @@ def run(
         on: A back end of your own instead of `backend_name`.
     """
     need("polars", "data")
-    chosen = on if on is not None else backend(backend_name, workers=workers, address=address)
+    one_of("backend", backend_name, BACKENDS)
+    own = RayBackend(workers, address) if backend_name == "ray" else LocalBackend(workers)
+    chosen = own if on is None else on
     cells, store = spec.cells(), Store(out)
     started = time.perf_counter()
     with store.locked():
@@ -114,13 +116,6 @@ class Backend(Protocol):
 
         Closing the iterator (as an interrupt does) drops what is in flight. An error in a task is raised here.
         """
-
-
-def backend(name: str, *, workers: int | None = None, address: str | None = None) -> Backend:
-    """Build the back end of this name."""
-    if one_of("backend", name, BACKENDS) == "ray":
-        return RayBackend(workers=workers, address=address)
-    return LocalBackend(workers=workers)
 
 
 def play_task(task: Mapping[str, Any]) -> Columns:

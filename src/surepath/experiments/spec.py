@@ -121,7 +121,7 @@ class LearnerSpec(BaseModel):
 
 
 class Spec(BaseModel):
-    """What an experiment plays; build one with `Spec.load` (TOML) or `Spec.from_dict`.
+    """The spec of an experiment; build one with `Spec.load` (TOML) or `Spec.from_dict`.
 
     Attributes:
         name: A short name, in every row.
@@ -185,7 +185,7 @@ class Spec(BaseModel):
 
     @property
     def per_gap(self) -> bool:
-        """Whether epsilons are multiples of Delta_min."""
+        """Return whether epsilons are multiples of Delta_min."""
         return self.epsilons_per_gap is not None
 
     def cells(self) -> list[Cell]:

@@ -194,15 +194,7 @@ def _interval(value: float, draws: FloatArray, n: int, level: float) -> Interval
     return Interval(value, min(float(low), value), max(float(high), value))
 
 
-class Rate(NamedTuple):
-    """A share with an interval that holds at its level whatever the truth is."""
-
-    value: float
-    low: float
-    high: float
-
-
-def rate_interval(wrong: int, runs: int, level: float = 0.95) -> Rate:
+def rate_interval(wrong: int, runs: int, level: float = 0.95) -> Interval:
     """Estimate a probability from counts, with the interval of Clopper and Pearson.
 
     Example:
@@ -216,7 +208,7 @@ def rate_interval(wrong: int, runs: int, level: float = 0.95) -> Rate:
     tail = (1 - level) / 2
     low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
     high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - tail))
-    return Rate(k / n, low, high)
+    return Interval(k / n, low, high)
 
 
 def failure_rates(rows: polars.DataFrame, level: float = 0.95) -> polars.DataFrame:

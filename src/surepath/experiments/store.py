@@ -103,10 +103,9 @@ class Store:
         """Read the spec, the version and the cells' names; refuses rows of another format."""
         found = self._manifest()
         if found["format"] != ROWS_FORMAT:
-            age = "an older" if found["format"] < ROWS_FORMAT else "a newer"
             raise SettingError(
-                f"{self.folder} holds rows of format {found['format']}, written by {age} surepath; this one reads "
-                f"format {ROWS_FORMAT}: play the experiment again in another folder"
+                f"{self.folder} holds rows of format {found['format']}; this surepath reads format {ROWS_FORMAT}: play "
+                f"the experiment again in another folder"
             )
         return found
 
@@ -177,7 +176,7 @@ class Store:
                 if old.get(field) != new.get(field):
                     return f"its {field} are {old.get(field, 'not given')}, here they are {new.get(field, 'not given')}"
             id = manifest["cells"].get(key, key)
-            return f"{id} has other settings there" if id in ids else f"{id} is no cell of this spec"
+            return f"{id} has other settings there" if id in ids else f"{id} is not a cell of this spec"
         return "there is no telling which"
 
 

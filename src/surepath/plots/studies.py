@@ -1,4 +1,4 @@
-"""What is known of a problem at one moment, read from a study, a learner or a certificate: what the pictures show."""
+"""Pictures of studies: the gap over trials, visits, intervals, challengers, of a study, a learner or a certificate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from surepath.verify.verify import facts_of
 
 @dataclass(frozen=True)
 class Known:
-    """What is known at one moment.
+    """The state of a search at one moment.
 
     Attributes:
         mdp: The graph.
@@ -65,6 +65,11 @@ class Known:
     gap: float
     learner: Any
 
+    @property
+    def unit(self) -> str:
+        """Return what the means are of: "score", or "worth" where costs count."""
+        return "worth" if in_words(self.mdp) else "score"
+
 
 def known(source: Any) -> Known:
     """Read what is known from a study, a learner, or a certificate (an object or its plain values).
@@ -78,10 +83,8 @@ def known(source: Any) -> Known:
     """
     if isinstance(source, Known):
         return source
-    if isinstance(source, Study):
-        return _of_learner(source.learner)
-    if isinstance(source, Learner):
-        return _of_learner(source)
+    if isinstance(source, (Study, Learner)):
+        return _of_learner(source.learner if isinstance(source, Study) else source)
     if isinstance(source, Mapping):
         return _of_certificate(dict(source))
     raise SettingError(f"a picture is made of a study, a learner or a certificate, not of {type(source).__name__}")
@@ -147,7 +150,7 @@ GAP_READING = (
 
 
 class GapCurve(NamedTuple):
-    """What was proven after each number of trials."""
+    """The proven gap after each number of trials."""
 
     trials: IntArray
     gap: FloatArray  # infinite while nothing was proven
@@ -342,17 +345,12 @@ def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
     return rows
 
 
-def unit_of(source: Any) -> str:
-    """Return what the means of a study, a learner or a certificate are of: "score", or "worth" where costs count."""
-    return "worth" if in_words(known(source).mdp) else "score"
-
-
 def draw_intervals(rows: list[StepInterval], unit: str = "score") -> Any:
     """Draw the mean and the interval of each option, grouped by step; returns a matplotlib figure.
 
     Args:
         rows: From `intervals_data`.
-        unit: What the means are of: "worth" where costs count (`unit_of` says it).
+        unit: What the means are of: "worth" where costs count (`Known.unit` says it).
     """
     figure, places, heads = new_figure_of_rows([row.step for row in rows])
     axis = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""What a server keeps of the studies it serves: open studies, their gap history, forecasts, and streams of changes.
+"""Keep open the studies that a server serves, their gap history, forecasts, and streams of changes.
 
 Studies are opened when they are asked for. The past of the gap and forecasts are computed by threads of their own, so
 that nobody waits. One task per watched study reads the log a few times a second, whoever wrote to it, and sends what

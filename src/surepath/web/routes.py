@@ -51,7 +51,7 @@ bearer = HTTPBearer(auto_error=False, description="The read token or the write t
 
 
 class Problem(BaseModel):
-    """What went wrong: its kind, for programs, and a sentence, for people."""
+    """An error: its kind, for programs, and a sentence, for people."""
 
     error: str
     message: str

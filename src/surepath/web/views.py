@@ -1,4 +1,4 @@
-"""What the page shows of a study, in values that JSON can hold: the status, the graph, its trials, its challengers."""
+"""Views of a study for the page, in values that JSON can hold: the status, the graph, its trials, its challengers."""
 
 from __future__ import annotations
 

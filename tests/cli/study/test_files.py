@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from surepath import Study
 from surepath.cli.main import app
-from surepath.errors import RewardError, StudyError, SurepathError
+from surepath.errors import RewardError, SettingError, StudyError, SurepathError
 from tests.cli.studies import SCORE, call, created, facts
 
 
@@ -35,7 +35,7 @@ def test_a_lab_cycle_by_csv_alone(here: Path) -> None:
     )
     plate = here / "plate.csv"
     assert plate.read_text().startswith("number,plan.chunk,plan.model,score.chunk,score.model\n1,256,small,,\n")
-    assert "is there already" in call("ask", "--n", "2", "--csv", "plate.csv", error=StudyError)
+    assert "is there already" in call("ask", "--n", "2", "--csv", "plate.csv", error=SettingError)
     assert facts("status")["trials"] == 96
     fill(plate, _7_4="abc")
     assert "plate.csv, line 7: score.model must be a number, or failed, not 'abc'" in call(
@@ -77,7 +77,7 @@ def test_the_certificate_is_checked_against_the_log_in_every_form(here: Path) ->
     said = call("certificate", "--out", "c.json")
     assert said.startswith("wrote c.json: After ")
     assert said.endswith("check it with surepath verify c.json\n")
-    assert "is there already" in call("certificate", "--out", "c.json", error=StudyError)
+    assert "is there already" in call("certificate", "--out", "c.json", error=SettingError)
     call("export", "log.jsonl")
     call("export", "log.csv")
     for words in ([], ["--storage", "study.db"], ["--log", "log.jsonl"], ["--log", "log.csv"]):
@@ -92,7 +92,7 @@ def test_export_restore_and_delete(here: Path) -> None:
     call("exclude", "chunk=256")
     call("enqueue", "chunk=512", "model=small")
     assert call("export", "log.jsonl") == "wrote log.jsonl: 3 trials\n"
-    assert "is there already" in call("export", "log.jsonl", error=StudyError)
+    assert "is there already" in call("export", "log.jsonl", error=SettingError)
     assert call("export", "log.csv", "--force") == "wrote log.csv: 3 trials\n"
     assert call("restore", "log.jsonl", "--storage", "other.db") == "restored pipeline: 3 trials\n"
     digests = {Study.load(f"sqlite:///{file}.db").digest for file in ("study", "other")}

@@ -1,4 +1,4 @@
-"""Reproduce the paper's figures: the list of them, and the report of all that were made."""
+"""Reproduce the paper's figures: play their experiments, draw them, and write a report with the claims judged."""
 
 from __future__ import annotations
 
@@ -22,12 +22,6 @@ from surepath.experiments.report import page, picture
 from surepath.experiments.report import settings as settings_part
 from surepath.learners.per_arc.eprl import PRESETS
 from surepath.model.text_files import make_folder, write_bytes, write_text
-
-# Reproduce ------------------------------------------------------------------------------------------------------------
-# Reproduce figures of the paper: play their experiments, draw them, and write the report.
-#
-# The report is one self-contained HTML page: every figure with how to read it, and the paper's claims beside what was
-# measured.
 
 # In the order of the report. Every file has TITLE, READING (how to read the picture), make(options) that plays the
 # experiment and judges the claims, and panels(frames) with the numbers to draw.
