@@ -51,7 +51,7 @@ def challenger(dependence: str, noise: str) -> None:
     learner = build({"name": "Challenger", **RULES, "dependence": dependence, "noise": noise}, mdp)
     learner.tell(learner.ask(), [0.5])
     learner.certified_gap()
-    simulate({"name": "Challenger", **RULES, **settings}, Instance(mdp, Bernoulli([0.2, 0.8])), 1, 0, workers=1)
+    simulate(learner, Instance(mdp, Bernoulli([0.2, 0.8])), 1, 0, workers=1)
 
 
 def jobs() -> dict[str, Callable[[], None]]:

@@ -107,8 +107,8 @@ def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
     lease = found.options.lease
     if lease < SHORT_LEASE:
         note(
-            f"note: the lease of this study is {duration_text(lease)}; scores reported later may not count, and the plans "
-            f"are assigned again meanwhile. For work by hand, create a study with --lease 7d"
+            f"note: the lease of this study is {duration_text(lease)}; scores reported later may not count, and the "
+            f"plans are assigned again meanwhile. For work by hand, create a study with --lease 7d"
         )
 
 
