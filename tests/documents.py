@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from surepath.kernels.jit import _base
+from surepath.kernels.jit import cache_folder, source_key
 from tests.cli.shell import SOURCE
 from tests.document_programs import HOST
 
@@ -78,7 +78,7 @@ def shown_output(document: str) -> list[str]:
 def host(folder: Path) -> Iterator[Path]:
     """Run the process that forks commands; yields its socket."""
     place = folder / "host"
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "SUREPATH_CACHE_DIR": str(_base())}
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "SUREPATH_CACHE_DIR": str(cache_folder(source_key()).parents[1])}
     process = subprocess.Popen([sys.executable, str(STAND_INS), "host", str(place)], env=environment)
     try:
         while not place.exists():
@@ -108,7 +108,7 @@ def run(
         "HOME": str(folder / "home"),
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(SOURCE),
-        "SUREPATH_CACHE_DIR": str(_base()),  # what is compiled already need not be compiled again
+        "SUREPATH_CACHE_DIR": str(cache_folder(source_key()).parents[1]),  # what is compiled already need not be compiled again
         "COLUMNS": "120",
         "LANG": "C.UTF-8",
     }

@@ -37,7 +37,7 @@ LAWS: dict[str, tuple[Law, list[float], list[float]]] = {
 def fill(reality: Reality, arc: int, rng: np.random.Generator, out: np.ndarray) -> None:
     """Draws as a compiled run makes them; `draw` itself is for kernels only."""
     for i in range(len(out)):
-        out[i] = draw(reality, arc, rng)
+        out[i] = draw(reality, np.uint64(arc), rng)
 
 
 def sample_of(instance: Instance, arc: int, count: int = 4000) -> np.ndarray:

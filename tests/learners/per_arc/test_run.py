@@ -52,12 +52,12 @@ def test_lean_rules_play_the_same_in_both_parts(spec: dict[str, Any], monkeypatc
     ],
 )
 def test_rules_that_need_more_are_not_lean(spec: dict[str, Any]) -> None:
-    assert not is_lean(learner(spec).rules, betas=False)
+    assert not is_lean(learner(spec).rules)
 
 
 def test_beta_laws_are_drawn_also_for_lean_rules() -> None:
     eprl, instance = learner({}), Instance(GRAPH, Bounded(0.0, 1.0, MEANS))
-    assert eprl._full(betas=True) == 1
+    assert eprl._full() is None
     found = simulate(eprl, instance, runs=20, seed=0, workers=1)
     assert found.correct.all()
     assert np.isfinite(found.gap).all()
