@@ -68,7 +68,7 @@ def test_bad_input_is_refused_and_changes_nothing(cls: Any, options: dict[str, A
         (path, [0.5, 0.5, np.inf], RewardError, "the reward at stage 2 is inf; rewards must be finite"),
         (path, "high", RewardError, "rewards must be 3 numbers, not text; got 'high'"),
         (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one for each step"),
-        (other, [0.5] * 3, PathError, "not a path: arc"),
+        (other, [0.5] * 3, PathError, "not a path: option"),
         ([0, 1, 99], [0.5] * 3, PathError, "arc numbers run from 0 to"),
     ]:
         with pytest.raises(error) as caught:

@@ -38,7 +38,7 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
         (path, [0.5] * 4, RewardError, "rewards must be 3 numbers, one per stage, or fewer; got 4"),
         (path, [0.5, np.nan, 0.5], RewardError, "the reward at stage 1 is nan; rewards must be finite"),
         (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one for each step"),
-        (path[::-1], [0.5] * 3, PathError, "not a path: arc"),
+        (path[::-1], [0.5] * 3, PathError, "not a path: option"),
     ]:
         with pytest.raises(error) as caught:
             learner.tell(bad_path, rewards)
