@@ -68,6 +68,7 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "prior": "auto",
             "sampling": "guarded",
             "noise": "sigma",
+            "dependence": "independent",
         },
     ),
 ]
