@@ -22,7 +22,6 @@ from surepath.learners.base import build, learner_name
 from surepath.learners.own_rules import SamplingRule
 from surepath.model.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.model.mdp import MDP
-from surepath.model.paths import WHOLE
 from surepath.model.worlds import Instance
 from surepath.study.storage import Storage, Writing, retrying
 from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST, QueueRow, StudyRecord, TrialRow
@@ -188,7 +187,6 @@ def new_record(
     text = problem_text(found.mdp)
     if parse_json_problem(text).mdp.content_hash != found.mdp.content_hash:
         raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")
-    _check_names(found.mdp)
     options = Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE))
     if options.on_failure == WORST:
         _check_worst(found.mdp)
@@ -201,20 +199,6 @@ def new_record(
         created=time.time(),
         version=__version__,
     )
-
-
-def _check_names(mdp: MDP) -> None:
-    """Refuse names that HTTP, spreadsheets and pages would not take."""
-    if mdp.step_labels == (WHOLE,):
-        names = {str(option) for arc in range(mdp.n_arcs) for pair in mdp.plan([arc]).items() for option in pair}
-    else:
-        names = {*(mdp.step_labels or ()), *(mdp.action_labels or ())}
-    long = next((name for name in names if len(name) > LONGEST_NAME), None)
-    if long is not None:
-        raise ProblemError(
-            f"names of steps and options have at most {LONGEST_NAME} characters in a study; this one has "
-            f"{len(long):,}: {shortened(long)}"
-        )
 
 
 def _check_worst(mdp: MDP) -> None:
