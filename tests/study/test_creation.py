@@ -70,16 +70,6 @@ def test_what_the_learner_is_given_counts_before_what_the_problem_asks() -> None
     )
 
 
-@pytest.mark.parametrize("scores", ["every", "end"])
-def test_names_longer_than_http_takes_are_refused_in_words(scores: str) -> None:
-    for steps in ({"a": ["x" * 201, "y"]}, {"s" * 201: ["x", "y"]}):
-        mdp = MDP.from_steps(steps, scores=scores, sigma=1.0)
-        with pytest.raises(ProblemError, match="names of steps and options have at most 200 characters in a study"):
-            Study.create(mdp, "memory", epsilon=0.5, delta=0.1)
-    names = {"s" * 200: [f"{i}".rjust(200, "x") for i in range(3)], "t" * 200: ["x", "y"]}
-    Study.create(MDP.from_steps(names, scores=scores, sigma=1.0), "memory", epsilon=0.5, delta=0.1)
-
-
 @pytest.mark.parametrize("name", ["eprl", "BPI-UCRL", "uniform", "WholePlan", "design"])
 def test_a_study_uses_challenger(name: str) -> None:
     with pytest.raises(SettingError, match=r"studies use Challenger, not \w+; compare learners with simulate"):

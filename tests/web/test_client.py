@@ -144,7 +144,7 @@ def test_optimize_runs_trials_here_and_gives_them_back_when_interrupted(site: Si
     with pytest.raises(KeyboardInterrupt):
         remote.optimize(interrupted)
     with local.storage.reading("run") as log:
-        assert [row.state for row in log.trials(1, 9)] == ["cancelled"]
+        assert [(row.state, row.attended) for row in log.trials(1, 9)] == [("cancelled", True)]
     remote.optimize(score, n_jobs=2)
     assert local.done
     assert remote.evidence_trials == local.evidence_trials >= 5

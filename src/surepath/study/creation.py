@@ -191,7 +191,6 @@ def new_record(
     text = problem_text(found.mdp)
     if parse_json_problem(text).mdp.content_hash != found.mdp.content_hash:
         raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")
-    _check_names(found.mdp)
     options = Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE))
     if options.on_failure == WORST:
         _check_worst(found.mdp)
@@ -206,6 +205,7 @@ def new_record(
     )
 
 
+<<<<<<< HEAD
 def _check_names(mdp: MDP) -> None:
     """Refuse names that HTTP, spreadsheets and pages would not take."""
     if mdp.plans is not None:
@@ -220,6 +220,8 @@ def _check_names(mdp: MDP) -> None:
         )
 
 
+=======
+>>>>>>> o3
 def _check_worst(mdp: MDP) -> None:
     """Refuse problems in which some option to learn has no worst score: its failures could not be scored."""
     if mdp.reward_range is None:
