@@ -55,7 +55,7 @@ def callables(name: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     if inspect.isfunction(value):
         yield name, value
     if inspect.isclass(value) and value.__module__.startswith("surepath") and not issubclass(value, Exception):
-        if not getattr(value, "_is_protocol", False):  # nobody builds one
+        if not getattr(value, "_is_protocol", False):  # nobody makes one
             yield name, value
         for attribute, member in inspect.getmembers(value, inspect.isroutine):
             inherited = not getattr(member, "__module__", None) or not member.__module__.startswith("surepath")

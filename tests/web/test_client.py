@@ -326,7 +326,7 @@ def test_a_long_import_is_one(tmp_path: Path) -> None:
 
 
 def test_rows_that_were_imported_directly_are_not_taken_again_over_http(tmp_path: Path) -> None:
-    local, results = new_study(database(tmp_path), epsilon=1e-6), past(20_000)
+    local, results = new_study(database(tmp_path), epsilon=1e-6), past(2_000)
     assert local.import_trials(results[:500]) == 500
     with (
         served(database(tmp_path)) as site,
@@ -338,7 +338,7 @@ def test_rows_that_were_imported_directly_are_not_taken_again_over_http(tmp_path
 
 
 def test_an_import_whose_connection_breaks_leaves_nothing_behind(tmp_path: Path) -> None:
-    local, results = new_study(database(tmp_path), epsilon=1e-6), past(20_000)
+    local, results = new_study(database(tmp_path), epsilon=1e-6), past(2_000)
     body = {"results": [{"plan": p, "rewards": r} for p, r in results], "request": "old", "note": "last year"}
     text = json.dumps(body).encode()
     with served(database(tmp_path)) as site:
