@@ -24,6 +24,7 @@ STAND_INS = Path(__file__).with_name("document_programs.py")
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 POSTGRES = "postgresql://user:password@host/database"  # what guides write; a real server takes its place
+CACHE = str(cache_folder(source_key()).parents[1])
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<mark>not run: |saved as )(?P<what>.+?) -->\n)?"
     r"(?P<fence>```+)(?P<language>\S*)\n(?P<body>.*?)^(?P=fence)$",
@@ -78,7 +79,7 @@ def shown_output(document: str) -> list[str]:
 def host(folder: Path) -> Iterator[Path]:
     """Run the process that forks commands; yields its socket."""
     place = folder / "host"
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "SUREPATH_CACHE_DIR": str(cache_folder(source_key()).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "SUREPATH_CACHE_DIR": CACHE}
     process = subprocess.Popen([sys.executable, str(STAND_INS), "host", str(place)], env=environment)
     try:
         while not place.exists():
@@ -108,7 +109,7 @@ def run(
         "HOME": str(folder / "home"),
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(SOURCE),
-        "SUREPATH_CACHE_DIR": str(cache_folder(source_key()).parents[1]),  # what is compiled already need not be compiled again
+        "SUREPATH_CACHE_DIR": CACHE,  # what is compiled already need not be compiled again
         "COLUMNS": "120",
         "LANG": "C.UTF-8",
     }

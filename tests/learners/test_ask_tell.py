@@ -63,21 +63,12 @@ def test_bad_input_is_refused_and_changes_nothing(cls: Any, options: dict[str, A
     before = [*answers(learner), learner.ask().tolist()]
     other = [int(path[0]), int(path[1]), int(path[0])]
     for bad_path, rewards, error, message in [
-<<<<<<< HEAD
-        (path, [0.5] * 4, RewardError, "rewards must be"),
-        (path, [0.5, np.nan, 0.5], RewardError, "the reward at stage 1 is nan; rewards must be finite"),
-        (path, [0.5, 0.5, np.inf], RewardError, "the reward at stage 2 is inf; rewards must be finite"),
-        (path, "high", RewardError, "rewards must be 3 numbers, not text; got 'high'"),
-        (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one for each step"),
-        (other, [0.5] * 3, PathError, "not a path: option"),
-=======
         (path, [0.5] * 4, RewardError, "scores must be"),
         (path, [0.5, np.nan, 0.5], RewardError, "the score of step 1 is nan; scores must be finite"),
         (path, [0.5, 0.5, np.inf], RewardError, "the score of step 2 is inf; scores must be finite"),
         (path, "high", RewardError, "scores must be 3 numbers, not text; got 'high'"),
-        (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one per stage"),
-        (other, [0.5] * 3, PathError, "not a path: arc"),
->>>>>>> o2
+        (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one for each step"),
+        (other, [0.5] * 3, PathError, "not a path: option"),
         ([0, 1, 99], [0.5] * 3, PathError, "arc numbers run from 0 to"),
     ]:
         with pytest.raises(error) as caught:

@@ -205,23 +205,6 @@ def new_record(
     )
 
 
-<<<<<<< HEAD
-def _check_names(mdp: MDP) -> None:
-    """Refuse names that HTTP, spreadsheets and pages would not take."""
-    if mdp.plans is not None:
-        names = {name for plan in mdp.plans for pair in plan.items() for name in pair}
-    else:
-        names = {*(mdp.step_labels or ()), *(mdp.action_labels or ())}
-    long = next((name for name in names if len(name) > LONGEST_NAME), None)
-    if long is not None:
-        raise ProblemError(
-            f"names of steps and options have at most {LONGEST_NAME} characters in a study; this one has "
-            f"{len(long):,}: {shortened(long)}"
-        )
-
-
-=======
->>>>>>> o3
 def _check_worst(mdp: MDP) -> None:
     """Refuse problems in which some option to learn has no worst score: its failures could not be scored."""
     if mdp.reward_range is None:
