@@ -331,7 +331,7 @@ def test_rows_that_were_imported_directly_are_not_taken_again_over_http(tmp_path
     with (
         served(database(tmp_path)) as site,
         surepath.connect(site.url, WRITE) as remote,
-        pytest.raises(StudyError, match="500 of 20,000 results are in the log already"),
+        pytest.raises(StudyError, match="500 of 2,000 results are in the log already"),
     ):
         remote.import_trials(random.Random(1).sample(results, len(results)))
     assert len(local) == 500

@@ -1,1 +1,6 @@
-"""The command line: one short function per command."""
+"""The command line: importing a chapter registers its commands, in the order of the help page."""
+
+import importlib
+
+for _chapter in ("main", "demo", "problem", "lab", "study", "trials", "plot"):
+    importlib.import_module(f"surepath.cli.{_chapter}")

@@ -14,7 +14,6 @@ until LLVM has come back.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import shutil
@@ -226,8 +225,3 @@ def _listen(receiver: socket.socket, sender: socket.socket, grace: float) -> Non
     shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar may have hidden the cursor
     os.write(2, f"{shown}\n{_interrupt_text[0]}\n".encode())
     os._exit(INTERRUPTED)
-
-
-# Importing a chapter registers its commands; the order is that of the help page.
-for _chapter in ("demo", "problem", "lab", "study", "trials", "plot"):
-    importlib.import_module(f"surepath.cli.{_chapter}")

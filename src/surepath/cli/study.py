@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import os
@@ -650,6 +649,3 @@ def page_links(address: str, access: Any, rest: str = "") -> list[str]:
             link = f"#token={url_quote(token, safe='')}{rest}" if access.generated else f"  with the {kind} token given"
             text.append(f"{what:24}{address}{link}")
     return [*text, "Ctrl-C ends it; nothing is lost"]
-
-
-importlib.import_module("surepath.cli.trials")
