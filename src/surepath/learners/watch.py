@@ -247,8 +247,10 @@ def larger_than(n: FloatArray, spread: FloatArray, gain: FloatArray, calm: Float
         n, spread: Rewards, and the sum Q, of the arcs that are said to vary more, float [G].
         gain, calm: `calm_gain`, float [G, K], and the sum C of Q, float [G], of all others.
     """
-    scale = np.maximum(spread + calm, np.finfo(float).tiny)[:, None, None]
     groups = len(n)
+    if groups == 0:
+        return np.zeros(0)
+    scale = np.maximum(spread + calm, np.finfo(float).tiny)[:, None, None]
     height = (gain[:, None, :] - noise_price(n)[:, :, None]).reshape(groups, -1)
     rise = (
         0.5 * np.multiply.outer(spread, NOISE_TILTS)[:, :, None] - np.multiply.outer(calm, CALM_TILTS)[:, None, :]

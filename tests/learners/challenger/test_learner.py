@@ -35,8 +35,8 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
     learner.tell(path, [0.5] * 3)
     before = [learner.visits.tolist(), learner.sums.tolist(), learner.ask().tolist(), learner.episodes]
     for bad_path, rewards, error, message in [
-        (path, [0.5] * 4, RewardError, "rewards must be 3 numbers, one per stage, or fewer; got 4"),
-        (path, [0.5, np.nan, 0.5], RewardError, "the reward at stage 1 is nan; rewards must be finite"),
+        (path, [0.5] * 4, RewardError, "scores must be 3 numbers, one per step, or fewer; got 4"),
+        (path, [0.5, np.nan, 0.5], RewardError, "the score of step 1 is nan; scores must be finite"),
         (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one for each step"),
         (path[::-1], [0.5] * 3, PathError, "not a path: option"),
     ]:
@@ -69,7 +69,7 @@ def test_nothing_is_asked_after_the_stop() -> None:
     assert learner.stopped
     assert learner.stop_reason == "cleared"
     for n in (None, 2):
-        with pytest.raises(StoppedError, match=r"Challenger stopped after 2 episodes; recommend\(\) has its answer"):
+        with pytest.raises(StoppedError, match=r"Challenger stopped after 2 trials; recommend\(\) has its answer"):
             learner.ask(n)
 
 

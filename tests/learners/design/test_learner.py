@@ -151,5 +151,5 @@ def test_an_arc_without_noise_beside_very_many_noisy_ones_is_seen() -> None:
 def test_it_needs_an_epsilon() -> None:
     with pytest.raises(SettingError, match="a design needs an epsilon above 0"):
         Design(MDP.from_arrays([[[0, 0]]]), 0.0, 0.1, 1.0)
-    with pytest.raises(SettingError, match=r"takes more than 1,000,000,000 episodes"):
+    with pytest.raises(SettingError, match=r"takes more than 1,000,000,000 trials"):
         Design(MDP.from_arrays([[[0, 0]]]), 1e-6, 0.1, 1.0)
