@@ -29,7 +29,7 @@ def test_commands_refuse_without_noise(tmp_path: Path, command: str, means: bool
     assert answer.returncode == 2
     text = words(answer.stderr)
     assert "the problem file p.json: the noise of the scores is not declared" in text
-    for way in ("a sigma (", "a range (", "or a pilot: try each option a few times", "give --sigma"):
+    for way in ("a sigma (", "a range of scores (", "or a pilot: try each option a few times", "give --sigma"):
         assert way in text
     assert "Traceback" not in answer.stderr
 

@@ -42,7 +42,7 @@ def test_every_sampling_rule_is_whole(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", RECOMMENDATION)
 def test_every_recommendation_rule_is_whole(rule: str) -> None:
-    assert f"\n{rule} " in str(stopping.__doc__)
+    assert f"\n# {rule} " in inspect.getsource(stopping)
     assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
     assert f"RECOMMEND_{rule.upper()}" in inspect.getsource(stopping)
 

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from surepath.errors import SettingError, StorageError, StudyError
-from surepath.study import Study, sql
+from surepath.study import Study
+from surepath.study import storage as storages
 from surepath.study.certificate import verify
 from surepath.study.storage import Storage
 from tests.study.postgres import programs
@@ -396,4 +397,4 @@ def test_connections_of_the_parent_are_not_closed_where_the_file_was_replaced(tm
     shutil.copy(file, tmp_path / "other.db")
     (tmp_path / "other.db").rename(file)
     assert storage.names() == ["work"]
-    assert inherited in sql._ABANDONED
+    assert inherited in storages._ABANDONED

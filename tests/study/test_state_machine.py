@@ -185,7 +185,7 @@ class Machine(RuleBasedStateMachine):
     def exclude(self, who: int, option: tuple[str, str]) -> None:
         would = self.excluded | {option}
         if any(all((step, one) in would for one in options) for step, options in STEPS.items()):
-            with pytest.raises(SettingError, match="no path at all"):
+            with pytest.raises(SettingError, match="no plan at all"):
                 self.studies[who].exclude(dict([option]))
         else:
             self.studies[who].exclude(dict([option]))

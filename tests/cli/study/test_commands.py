@@ -291,7 +291,7 @@ def test_errors_are_one_line_with_an_exit_code(here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tell", "1", "0.5", "7"], "the score 7.0 of step 'model' lies outside its range [0, 1]"),
+        (["tell", "1", "0.5", "7"], "the score 7.0 of step 'model' lies outside the declared range [0, 1]"),
         (
             ["tell", "1", "nan", "0.5"],
             "the score of step 'chunk' is nan; scores must be finite. A failed step is not a",

@@ -120,7 +120,7 @@ def test_the_failure_rate_stays_below_delta(delta: float) -> None:
         own = wrong(learner, instance, count)
         assert not is_above(own, count, delta), (instance.mdp, epsilon, settings)
         failed, runs = failed + own, runs + count
-    assert runs >= 10_000
+    assert runs >= 7_500
     assert binomtest(failed, runs, delta, alternative="less").pvalue < 1e-6
 
 
