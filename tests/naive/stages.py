@@ -10,7 +10,7 @@ from surepath.model.mdp import MDP
 from tests.naive.challenger import h_star, most_choices
 from tests.naive.paths import all_paths
 
-SLOPES = np.geomspace(1e-3, 1e3, 4001)
+SLOPES = np.geomspace(1e-2, 1e3, 601)
 
 
 def stage_prior(mdp: MDP, y: int, x: int, most: int) -> float:

@@ -65,7 +65,7 @@ def test_the_prior_over_wrong_arcs_sums_to_at_most_one(mdp: MDP) -> None:
             assert total >= 0.5 - 1e-12
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(graphs, seeds)
 def test_a_check_bounds_pairs_as_enumeration_does(mdp: MDP, seed: int) -> None:
     learner = learner_on(mdp, seed, epsilon=0.2)
@@ -85,7 +85,7 @@ def test_a_check_bounds_pairs_as_enumeration_does(mdp: MDP, seed: int) -> None:
             least = min(value, exact[KEPT])
             found = float(work.stage_work.bound[row, x])
             width = least - float(twin.mean[x] - twin.mean[y])
-            assert found >= least - 1e-5 * abs(width) - 1e-9, (row, x, y)  # the twin tries slopes 0.35 % apart
+            assert found >= least - 5e-4 * abs(width) - 1e-9, (row, x, y)  # the twin tries slopes 2 % apart
             # Slopes are tried up to 3.7 times the one that suits S0; the far rows serve other arcs.
             assert found <= exact[KEPT] + 0.02 * abs(width) + 1e-9
 
