@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.learners.challenger.test_guarantee import BY_EXCURSIONS, BY_TIES, CASES, QUICK, ties_alone, wrong
+from tests.learners.challenger.test_guarantee import BY_EXCURSIONS, BY_TIES, CASES, ties_alone, wrong
 from tests.study.test_order import beyond_the_lease
 
 from benchmarks.record import record
@@ -37,7 +37,7 @@ def main() -> None:
         found = {}
         for delta in failed:
             own = {"bound": ties_alone(instance, epsilon, delta)} if "bound" in settings else settings
-            learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, **{**QUICK, **own})
+            learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, **own)
             found[delta] = wrong(learner, instance, runs)
             failed[delta] += found[delta]
         total += runs
