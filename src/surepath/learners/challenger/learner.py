@@ -78,6 +78,9 @@ class Challenger(Learner):
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
+        dependence: "independent" (the default): each reward keeps its mean and noise given the earlier ones of its
+            episode. "any": the rewards of one episode may share their luck, for about twice the episodes; then an
+            episode may break off only for reasons unrelated to its rewards (docs, "Challenger: the theorem").
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
 
     Attributes:
