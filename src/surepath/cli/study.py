@@ -173,6 +173,12 @@ def create(
     on_failure: Annotated[
         str, typer.Option(help="leave-out: a failed trial is no evidence; worst: the failed step has its worst score.")
     ] = "leave-out",
+    cases: Annotated[
+        str | None, typer.Option(help="What trials are played on: how many cases there are, or a CSV file of them.")
+    ] = None,
+    cases_per_trial: Annotated[
+        int, typer.Option(min=1, help="Cases a trial is played on; its score is their mean.")
+    ] = 1,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
     ] = False,
@@ -196,6 +202,8 @@ def create(
         sigma=sigma,
         lease=lease,
         on_failure=on_failure,
+        cases=int(cases) if cases is not None and cases.isdecimal() else cases,
+        cases_per_trial=cases_per_trial,
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
@@ -280,6 +288,9 @@ def _trial_facts(found: Any, number: int) -> dict[str, Any]:
         "state": row.state,
         "plan": found.mdp.plan(list(row.path)),
         "scores": rewards,
+        "cases": list(row.cases),
+        "cost": row.cost,
+        "tries": row.tries,
         "source": row.source,
         "of": row.of,
         "worker": row.worker,
@@ -339,7 +350,7 @@ def run(
         timeout=timeout,
         progress=progress,
         abandon=performer.end,
-        budget=checked_budget(found.mdp, budget),
+        budget=checked_budget(budget),
         say=note,
     )
     set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")

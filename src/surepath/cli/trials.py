@@ -79,12 +79,14 @@ def ask(
     if sheet is not None:
         _write_sheet(found, trials, sheet)
     if as_json:
-        rows = [{"number": trial.number, "plan": trial.plan, "lease_until": trial.lease_until} for trial in trials]
+        named = ("number", "plan", "lease_until", "cases")
+        rows = [{name: getattr(trial, name) for name in named} for trial in trials]
         print_json({"trials": rows, "done": False, "written": None if sheet is None else str(sheet)})
         return
     if sheet is None:
         for trial in trials:
-            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}")
+            on = f" on case {shown(trial.case)}" if trial.case else ""
+            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}{on}")
     else:
         numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
         typer.echo(

@@ -262,15 +262,19 @@ class RemoteStudy:
 
     def _trial(self, found: dict[str, Any]) -> Trial:
         path = self.mdp.check_path(found["path"])
-        return Trial(found["number"], self.mdp.plan(path), path, found["lease_until"], found["source"], found["worker"])
+        number, lease, source, worker = (found[name] for name in ("number", "lease_until", "source", "worker"))
+        return Trial(number, self.mdp.plan(path), path, lease, source, worker, tuple(found["cases"]))
 
-    def tell(self, trial: Trial | int, rewards: Any) -> str:
+    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
         """Report a trial's rewards; see Study.tell."""
-        return str(self._call(f"trials/{trial_number(trial)}/tell", {"rewards": _rewards(rewards)})["outcome"])
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries}
+        return str(self._call(f"trials/{trial_number(trial)}/tell", body)["outcome"])
 
-    def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
+    def fail(
+        self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
+    ) -> str:
         """Report that a trial failed; see Study.fail."""
-        body = {"rewards": _rewards(rewards), "note": note}
+        body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries}
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
@@ -467,7 +471,7 @@ class ExportedLog:
             entry: dict[str, Any] = json.loads(line)
             kind = entry.pop("entry")
             if kind == "trial":
-                entry |= {"path": tuple(entry["path"]), "rewards": tuple(entry["rewards"])}
+                entry |= {name: tuple(entry[name]) for name in ("path", "rewards", "cases")}
                 self._trials.append(TrialRow(**entry))
             elif kind == "waiting":
                 self._queue.append(QueueRow(len(self._queue), **{**entry, "path": tuple(entry["path"])}))

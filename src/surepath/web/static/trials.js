@@ -55,7 +55,7 @@ export class Trials {
   row(trial) {
     const options = Object.values(trial.plan).map((option, i) => [i ? " › " : null, h("span", { class: "taken" }, option,
       i < trial.rewards.length ? h("b", {}, ` ${number(trial.rewards[i])}`) : null)]).flat();
-    const extra = [trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null].filter(Boolean).join(": ");
+    const extra = [trial.cases.length ? `case ${trial.cases.join(", ")}` : null, trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null, trial.cost === null ? null : `cost ${number(trial.cost)}`].filter(Boolean).join(": ");
     return h("tr", { "data-trial": trial.number },
       h("th", { scope: "row" }, count(trial.number)),
       h("td", {}, h("span", { class: `state ${trial.state}` }, trial.state)),
