@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def test_cases_are_even_independent_and_the_same_for_the_same_study_and_number()
     counts = Counter(drawn)
     assert sum((count - 800) ** 2 / 800 for count in counts.values()) < chi2.isf(1e-4, 4)
     pairs = np.zeros((5, 5))
-    for first, second in zip(drawn, drawn[1:]):
+    for first, second in pairwise(drawn):
         pairs["abcde".index(first), "abcde".index(second)] += 1
     assert chi2_contingency(pairs).pvalue > 1e-4  # what comes next does not depend on what came before
     assert drawn == [Cases(list("abcde"), 1, "a study").drawn(number)[0] for number in range(1, 4_001)]

@@ -318,7 +318,7 @@ def run(
     command: Annotated[
         str,
         typer.Option(
-            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial} its number."
+            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial}, {case} its own."
         ),
     ],
     workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
@@ -326,6 +326,12 @@ def run(
     timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Begin no trial that would bring what the study has spent above this.")
+    ] = None,
+    retry: Annotated[
+        int, typer.Option(min=0, help="Begin a trial anew so often after an exit code of --retry-on.")
+    ] = 0,
+    retry_on: Annotated[
+        list[int] | None, typer.Option(min=1, max=255, help="Exit code that says nothing about the plan: 75 for busy.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress line.")] = False,
     storage: Storage = DEFAULT_STORAGE,
@@ -341,7 +347,7 @@ def run(
     from surepath.study.runner import Command, Runner
 
     found = load(storage, name)
-    performer = Command(found.mdp, command, found.name)
+    performer = Command(found.mdp, command, found.name, bool(found.options.cases), retry, retry_on or ())
     progress = False if quiet or as_json else None
     runner = Runner(
         found,

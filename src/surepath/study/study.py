@@ -11,6 +11,7 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -409,13 +410,18 @@ class Study:
 
     def optimize(
         self,
-        function: Callable[[Any], Any],
-        n_jobs: int = 1,
+        function: Callable[..., Any],
+        n_jobs: int | None = None,
         n_trials: int | None = None,
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
         budget: float | None = None,
+        *,
+        executor: Executor | None = None,
+        retry: int = 0,
+        retry_on: Any = (),
+        backoff: Any = 1.0,
     ) -> None:
         """Run trials until the answer is proven, the budget is spent or the time is up.
 
@@ -423,22 +429,31 @@ class Study:
         trials and is raised again.
 
         Args:
-            function: Gets the plan {step: option}; returns its rewards (H numbers, or {step: reward}), or yields them
-                step by step. An exception makes it a failed trial with the rewards yielded so far. A result that is no
-                reward (NaN, text, outside the declared range), or one without a reward for every step whose reward is
-                not known anyway, ends the run with an error. With on_failure="worst" it must be a generator, so that
-                the step that failed is known.
-            n_jobs: Trials that run at the same time, each in a thread; 1 runs them in this thread.
+            function: Gets the plan {step: option} and, in a study with cases, the case, once for each case of a
+                trial; returns its rewards (H numbers, or {step: reward}), or yields them step by step. An async one
+                runs in one event loop with all others. A `Cost` among the rewards is what the trial cost. An exception
+                makes it a failed trial with the rewards yielded so far. A result that is no reward (NaN, text, outside
+                the declared range), or one without a reward for every step whose reward is not known anyway, ends the
+                run with an error. With on_failure="worst" it must be a generator, so that the step that failed is
+                known.
+            n_jobs: Trials that run at the same time, each in a thread; 1, the default, runs them in this thread. With
+                an executor, as many as it has workers.
             n_trials: Run at most so many.
             timeout: Begin no trial after this time: seconds, "2h".
             callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
             progress: A line on standard error; by default where that is a terminal.
-            budget: What this study may spend in all, in the unit of the problem's costs; no trial is begun that would
+            budget: What this study may spend in all, in the unit of its costs; no trial is begun that is expected to
                 cost more than what is left.
+            executor: Runs the function elsewhere: any executor of concurrent.futures, Dask, mpi4py, or RayExecutor.
+            retry: How often a trial is begun anew after an exception of `retry_on`; only the last try counts.
+            retry_on: Types of exceptions that say nothing about the plan: a rate limit, a lost connection.
+            backoff: Seconds before the first new try; doubled with each.
         """
+        from surepath.study.performing import read_retry
         from surepath.study.runner import optimize
 
-        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, checked_budget(budget))
+        limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
 
     # Files -------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,6 +37,7 @@ from surepath.study.trial import QueueRow, StudyRecord, Trial, TrialRow, trial_n
 from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, is_loopback
 
 if TYPE_CHECKING:
+    from surepath.study.cases import CaseSummary
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
     from surepath.study.telling import Result
@@ -149,6 +151,13 @@ class RemoteStudy:
         from surepath.study.export import trials_frame
 
         return trials_frame(cast(Any, self))
+
+    @property
+    def cases(self) -> list[CaseSummary]:
+        """Return what is known of each case that was played; see Study.cases."""
+        from surepath.study.cases import CaseSummary
+
+        return [CaseSummary(one["case"], one["trials"], *_values(one)) for one in self._call("cases")["cases"]]
 
     def export(self, path: str | Path) -> int:
         """Write the whole log to a file here; see Study.export."""
@@ -322,18 +331,25 @@ class RemoteStudy:
 
     def optimize(
         self,
-        function: Callable[[Any], Any],
-        n_jobs: int = 1,
+        function: Callable[..., Any],
+        n_jobs: int | None = None,
         n_trials: int | None = None,
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
         budget: float | None = None,
+        *,
+        executor: Executor | None = None,
+        retry: int = 0,
+        retry_on: Any = (),
+        backoff: Any = 1.0,
     ) -> None:
         """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
+        from surepath.study.performing import read_retry
         from surepath.study.runner import optimize
 
-        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
+        again, study = read_retry(retry, retry_on, backoff), cast(Any, self)
+        optimize(study, function, n_jobs, n_trials, timeout, callbacks, progress, budget, executor, again)
 
     def _holds(self) -> bool:
         """Return whether what was reported suffices once earlier trials are settled, as of a few seconds ago."""
@@ -455,6 +471,10 @@ def raised(answer: Any) -> Exception:
     if isinstance(found, type) and issubclass(found, SurepathError):
         return found(message)
     return StudyError(message)
+
+
+def _values(found: dict[str, Any]) -> list[float]:
+    return [float("nan") if found[name] is None else found[name] for name in ("mean", "spread", "beside")]
 
 
 def _numbers(values: list[float | None]) -> list[float]:

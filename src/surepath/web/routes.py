@@ -340,6 +340,12 @@ def explain(at: Chosen, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> 
         return {"rivals": explain_challengers(fold.view, challengers), "words": at.study.explain()}
 
 
+@reading.get("/cases")
+def cases(at: Chosen) -> Any:
+    """List the cases that were played, the hardest first, with the mean and the spread of their totals."""
+    return {"cases": plain([one._asdict() for one in at.study.cases])}
+
+
 @reading.get("/forecast")
 def forecast(at: Chosen) -> Any:
     """Return how many trials are left, as far as can be estimated."""
