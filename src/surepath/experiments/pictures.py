@@ -184,7 +184,7 @@ def draw_stopping(data: polars.DataFrame, column: str = "epsilon") -> Any:
 
 
 def _by_instance(
-    data: polars.DataFrame, x: str, y: str, series: Callable[[polars.DataFrame, int], Series], **scales: bool
+    data: polars.DataFrame, x: str, y: str, series: Callable[[polars.DataFrame, int], Series], x_log: bool, y_log: bool
 ) -> Any:
     """Draw each learner on a panel for each instance, with one legend.
 
@@ -192,7 +192,7 @@ def _by_instance(
         data: Rows with the columns instance and learner.
         x, y: Names of the axes; the former at the last panel.
         series: Makes a series of the rows of one learner, given its place in the legend too.
-        scales: `x_log` and `y_log` of the panels.
+        x_log, y_log: Whether an axis is logarithmic.
     """
     labels = data["learner"].unique(maintain_order=True).to_list()
     parts = data.partition_by("instance", maintain_order=True)
@@ -202,7 +202,8 @@ def _by_instance(
             x if place == min(len(parts), MOST_PANELS) else "",
             y,
             [series(own, labels.index(own["learner"][0])) for own in part.partition_by("learner", maintain_order=True)],
-            **scales,
+            x_log,
+            y_log,
         )
         for place, part in enumerate(parts, 1)
     ]

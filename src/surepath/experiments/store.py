@@ -250,8 +250,14 @@ def frame_of(cell: Cell, pieces: list[Results]) -> polars.DataFrame:
     rows = {name: np.concatenate([getattr(one, name) for one in pieces]) for name in (*pieces[0].COLUMNS, "path")}
     size = len(rows["tau"])
     gaps = None if cell.multiples is None else np.tile(cell.multiples, size // len(cell.multiples))
-    fixed = {"experiment": cell.experiment, "cell": cell.id, "instance": name_of(cell.source), "learner": cell.label}
-    fixed |= {"delta": cell.delta, "seed": cell.seed, "budget": cell.budget, "version": __version__}
+    head = {"experiment": cell.experiment, "cell": cell.id, "instance": name_of(cell.source), "learner": cell.label}
+    fixed: dict[str, Any] = {
+        **head,
+        "delta": cell.delta,
+        "seed": cell.seed,
+        "budget": cell.budget,
+        "version": __version__,
+    }
     fixed["settings"] = json.dumps(pieces[0].settings["learner"], sort_keys=True)
 
     def column(name: str) -> Any:
