@@ -100,7 +100,7 @@ def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
         rewards = rewards.tolist()
     if not isinstance(rewards, (list, tuple)) or not 0 < len(rewards) < mdp.horizon:
         return rewards
-    known = mdp.is_known[np.asarray(path, dtype=np.int64)]
+    known = mdp.unscored[np.asarray(path, dtype=np.int64)]
     if known[len(rewards) :].all():
         return [*rewards, *[math.nan] * (mdp.horizon - len(rewards))]
     if len(rewards) == int((~known).sum()):
@@ -111,7 +111,7 @@ def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
 
 def missing(mdp: MDP, path: Sequence[int], seen: int) -> str:
     """Return the names of the steps that have no score after the first `seen`; "" where none lacks one."""
-    lacking = [name for name, arc in zip(steps(mdp)[seen:], list(path)[seen:]) if not mdp.is_known[arc]]
+    lacking = [name for name, arc in zip(steps(mdp)[seen:], list(path)[seen:]) if not mdp.unscored[arc]]
     return "" if not lacking else f"no score for step{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
 
 

@@ -58,10 +58,10 @@ class NotScoresError(ValueError):
 
 
 def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
-    """Read scores from what a command printed; fewer than H say that it failed after them.
+    """Read scores from what a command printed; fewer than there are say that it failed after them.
 
     The last line that is not empty counts: a JSON array or object, or numbers separated by spaces or commas. When that
-    line has fewer than H numbers, lines of numbers right before it belong to it, so that a command may print each score
+    line has fewer numbers, lines of numbers right before it belong to it, so that a command may print each score
     as soon as it has it. A null in JSON is the step that failed.
 
     Example:
@@ -72,6 +72,7 @@ def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
         {'model': 0.5}
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    most = len(mdp.score_stages)
     if not lines:
         return []
     if lines[-1][0] in "[{":
@@ -79,15 +80,15 @@ def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
     found: list[float] = []
     for line in reversed(lines):
         numbers = _numbers(line)
-        if numbers is None or (found and len(numbers) + len(found) > mdp.horizon):
+        if numbers is None or (found and len(numbers) + len(found) > most):
             break
         found = numbers + found
-        if len(found) >= mdp.horizon:
+        if len(found) >= most:
             break
     if not found:
-        raise NotScoresError(f"its last line is {shown(lines[-1][:LONGEST_LINE])!r}, not {mdp.horizon} numbers")
-    if len(found) > mdp.horizon:
-        raise NotScoresError(f"it printed {len(found)} numbers, not {mdp.horizon}: {shown(lines[-1][:LONGEST_LINE])!r}")
+        raise NotScoresError(f"its last line is {shown(lines[-1][:LONGEST_LINE])!r}, not {most} numbers")
+    if len(found) > most:
+        raise NotScoresError(f"it printed {len(found)} numbers, not {most}: {shown(lines[-1][:LONGEST_LINE])!r}")
     return found
 
 
