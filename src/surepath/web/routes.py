@@ -399,7 +399,7 @@ def ask(at: Chosen, who: Writer, body: Ask) -> Any:
                 "number": trial.number,
                 "plan": plain(trial.plan),
                 "path": trial.path.tolist(),
-                "known": at.study.mdp.is_known[trial.path].tolist(),
+                "known": at.study.mdp.unscored[trial.path].tolist(),
                 "lease_until": trial.lease_until,
                 "source": trial.source,
                 "worker": trial.worker,
