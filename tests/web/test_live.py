@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.status import MOST_POINTS, point_of, thin
+from surepath.study.status import MOST_POINTS, Point, point_of, thin
 from surepath.study.storage import Storage
 from surepath.web import routes
 from surepath.web.access import Access, listen
@@ -124,7 +124,7 @@ def test_it_reads_on_as_trials_come_in() -> None:
 
 
 def test_thinning_keeps_the_ends_and_the_shape() -> None:
-    points = [(i, 1.0 / i, 0.1) for i in range(1, 50_001)]
+    points = [Point(i, 1.0 / i, 0.1, 0) for i in range(1, 50_001)]
     kept = thin(points)
     assert len(kept) <= MOST_POINTS
     assert kept[0] == points[0]
