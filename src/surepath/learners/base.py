@@ -9,7 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -382,6 +382,7 @@ class Learner(ABC):
         return f"{self.name}(epsilon={self.epsilon:g}, delta={self.delta:g}; {self.episodes} episodes, {state})"
 
 
+@cache
 def setting_parameters(learner: type[Learner]) -> dict[str, inspect.Parameter]:
     """List the parameters of a learner's constructor in their order, without the MDP."""
     return dict(list(inspect.signature(learner).parameters.items())[1:])
