@@ -247,7 +247,13 @@ class Replay:
         if row.source == "late":
             return []
         rewards, mdp = list(row.rewards), self.mdp
-        if self.on_failure == WORST and row.state in ("partial", "failed") and len(rewards) < len(row.path):
+        if self.on_failure == WORST and row.state in ("partial", "failed") and mdp.scored is not None:
+            if mdp.reward_range is None:
+                raise CertificateError("failures count as the worst score, but no range of scores is declared")
+            worst = mdp.reward_range[0 if mdp.sign > 0 else 1]
+            for stage in [stage for stage in mdp.scored if stage >= len(rewards)]:
+                rewards += [0.0] * (stage - len(rewards)) + [float(worst[row.path[stage]])]
+        elif self.on_failure == WORST and row.state in ("partial", "failed") and len(rewards) < len(row.path):
             arc = row.path[len(rewards)]
             if mdp.known is not None and mdp.is_known[arc]:
                 rewards.append(float(mdp.known[arc]))
