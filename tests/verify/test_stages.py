@@ -209,7 +209,7 @@ def test_gaps_of_builds_that_prove_nothing_are_found_out() -> None:
     checker, path, gap = plain_of(study.learner), np.array(content["path"]), content["certified_gap"]
     alive = np.ones(study.mdp.n_arcs, dtype=bool)
     moments = [part for part in moments if min(part["visits"]) > 0]
-    seen = [Sums(*(np.array(part[name]) for name in ("visits", "origin", "sums"))) for part in moments]
+    seen = [Sums(np.array(part["visits"]), np.array(part["origin"]), np.array(part["sums"])) for part in moments]
     assert gap > 0
     assert verify(content).answer == "yes"
     cheap = plain_of(study.learner)
