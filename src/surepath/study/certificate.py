@@ -199,7 +199,7 @@ def _plain(row: ActionRow) -> Action:
 
 
 def _trial(row: TrialRow) -> Trial:
-    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards)
+    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards, row.cost)
 
 
 # The claim, and its proof --------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def _moments(
         if isinstance(entry, Action):
             again._act(logged[entry.number])
         else:
-            again.take([TrialRow(*entry)])
+            again.take([TrialRow(*entry[:6])])
         if keeper is not None:
             keeper.note(log)
         if isinstance(entry, Action) and entry.kind == EXCLUDE:
