@@ -37,7 +37,9 @@ def twin_of(plain: StageBound, seen: Sums) -> StageTwin:
     c = np.array([[of.precision(e, side) for side in ("rival", "incumbent")] for e in of.bound["entries"]])
     weights = np.array([e["weight"] for e in of.bound["entries"]])
     alive = np.ones(mdp.n_arcs, dtype=bool)
-    return StageTwin(mdp, of.delta, plain.sigma, seen.visits, plain.means(seen)[0], alive, c, weights)
+    none = np.zeros(mdp.n_arcs, dtype=np.int64)
+    means = plain.means(seen)[0]
+    return StageTwin(mdp, of.delta, plain.sigma, seen.visits, means, alive, c, weights, none, (means, means))
 
 
 @settings(max_examples=15)
