@@ -274,7 +274,8 @@ def _frozen(found: Any) -> dict[str, Any]:
 
 def _trial_facts(found: Any, number: int) -> dict[str, Any]:
     row = trial_row(found, number)
-    rewards = dict(zip((str(step) for step in found.mdp.step_labels or range(found.mdp.horizon)), row.rewards))
+    names = found.mdp.step_labels or range(found.mdp.horizon)
+    rewards = {str(names[at]): row.rewards[at] for at in found.mdp.score_stages if at < len(row.rewards)}
     return {
         "number": row.number,
         "state": row.state,

@@ -133,7 +133,7 @@ class Reporter:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self.bar = Progress(*columns, console=Console(stderr=True))
+            self.bar = Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600.0)
             self.bar.start()
             self.task = self.bar.add_task("runs", total=self.runs)
         return self.report

@@ -97,7 +97,7 @@ def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
         rewards = rewards.tolist()
     if not isinstance(rewards, (list, tuple)) or not 0 < len(rewards) < mdp.horizon:
         return rewards
-    known = mdp.is_known[np.asarray(path, dtype=np.int64)]
+    known = mdp.unscored[np.asarray(path, dtype=np.int64)]
     if known[len(rewards) :].all():
         return [*rewards, *[math.nan] * (mdp.horizon - len(rewards))]
     if len(rewards) == int((~known).sum()):
@@ -108,7 +108,7 @@ def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
 
 def missing(mdp: MDP, path: Sequence[int], seen: int) -> str:
     """Return the names of the steps that have no score after the first `seen`; "" where none lacks one."""
-    lacking = [name for name, arc in zip(steps(mdp)[seen:], list(path)[seen:]) if not mdp.is_known[arc]]
+    lacking = [name for name, arc in zip(steps(mdp)[seen:], list(path)[seen:]) if not mdp.unscored[arc]]
     return "" if not lacking else f"no score for step{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
 
 
@@ -122,10 +122,10 @@ class NotScoresError(ValueError):
 
 
 def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
-    """Read scores from what a command printed; fewer than H say that it failed after them.
+    """Read scores from what a command printed; fewer than there are say that it failed after them.
 
     The last line that is not empty counts: a JSON array or object, or numbers separated by spaces or commas. When that
-    line has fewer than H numbers, lines of numbers right before it belong to it, so that a command may print each score
+    line has fewer numbers, lines of numbers right before it belong to it, so that a command may print each score
     as soon as it has it. A null in JSON is the step that failed.
 
     Example:
@@ -136,6 +136,7 @@ def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
         {'model': 0.5}
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    most = len(mdp.score_stages)
     if not lines:
         return []
     if lines[-1][0] in "[{":
@@ -143,15 +144,15 @@ def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
     found: list[float] = []
     for line in reversed(lines):
         numbers = _numbers(line)
-        if numbers is None or (found and len(numbers) + len(found) > mdp.horizon):
+        if numbers is None or (found and len(numbers) + len(found) > most):
             break
         found = numbers + found
-        if len(found) >= mdp.horizon:
+        if len(found) >= most:
             break
     if not found:
-        raise NotScoresError(f"its last line is {shown(lines[-1][:LONGEST_LINE])!r}, not {mdp.horizon} numbers")
-    if len(found) > mdp.horizon:
-        raise NotScoresError(f"it printed {len(found)} numbers, not {mdp.horizon}: {shown(lines[-1][:LONGEST_LINE])!r}")
+        raise NotScoresError(f"its last line is {shown(lines[-1][:LONGEST_LINE])!r}, not {most} numbers")
+    if len(found) > most:
+        raise NotScoresError(f"it printed {len(found)} numbers, not {most}: {shown(lines[-1][:LONGEST_LINE])!r}")
     return found
 
 

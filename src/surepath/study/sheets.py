@@ -57,7 +57,9 @@ def plan_columns(mdp: MDP) -> list[str]:
 
 def score_columns(mdp: MDP) -> list[str]:
     """Return the names of the columns of scores."""
-    return [f"score.{step}" for step in steps(mdp)] if mdp.plans is None else ["score"]
+    if mdp.plans is not None or (mdp.scored is not None and len(mdp.scored) == 1):
+        return ["score"]
+    return [f"score.{steps(mdp)[stage]}" for stage in mdp.score_stages]
 
 
 def columns(mdp: MDP) -> list[str]:
@@ -84,8 +86,8 @@ def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
     for row in chain(all_trials(log), waiting):
         facts = [getattr(row, name) for name in FACTS]
         facts[0] = row.number or None  # waiting plans have none
-        blank = [None] * (len(score_columns(mdp)) - len(row.rewards))
-        yield [*facts, *option_names(mdp, row.path), *row.rewards, *blank]
+        scores = [row.rewards[stage] if stage < len(row.rewards) else None for stage in mdp.score_stages]
+        yield [*facts, *option_names(mdp, row.path), *scores]
 
 
 def table(study: Study) -> dict[str, list[Any]]:
@@ -152,7 +154,8 @@ def sheet_text(mdp: MDP, trials: Iterable[Trial]) -> str:
     lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]
     for trial in trials:
         arcs = trial.path.tolist()
-        known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in arcs]
+        own = [arcs[stage] for stage in mdp.score_stages]
+        known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in own]
         lines.append(csv_line([trial.number, *option_names(mdp, tuple(arcs)), *known]))
     return "".join(lines)
 
@@ -162,7 +165,8 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
     results: list[Result] = []
     empty: list[int] = []
     plans = True
-    at_step = [""] if mdp.plans is not None else [f" at step {step}" for step in steps(mdp)]
+    one = score_columns(mdp) == ["score"]
+    at_step = [""] if one else [f" at step {steps(mdp)[stage]}" for stage in mdp.score_stages]
     for where, row in _rows(mdp, text, name, number=True):
         number = _trial_number(row["number"])
         if number is None:
@@ -221,7 +225,8 @@ def _scores(
     mdp: MDP, row: dict[str, str], path: tuple[int, ...] | None, where: str, *, past: bool = False
 ) -> tuple[list[float], bool] | None:
     """Return the rewards of a row up to its end or failure, and whether it failed; None when nothing is filled in."""
-    known = [path is not None and bool(mdp.is_known[arc]) for arc in path or [0] * mdp.horizon]
+    arcs = path or [0] * mdp.horizon
+    known = [path is not None and bool(mdp.is_known[arcs[stage]]) for stage in mdp.score_stages]
     cells = [(column, row[column]) for column in score_columns(mdp)]
     if not any(cell for (_, cell), free in zip(cells, known) if not free):
         return None

@@ -134,11 +134,16 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
         path, rewards = line["path"], line["rewards"]
     else:
         steps = [str(step) for step in mdp.step_labels or range(mdp.horizon)]
-        scores = [f"score.{step}" for step in steps]
+        scores = {f"score.{steps[stage]}": stage for stage in mdp.score_stages}
         if mdp.plans is not None:  # the whole plan is one option, scored at its end
-            steps, scores = list(mdp.plans[0]), ["score"]
+            steps = list(mdp.plans[0])
+        if mdp.plans is not None or (mdp.scored is not None and len(mdp.scored) == 1):
+            scores = {"score": mdp.horizon - 1}
         path = mdp.path({step: str(line[f"plan.{step}"]) for step in steps})
-        rewards = [value for value in (line[column] for column in scores) if value not in (None, "")]
+        rewards = []
+        for column, stage in scores.items():
+            if line[column] not in (None, ""):  # what a later score covers counts as 0
+                rewards += [0.0] * (stage - len(rewards)) + [line[column]]
     if any(isinstance(value, bool) for value in rewards):
         raise ValueError("scores must be numbers")
     return Trial(
@@ -256,7 +261,7 @@ class Replay:
         fit = np.abs(values) <= LARGEST  # false for NaN too
         if mdp.reward_range is not None:
             low, high = (end[played] for end in mdp.reward_range)
-            fit &= ~((values < low) | (values > high)) | mdp.is_known[played]
+            fit &= ~((values < low) | (values > high)) | mdp.unscored[played]
         if not fit.all():
             self.unfit.append(number)
             return

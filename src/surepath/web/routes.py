@@ -29,14 +29,14 @@ from surepath.study.tables import TransientError
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED
 from surepath.web.access import READ, WRITE, Access
-from surepath.web.live import NotFound, Opened, OpenStudies, Watchers
+from surepath.web.live import NotFound, Opened, OpenStudies, Watchers, drawn
 from surepath.web.views import (
     arc_values,
     chosen_arcs,
     explain_challengers,
     graph,
     page_status,
-    rounded,
+    scores_of,
     trial,
     trials_asked,
     trials_page,
@@ -288,15 +288,11 @@ def show_graph(
 
 @reading.get("/gap")
 def gap(at: Chosen) -> Any:
-    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon] each."""
+    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon, number of the plan] each."""
     with at.synced():
         pass
     at.history.wait(0.5)
-    points = at.history.points()
-    return {
-        "points": [[n, *rounded([gap, epsilon])] for n, gap, epsilon in points],
-        "complete": at.history.complete,
-    }
+    return {"points": list(map(drawn, at.history.points())), "complete": at.history.complete}
 
 
 @reading.get("/trials")
@@ -307,12 +303,13 @@ def trials(
     state: State = None,
     text: Annotated[str, Query()] = "",
     request: Annotated[str | None, Query(description="Only the trials that a request asked for.")] = None,
+    sort: Annotated[str, Query(pattern="^(|-?total)$", description="Sort by total: largest or, with -, least.")] = "",
 ) -> Any:
     """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
     with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
         if request is not None:
             return trials_asked(at.study, log, request)
-        return trials_page(at.study, fold, log, before, limit, state, text)
+        return trials_page(at.study, fold, log, before, limit, state, text, sort)
 
 
 @reading.get("/trials/{number}")
@@ -323,6 +320,13 @@ def one_trial(at: Chosen, number: Number) -> Any:
     if row is None:
         raise NotFound(f"there is no trial {number}")
     return plain(trial(at.study.mdp, row))
+
+
+@reading.get("/scores")
+def scores(at: Chosen, stage: Annotated[int, Query(ge=0, le=10**9)], option: str) -> Any:
+    """Return the scores that an option of a step had, whatever was chosen before it."""
+    with at.study.storage.reading(at.study.name) as log:
+        return scores_of(at.study.mdp, log, stage, option)
 
 
 @reading.get("/explain")
@@ -395,7 +399,7 @@ def ask(at: Chosen, who: Writer, body: Ask) -> Any:
                 "number": trial.number,
                 "plan": plain(trial.plan),
                 "path": trial.path.tolist(),
-                "known": at.study.mdp.is_known[trial.path].tolist(),
+                "known": at.study.mdp.unscored[trial.path].tolist(),
                 "lease_until": trial.lease_until,
                 "source": trial.source,
                 "worker": trial.worker,
