@@ -488,7 +488,11 @@ def _stream(seed: int, run: int) -> np.random.Generator:
 
 def _in_python(learner: Learner, instance: Instance) -> bool:
     by_hand = bool((instance.law.kind == CALLABLE).any())
-    return not learner.compiled or by_hand or (instance.law.loading is not None and learner.name not in ("Challenger", "Rounds"))
+    return (
+        not learner.compiled
+        or by_hand
+        or (instance.law.loading is not None and learner.name not in ("Challenger", "Rounds"))
+    )
 
 
 def _compile(learner: Learner, instance: Instance) -> None:

@@ -1,8 +1,8 @@
 """The bound where only the range of scores is known: bets against predictions made before a score.
 
-Scores count in [0, 1]. In the order asked, each gets a prediction yhat from what precedes it; r = y - yhat. For a pair z,
-g = z^T W_j x is the weight of a score in z^T theta_j. With a weight a_j of each round that is known at its start, C = sum
-a_j, D = sum a_j z^T theta_j / C, kappa(x) = -log(1 - x) - x and tilts l with weights w fixed in advance,
+Scores count in [0, 1]. In the order asked, each gets a prediction yhat from what precedes it; r = y - yhat. For a pair
+z, g = z^T W_j x is the weight of a score in z^T theta_j. With a weight a_j of each round that is known at its start,
+C = sum a_j, D = sum a_j z^T theta_j / C, kappa(x) = -log(1 - x) - x and tilts l with weights w fixed in advance,
 
     G(q | p) = D + y / C,    sum_l w_l exp(l y - K(l)) = 1 / (delta prior(p | q)),    K(l) = sum kappa(l a_j g r),
 
@@ -13,8 +13,8 @@ and tilts below 1. K is bounded by sums of powers of r over the plays of each pl
 
 from __future__ import annotations
 
-from math import exp, log, log1p
 from collections.abc import Mapping
+from math import exp, log, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
 
     first: IntArray  # [R + 1] first row of each round
     weight: FloatArray  # [N, M] g of each arc
-    count: FloatArray  # [M] plays
+    plays: FloatArray  # [M]
     square: FloatArray  # [M] sum of r^2
     cube: FloatArray  # [M] of r^3
     fourth: FloatArray  # [M] of r^4
@@ -72,7 +72,7 @@ def bet_bounds(
     """Compute D and G of each path against the incumbent; with `single`, of excursions."""
     horizon, rounds = len(incumbent), len(effect)
     lead, bound = np.zeros(len(paths)), np.zeros(len(paths))
-    g, cost = np.zeros(len(rows.count)), np.zeros(len(tilts))
+    g, cost = np.zeros(len(rows.plays)), np.zeros(len(tilts))
     for t in range(len(paths)):
         differ = False
         g[:] = 0.0
@@ -93,7 +93,7 @@ def bet_bounds(
                 line += effect[j, paths[t, h]] - effect[j, incumbent[h]]
             for i in range(rows.first[j], rows.first[j + 1]):
                 x = g[i]
-                tau += rows.count[i] * x * x
+                tau += rows.plays[i] * x * x
                 reach = max(reach, x * rows.up[i] if x > 0.0 else -x * rows.down[i])
             a = 1.0 / max(reach, PART * tau)
             total += a
@@ -147,7 +147,7 @@ class Bets:
         chosen = np.clip(guess[self.predictor.model(start)], CLIP if start else 0.0, 1 - CLIP if start else 1.0)
         self.parts.append(self._rows(done, fit, chosen, start))
         self.effects.append(fit.effect)
-        first = np.concatenate([[0], np.cumsum([len(part.count) for part in self.parts])])
+        first = np.concatenate([[0], np.cumsum([len(part.plays) for part in self.parts])])
         joined = [np.concatenate(columns, axis=-1) for columns in list(zip(*self.parts))[1:]]
         self.rows = Rows(first.astype(np.int64), *(np.ascontiguousarray(column) for column in joined))
 
@@ -161,7 +161,7 @@ class Bets:
         at = (which[:, None] * count + np.arange(count)).ravel()
 
         def summed(values: FloatArray) -> FloatArray:
-            return np.bincount(at, values.ravel(), size)
+            return np.asarray(np.bincount(at, values.ravel(), size), dtype=np.float64)
 
         high, low = np.full(size, -np.inf), np.full(size, np.inf)
         np.maximum.at(high, at, r.ravel())
@@ -186,9 +186,7 @@ class Bets:
             down,
         )
 
-    def bounds(
-        self, prior: Prior, incumbent: IntArray, paths: IntArray, single: bool
-    ) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, prior: Prior, incumbent: IntArray, paths: IntArray, single: bool) -> tuple[FloatArray, FloatArray]:
         """Compute D and G of paths against the incumbent; with `single` of excursions."""
         assert self.rows is not None
         effect = np.stack(self.effects)

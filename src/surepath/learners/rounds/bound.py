@@ -1,8 +1,8 @@
 """The bound on the difference of two plans, from rounds whose plans were fixed before their scores.
 
-Legend: p the incumbent, q another path, z = x_q - x_p; of round j: theta_j its effects, tau_j(z) = z^T W_j z the variance
-of z under them in units of the noise (W_j = Fit.spread). With I = sum 1/tau_j and D = (sum z^T theta_j / tau_j) / I,
-with probability at least 1 - delta, for the best path q, all p, all rounds and all entries i at once,
+Legend: p the incumbent, q another path, z = x_q - x_p; of round j: theta_j its effects, tau_j(z) = z^T W_j z the
+variance of z under them in units of the noise (W_j = Fit.spread). With I = sum 1/tau_j and D =
+(sum z^T theta_j / tau_j) / I, with probability at least 1 - delta, for the best path q, all p, all rounds and all entries i at once,
 
     V(q) - V(p) <= G(q | p) = D + sqrt(I + c) / I * h^-1( log 1/delta + log 1/weight_i - log prior(p | q)
                                                           + 1/2 log(1 + I/c) ),          c = trials_i / m(z),
@@ -12,7 +12,7 @@ Where sigma is unknown and the noise Gaussian, h^-1 is replaced by a table (`gau
 
 Priors, each over the wrong answers p given the right one q:
 
-    detour      p walks beside q: stays with it with probability 1 - rho, leaves by one of the others with rho, and takes
+    detour      p walks beside q: stays with it with probability 1 - rho, leaves by one of the others with rho, takes
                 every arc alike elsewhere; divided by 1 - (1 - rho)^b, b the most choices on a path
     excursion   over single excursions: one of b choices to leave at, one of the others, then every arc alike
 """
@@ -70,14 +70,14 @@ def default_bound(mdp: MDP, blocks: Blocks, epsilon: float, delta: float, noise:
     prior: dict[str, Any] = {"prior": "detour" if epsilon > 0 else "excursion", "rho": RHO}
     if noise == "range":
         return {**prior, "tilts": list(LEARNED_TILTS), "weights": list(LEARNED_WEIGHTS)}
-    trials, weights = EXACT_TRIALS, EXACT_WEIGHTS
+    trials, weights = list(EXACT_TRIALS), EXACT_WEIGHTS
     if epsilon > 0 and noise == "sigma":
         scale = scale_of(mdp, blocks)
         most = float(values_to_go(mdp, scale.arc)[0])
         need = 4 * most * (log(1 / delta) + mdp.log_paths) / epsilon**2
-        trials, weights = tuple(max(need / divisor, 1.0) for divisor in DIVISORS), WEIGHTS
+        trials, weights = [max(need / divisor, 1.0) for divisor in DIVISORS], WEIGHTS
     part = ADDITIVE_PART if mdp.log_paths > log(MOST_LISTED) and noise == "sigma" else 0.0
-    bound = {**prior, "trials": list(trials), "weights": [weight * (1 - part) for weight in weights]}
+    bound = {**prior, "trials": trials, "weights": [weight * (1 - part) for weight in weights]}
     if part:
         bound |= {"additive_trials": float(trials[1]), "additive_weight": part}
     return bound
@@ -184,7 +184,7 @@ def gaussian_table(rss: float, free: int) -> FloatArray:
         return np.full(int(TABLE_END / TABLE_STEP) + 2, np.inf)
     s, v = np.array(GAUSSIAN_TILTS), np.array(GAUSSIAN_WEIGHTS)
     middle = sqrt(rss / free)
-    ends = middle / REACH * FINE ** np.arange(int(2 * log(REACH) / log(FINE)) + 1)
+    ends = np.asarray(middle / REACH * FINE ** np.arange(2 * log(REACH) / log(FINE)), dtype=np.float64)
     low = np.concatenate([[1e-9 * middle], ends[:-1]])
     exponent = np.log(v)[:, None] + 0.5 * free * np.log1p(s)[:, None] - s[:, None] * rss / (2 * low**2)
     top = exponent.max(axis=0)

@@ -1,8 +1,8 @@
 """The plans of a round: chosen before its first score, to tell apart what is still open.
 
 For a law that draws paths by a Markov chain with flow w, the variance of a pair is a sum along the two paths: of 1/w
-over arcs in exactly one of them, less 1/w over nodes inside a block in exactly one of them (docs, "End scores"). The law
-of largest determinant over all laws of paths is Markov and maximises sum log w(arc) - sum log w(node).
+over arcs in exactly one of them, less 1/w over nodes inside a block in exactly one of them (docs, "End scores"). The
+law of largest determinant over all laws of paths is Markov and maximises sum log w(arc) - sum log w(node).
 """
 
 from __future__ import annotations

@@ -42,13 +42,12 @@ def blocks_of(mdp: MDP, unit: FloatArray) -> Blocks:
 
 def stages_scored(mdp: MDP) -> tuple[int, ...]:
     """Return the stages after which there is a score; by default the last alone."""
-    scored: tuple[int, ...] | None = getattr(mdp, "scored", None)
-    return (mdp.horizon - 1,) if scored is None else tuple(scored)
+    return (mdp.horizon - 1,) if mdp.scored is None else mdp.scored
 
 
 @kernel
 def coordinates(blocks: Blocks, active: BoolArray) -> tuple[IntArray, int]:
-    """Number the arcs to estimate, int [N], and count them; -1: dropped, or not active."""
+    """Give each arc to estimate a number, int [N], and count them; -1: dropped, or not active."""
     first, inside = blocks.graph.first, blocks.inside
     place, d = np.full(len(active), -1, dtype=np.int64), 0
     for i in range(len(first) - 1):

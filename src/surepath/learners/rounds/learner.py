@@ -170,7 +170,7 @@ class Rounds(Learner):
         """Return lowest and highest gain of each score, two float [B]; None where no range is declared."""
         last = [int(self.mdp.stage_arc[stage]) for stage in self._scored]  # an arc of each block
         if given is None:
-            declared = self.mdp.reward_range if getattr(self.mdp, "scored", None) is not None else None
+            declared = self.mdp.reward_range if self.mdp.scored is not None else None
             if declared is None:
                 return None
             low, high = (np.asarray(end)[last] for end in declared)
@@ -201,7 +201,7 @@ class Rounds(Learner):
         size: FloatArray | None = None
         if sigma is not None:
             size = self._each("sigma", sigma)
-        elif getattr(self.mdp, "scored", None) is not None and self.mdp.sigma is not None:
+        elif self.mdp.scored is not None and self.mdp.sigma is not None:
             size = self.mdp.sigma[[int(self.mdp.stage_arc[stage]) for stage in self._scored]]
             size = None if np.isnan(size).any() else size
         if size is not None and not (size > 0).all():
@@ -215,7 +215,7 @@ class Rounds(Learner):
             return noise, size
         if self._limits is None:
             raise SettingError(
-                f'{self.name}: the noise of a plan\'s score is not declared, and without it nothing can be proven. Give '
+                f"{self.name}: the noise of a plan's score is not declared, and without it nothing can be proven. Give "
                 f"sigma=..., the noise of one score of a whole plan, or reward_range=(lowest, highest)"
             )
         return noise, (self._limits[1] - self._limits[0]) / 2 if noise == "sigma" else None
@@ -309,8 +309,8 @@ class Rounds(Learner):
         Args:
             path: The H arcs that were played, or the same plan by names, as `MDP.plan` gives it.
             rewards: The score; where the problem has several, one number each, or a mapping from the scored steps.
-            place: Where the plan stands in the round, from 0; needed where a plan is there twice and its scores are told
-                in another order than asked.
+            place: Where the plan stands in the round, from 0; needed where a plan is there twice and its scores are
+                told in another order than asked.
         """
         arcs = self._arcs_of(path)
         if self.stopped:
@@ -333,8 +333,8 @@ class Rounds(Learner):
         place = self._place(arcs, ~self._told) if place is None else place
         if place is None:
             raise PathError(
-                f"{self.mdp.plan(arcs)} is no open plan of round {self.round}: the plans of a round are fixed before its "
-                f"first score, and each takes as many scores as it was asked for; ask() gives them"
+                f"{self.mdp.plan(arcs)} is no open plan of round {self.round}: the plans of a round are fixed before "
+                f"its first score, and each takes as many scores as it was asked for; ask() gives them"
             )
         return place
 
@@ -439,7 +439,7 @@ class Rounds(Learner):
         return self._open.copy()
 
     def _choose(self) -> IntArray:
-        return self._plans[int(np.argmax(~self._told))]
+        return np.asarray(self._plans[int(np.argmax(~self._told))])
 
     def _recommend(self) -> IntArray:
         return self._incumbent
