@@ -197,7 +197,7 @@ def _plain(row: ActionRow) -> Action:
 
 
 def _trial(row: TrialRow) -> Trial:
-    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards)
+    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards, row.cost)
 
 
 # The claim, and its proof --------------------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def _moments(
         if isinstance(entry, Action):
             again._act(kept[entry.number])
         else:
-            again.take([TrialRow(*entry)])
+            again.take([TrialRow(*entry[:6])])
         if isinstance(entry, Action) and entry.kind == EXCLUDE:
             found = []  # what was ruled out by a plan that is infeasible counts no more
             alive = active = on_open_paths(fold.mdp, ~learner.excluded)

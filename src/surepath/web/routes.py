@@ -152,13 +152,20 @@ class Ask(Body):
     attended: bool = Field(default=False, description="Whether the lease is renewed while the trial runs.")
 
 
-class Tell(Body):
+class Report(Body):
+    """What is reported of a trial beside its scores."""
+
+    cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
+    tries: int = Field(default=1, ge=1, description="How often it was begun.")
+
+
+class Tell(Report):
     """Report scores: one per step, in order or by step."""
 
     rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
 
 
-class Fail(Body):
+class Fail(Report):
     """Report a failure, with the scores seen before it."""
 
     rewards: Scores = Field(default_factory=list)
@@ -171,8 +178,8 @@ class Cancel(Body):
     note: str = ""
 
 
-class ReportedResult(Body):
-    """One result among many; `path` is what was played, to be compared, and `where` its place for messages."""
+class ReportedResult(Report):
+    """One result among many; `path` and `case` are what was played, to be compared, `where` its place for messages."""
 
     number: int = Field(ge=1, le=2**53)
     rewards: Scores = Field(default_factory=list)
@@ -180,6 +187,7 @@ class ReportedResult(Body):
     note: str = ""
     where: str = ""
     path: list[int] | None = None
+    case: str | None = None
 
 
 class TellMany(Body):
@@ -336,6 +344,12 @@ def explain(at: Chosen, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> 
         return {"rivals": explain_challengers(fold.view, challengers), "words": at.study.explain()}
 
 
+@reading.get("/cases")
+def cases(at: Chosen) -> Any:
+    """List the cases that were played, the hardest first, with the mean and the spread of their totals."""
+    return {"cases": plain([one._asdict() for one in at.study.cases])}
+
+
 @reading.get("/forecast")
 def forecast(at: Chosen) -> Any:
     """Return how many trials are left, as far as can be estimated."""
@@ -403,6 +417,7 @@ def ask(at: Chosen, who: Writer, body: Ask) -> Any:
                 "lease_until": trial.lease_until,
                 "source": trial.source,
                 "worker": trial.worker,
+                "cases": list(trial.cases),
             }
             for trial in trials
         ]
@@ -412,13 +427,13 @@ def ask(at: Chosen, who: Writer, body: Ask) -> Any:
 @writing.post("/trials/{number}/tell")
 def tell(at: Chosen, who: Writer, number: Number, body: Tell) -> dict[str, Any]:
     """Report the scores of a trial."""
-    return {"outcome": at.study.tell(number, body.rewards)}
+    return {"outcome": at.study.tell(number, **body.model_dump())}
 
 
 @writing.post("/trials/{number}/fail")
 def fail(at: Chosen, who: Writer, number: Number, body: Fail) -> dict[str, Any]:
     """Report that a trial failed."""
-    return {"outcome": at.study.fail(number, body.rewards, body.note)}
+    return {"outcome": at.study.fail(number, **body.model_dump())}
 
 
 @writing.post("/trials/{number}/renew")

@@ -218,6 +218,9 @@ def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
         "lease": row.lease,
         "told": row.told,
         "note": row.note,
+        "cases": list(row.cases),
+        "cost": row.cost,
+        "tries": row.tries,
     }
 
 
@@ -294,7 +297,7 @@ def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
         return False
     if not wanted:
         return True
-    words = [row.worker, row.note, row.source, *(mdp.action_label(arc) for arc in row.path)]
+    words = [row.worker, row.note, row.source, *row.cases, *(mdp.action_label(arc) for arc in row.path)]
     return any(wanted in word.casefold() for word in words)
 
 

@@ -87,7 +87,12 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   const rivals = h("ol", { class: "rivals" }), rivalNote = h("p", { class: "muted" }), forecast = h("p", {});
   const warnings = h("ul", { class: "warnings" }), warned = card("Warnings", { class: "warned", hidden: true }, warnings);
   const notes = h("ul", { class: "warnings muted" });
-  const workers = h("div", {});
+  const workers = h("div", {}), cases = h("tbody", {}), hard = card("Hard cases", { hidden: true }, h("p", { class: "muted" }, "Total beside what the plans that were played score on average."), h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of hard cases" }, h("table", {}, h("thead", {}, h("tr", {}, ["Case", "Trials", "Beside", "Spread"].map((title) => h("th", { scope: "col" }, title)))), cases)));
+  async function loadCases() {
+    const found = (await get("cases", query)).cases;
+    hard.hidden = !found.length;
+    set(cases, found.slice(0, 20).map((one) => h("tr", {}, h("th", { scope: "row" }, one.case), h("td", { class: "num" }, count(one.trials)), h("td", { class: "num" }, number(one.beside)), h("td", { class: "num" }, one.spread === null ? "–" : number(one.spread)))));
+  }
   async function loadRivals() {
     const [found, ahead] = await Promise.all([get("explain", query), get("forecast", query)]);
     const most = Math.max(1e-300, status.epsilon, ...found.rivals.map((rival) => rival.bound));
@@ -107,7 +112,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     many ? planned : null,
     h("div", { class: "columns" },
       h("div", { class: "stack" }, card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote), many ? card("Forecast", {}, forecast) : challengers),
-      h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), card("Workers", {}, workers, notes))),
+      h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), hard, card("Workers", {}, workers, notes))),
     trials.element);
 
   function show() {
@@ -137,8 +142,8 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   choose(table);
   show();
   const quiet = (work) => () => Promise.resolve(work()).catch(() => {});
-  const later = [throttle(quiet(loadRivals), 2000), throttle(quiet(() => trials.refresh()), 1000)];
-  await Promise.all([loadGraph(), loadGap(), loadRivals(), trials.load()]);
+  const later = [throttle(quiet(loadRivals), 2000), throttle(quiet(() => trials.refresh()), 1000), throttle(quiet(loadCases), 5000)];
+  await Promise.all([loadGraph(), loadGap(), loadRivals(), loadCases(), trials.load()]);
 
   // Deltas hold absolute numbers, so one that begins at or before what is drawn can be applied; a gap is read anew.
   const reload = throttle(quiet(() => Promise.all([loadGraph(), loadGap()])), 1000);

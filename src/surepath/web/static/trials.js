@@ -77,7 +77,7 @@ export class Trials {
     const joined = (list, named) => list.map((one, i) => [i ? (named ? ", " : " › ") : null, taken(one, named)]).flat();
     const changed = steps.filter((one) => !one.same), long = steps.length > LONG;
     const options = !long ? joined(steps) : h("details", {}, h("summary", {}, changed.length ? [`differs in ${plural(changed.length, "step")}: `, joined(changed.slice(0, 3), true), changed.length > 3 ? " …" : null] : "the current plan"), h("p", {}, joined(steps, true)));
-    const extra = [trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null].filter(Boolean).join(": ");
+    const extra = [trial.cases.length ? `case ${trial.cases.join(", ")}` : null, trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null, trial.cost === null ? null : `cost ${number(trial.cost)}`].filter(Boolean).join(": ");
     return h("tr", { "data-trial": trial.number },
       h("th", { scope: "row" }, count(trial.number)),
       h("td", {}, h("span", { class: `state ${trial.state}` }, trial.state)),
