@@ -2,7 +2,8 @@
 
 Legend: p the incumbent, q another path, z = x_q - x_p; of round j: theta_j its effects, tau_j(z) = z^T W_j z the
 variance of z under them in units of the noise (W_j = Fit.spread). With I = sum 1/tau_j and D =
-(sum z^T theta_j / tau_j) / I, with probability at least 1 - delta, for the best path q, all p, all rounds and all entries i at once,
+(sum z^T theta_j / tau_j) / I, with probability at least 1 - delta, for the best path q, all p, all rounds and
+all entries i at once,
 
     V(q) - V(p) <= G(q | p) = D + sqrt(I + c) / I * h^-1( log 1/delta + log 1/weight_i - log prior(p | q)
                                                           + 1/2 log(1 + I/c) ),          c = trials_i / m(z),
