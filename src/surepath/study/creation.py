@@ -166,10 +166,6 @@ def learner_spec(learner: str | Mapping[str, Any] | None, mdp: MDP) -> dict[str,
     name = learner_name(given)
     if name != wanted:
         raise SettingError(f"studies of this problem use {wanted}, not {name}; compare learners with simulate")
-    if spec.get("dependence", "independent") != "independent":
-        raise SettingError(
-            'a study\'s certificate assumes independent steps so far; use dependence="any" with Challenger itself'
-        )
     return {**spec, "name": name}
 
 

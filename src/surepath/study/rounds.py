@@ -1,9 +1,9 @@
 """Studies in rounds: how the log feeds the learner Rounds, and what waits for the end of a round.
 
-The plans of a round are fixed before its first score. A trial gives its score to the first open place of its plan, in the
-order of the log. A lost or failed plan leaves its place open and is assigned again, until every place has its score; a
-second score for a place, of a trial that was thought lost, counts for nothing. So nothing is proven or decided but at
-the end of a round, and the state is a function of the log alone.
+The plans of a round are fixed before its first score. A trial gives its score to the first open place of its plan, in
+the order of the log. A lost or failed plan leaves its place open and is assigned again, until every place has its
+score; a second score for a place, of a trial that was thought lost, counts for nothing. So nothing is proven or decided
+but at the end of a round, and the state is a function of the log alone.
 """
 
 from __future__ import annotations
@@ -78,14 +78,16 @@ class StudyRounds(Rounds):
         found = [path for path in left if self._failures[path.tobytes()] < MOST_FAILURES]
         if len(left) and not found:
             raise StudyError(
-                f"{self.mdp.plan(left[0])} failed {MOST_FAILURES} times, and a round needs a score of each of its plans: "
-                f'repair what fails, or create a study without it, or one in which failing is a score (on_failure="worst")'
+                f"{self.mdp.plan(left[0])} failed {MOST_FAILURES} times, and a round needs a score of each of its "
+                f"plans: repair what fails, or create a study without that option, or one in which a failure counts as "
+                f'the worst score (on_failure="worst")'
             )
         if not found:
             told, size = self.progress
             raise WaitingError(
                 f"every plan of round {self.round} is assigned: {told} of {size} have their score, and the next round "
-                f"begins when all have; report the trials that run, or their failure, and their plans are assigned again"
+                f"begins when all have; report the trials that run, or that they failed: then their plans are assigned "
+                f"again"
             )
         return np.array(found[:n])
 
@@ -213,6 +215,6 @@ def round_in_words(now: Mapping[str, Any]) -> str:
     if not now["size"]:
         return f"{many(now['number'], 'round')} done"
     return (
-        f"round {now['number']}: {now['told']:,} of {now['size']:,} plans have their score; {many(now['effects'], 'effect')} "
-        f"to tell apart; what is proven changes at the end of a round"
+        f"round {now['number']}: {now['told']:,} of {now['size']:,} plans have their score; "
+        f"{many(now['effects'], 'effect')} to tell apart; what is proven changes at the end of a round"
     )

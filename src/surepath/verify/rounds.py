@@ -191,7 +191,7 @@ class PlainRounds:
         """
         mdp, w = self.mdp, self.flow
         if w is None:
-            return self.noise != "range"
+            return bool(self.noise != "range")
         if w.shape != (mdp.n_arcs,) or not ((w > 0) & (w <= 1 + 1e-6)).all():
             return True
         arriving = np.zeros(mdp.n_nodes + 1)
@@ -485,7 +485,7 @@ class Range:
         np.maximum.at(reach[1], at, 1 - guess.ravel())
         if first:
             reach[:] = 1 - CLIP
-        powers = np.stack([np.bincount(at, r**k, size) for k in (0, 2, 3, 4)])
+        powers: FloatArray = np.stack([np.bincount(at, r ** float(k), size) for k in (0, 2, 3, 4)]).astype(np.float64)
         return Plays(self.of.rows(plans).reshape(size, -1), powers[0], powers[1:], ends, reach)
 
     def bounds(self, z: FloatArray, goal: FloatArray, upto: int) -> FloatArray:
