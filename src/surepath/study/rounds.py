@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -41,6 +42,7 @@ class StudyRounds(Rounds):
         kept: The scores of each finished round as gains, in the order asked, float [n, B].
     """
 
+    @wraps(Rounds.__init__)  # its parameters are the settings
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.kept: list[FloatArray] = []
         self._watch = SimpleNamespace(refused=0, late=0)
@@ -55,8 +57,10 @@ class StudyRounds(Rounds):
         return np.zeros(self.mdp.n_arcs, dtype=bool)
 
     @property
-    def planned(self) -> FloatArray:
-        """Return the part of the trials that each arc has under the optimal design, float [N]."""
+    def planned(self) -> FloatArray | None:
+        """Return the part of the trials that each arc has under the optimal design, float [N]; None for ranges."""
+        if self.noise == "range":
+            return None
         square = (self._blocks.unit**2)[self._blocks.of][self.mdp.arcs.stage]
         return np.asarray(square / self._scale.arc)
 

@@ -300,8 +300,8 @@ class Study:
         self._own = 0
         if self._fold.learner.stopped:
             raise StoppedError(
-                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer, "
-                f"tighten() goes on"
+                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer"
+                f"{'' if self.mdp.scored else ', tighten() goes on'}"
             )
         plans = next_plans(log, self._fold, n, budget)
         lease = now + self.options.lease

@@ -225,7 +225,7 @@ class Replay:
         if entry.source not in SOURCES:
             raise CertificateError(f"trial {entry.number} has the source {entry.source!r}, which there is not")
         self.trials = entry.number
-        self._add(entry.number, entry.path, self._counted(entry))
+        self._add(entry.number, entry.path, self.counted(entry))
         self.states[entry.state] += 1
         self.sources[entry.source] += 1
         if entry.state == "expired":
@@ -239,7 +239,7 @@ class Replay:
         self._pay(entry)
         self._chain([entry.number, entry.state, list(entry.path), list(entry.rewards), entry.source, entry.of])
 
-    def _counted(self, row: Trial) -> list[float]:
+    def counted(self, row: Trial) -> list[float]:
         """Return the rewards that count: those seen, and the worst one of an arc that failed if the study asks for it.
 
         That is the worst reward of its declared range; the known one, where it is known. A late result does not count.

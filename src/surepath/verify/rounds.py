@@ -19,14 +19,14 @@ compiled code but the problem itself. What is not finite proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import erfc
 
-from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
 from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths
@@ -93,6 +93,44 @@ def refusal(settings: Mapping[str, Any]) -> str | None:
     if bound["prior"] not in ("detour", "excursion") or settings["noise"] not in ("sigma", "range", "gaussian"):
         return f"this version cannot check the prior {bound['prior']} with noise {settings['noise']}"
     return None
+
+
+def read_rounds(listed: Any, mdp: MDP) -> list[Round]:
+    """Read the rounds of a certificate: plans, and scores as they were told."""
+    found, count = [], len(mdp.score_stages)
+    for one in listed:
+        paths = np.array([mdp.check_path(path) for path in one["plans"]], dtype=np.int64)
+        scores = np.array(one["scores"], dtype=np.float64)
+        if not len(paths) or scores.shape != (len(paths), count) or not (np.abs(scores) <= LARGEST).all():
+            raise CertificateError(f"a round has {count} finite scores for each of its plans, at least one")
+        for at, stage in enumerate(mdp.score_stages):
+            if mdp.reward_range is not None:
+                low, high = (float(end[mdp.stage_arc[stage]]) for end in mdp.reward_range)
+                if ((scores[:, at] < low) | (scores[:, at] > high)).any():
+                    raise CertificateError(f"a score lies outside the declared range from {low:g} to {high:g}")
+        found.append(Round(paths, np.asarray(mdp.sign * scores)))
+    return found
+
+
+def same_in_log(rounds: Sequence[Round], plays: Iterable[tuple[Sequence[int], Sequence[float]]], mdp: MDP) -> bool:
+    """Return whether trials, in the order asked, give these rounds: each scores the first open place of its plan."""
+    coming = iter(rounds)
+    scores: FloatArray = np.zeros((0, len(mdp.score_stages)))
+    now, left = None, 0
+    for path, rewards in plays:
+        if left == 0:
+            if now is not None and not np.array_equal(scores, now.scores):
+                return False
+            now = next(coming, None)
+            if now is None:
+                return True  # later trials are not part of this proof
+            scores, left = np.full_like(now.scores, np.nan), len(now.paths)
+        assert now is not None
+        places = np.flatnonzero((now.paths == np.array(path)).all(axis=1) & np.isnan(scores[:, 0]))
+        if len(rewards) == mdp.horizon and places.size:
+            scores[places[0]] = mdp.sign * np.array([rewards[stage] for stage in mdp.score_stages])
+            left -= 1
+    return left == 0 and (now is None or np.array_equal(scores, now.scores)) and next(coming, None) is None
 
 
 class PlainRounds:
