@@ -453,7 +453,7 @@ def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast
                 more = {} if guess is None else {"forecast": guess.to_dict()}
                 print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
             else:
-                lines = [status_in_words(now, brief=watch and not now.done, forecast=forecast)]
+                lines = [status_in_words(now, brief=watch and not now.done)]
                 lines += [found.explain()] if explain else []
                 lines += [f"forecast: {guess}"] if guess is not None else []
                 typer.echo("\n".join(lines))
