@@ -14,6 +14,7 @@ from surepath.experiments.drawing import (
     AS_POINTS,
     AS_STRIP,
     COLUMN_WIDTH,
+    TWO_COLUMNS,
     Panel,
     Series,
     draw_panels,
@@ -98,7 +99,24 @@ def test_every_kind_of_series_is_drawn() -> None:
 
 def test_many_panels_are_drawn_in_rows_of_three() -> None:
     panels = [Panel(f"{i}", "x", "y", [Series("lower bound", [1.0, 2.0], [1.0, 2.0])]) for i in range(5)]
-    figure = draw_panels(panels, "a title")
+    figure = draw_panels(panels, "a title", across=3)
+    assert figure.get_figwidth() == TWO_COLUMNS
     assert [axis.get_title() for axis in figure.axes] == ["0", "1", "2", "3", "4"]
     assert len({round(axis.get_position().y0, 3) for axis in figure.axes}) == 2
-    assert len(draw_panels(panels[:4], "a title").axes) == 4
+
+
+def test_logarithmic_axes_have_numbers_that_can_be_read() -> None:
+    series = [Series("Challenger", [1e-12, 1e-6, 0.1], [90.0, 4e4, 3e6])]
+    axis = draw_panels([Panel("t", "delta", "episodes", series)]).axes[0]
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["1e-12", "1e-6", "0.1"]
+    labels = [tick.get_text() for tick in axis.get_yticklabels() if tick.get_text()]
+    assert {"100", "1000", "10k", "100k", "1M"} <= set(labels)
+
+
+def test_a_title_and_two_columns(tmp_path: Path) -> None:
+    figure = plots.draw_graph(families.chain(3, 2).mdp)
+    plots.save(figure, tmp_path / "a.pdf", title="my $x$ plot", columns=2)
+    assert (figure.get_suptitle(), figure.get_figwidth()) == ("my $x$ plot", TWO_COLUMNS)
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    with pytest.raises(SettingError, match="columns must be at most 2, not 3"):
+        plots.save(figure, tmp_path / "a.pdf", columns=3)

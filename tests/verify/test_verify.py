@@ -669,10 +669,10 @@ def test_whether_a_study_is_done_is_compared_with_its_storage() -> None:
     assert "the study was not done" in str(verify(mended(content), storage=early.storage))
 
 
-@pytest.mark.parametrize("form", [3, 5, "4", 4.0, True, None])
+@pytest.mark.parametrize("form", [4, 6, "5", 5.0, True, None])
 def test_there_is_one_format_and_others_are_refused_in_words(form: Any) -> None:
     content = {**certificate(), "format": form}
-    with pytest.raises(CertificateError, match="this version of surepath reads format 4 alone"):
+    with pytest.raises(CertificateError, match="this version of surepath reads format 5 alone"):
         verify(mended(content), storage=example()[0].storage)
 
 

@@ -51,7 +51,7 @@ from surepath.errors import StorageError
 from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = MetaData()
-SCHEMA = "1"  # raised with every change of the tables
+SCHEMA = "2"  # raised with every change of the tables
 
 version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
 
@@ -110,6 +110,9 @@ trials = Table(
     Column("note", Text, nullable=False),
     Column("attended", Boolean, nullable=False),
     Column("request", Text),
+    Column("cases", Text, nullable=False),
+    Column("cost", Double),
+    Column("tries", Integer, nullable=False),
     Column("change", BigInteger, nullable=False),
 )
 _OPEN = text("state = 'running' OR state = 'expired' AND told IS NULL")
@@ -215,10 +218,11 @@ TRIALS_OF = _TRIAL.where(trials.c.of == _NUMBER).order_by(trials.c.number)
 TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == bindparam("the_request")).order_by(trials.c.number)
 EXPIRED_TRIALS = _TRIAL.where(_IS_OPEN, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
 ADD_TRIAL = insert(trials)
+SETTLED_BY = ("state", "lease", "told", "note", "cost", "tries")  # columns that a report changes, beside the rewards
 UPDATE_TRIAL = (
     update(trials)
     .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_((RUNNING, EXPIRED, CANCELLED)))
-    .values({name: bindparam(f"new_{name}") for name in ("state", "rewards", "lease", "told", "note", "change")})
+    .values({name: bindparam(f"new_{name}") for name in (*SETTLED_BY, "rewards", "change")})
 )
 
 ACTIONS = (

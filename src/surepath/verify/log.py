@@ -42,6 +42,7 @@ class Trial(NamedTuple):
     source: str
     of: int | None  # the trial this one repeats or reports late
     rewards: tuple[float, ...]  # those that were reported, in the user's direction
+    cost: float | None = None  # what it really cost, where that was told
 
 
 class Action(NamedTuple):
@@ -136,11 +137,16 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
         path, rewards = line["path"], line["rewards"]
     else:
         steps = [str(step) for step in mdp.step_labels or range(mdp.horizon)]
-        scores = [f"score.{step}" for step in steps]
+        scores = {f"score.{steps[stage]}": stage for stage in mdp.score_stages}
         if mdp.plans is not None:  # the whole plan is one option, scored at its end
-            steps, scores = list(mdp.plans[0]), ["score"]
+            steps = list(mdp.plans[0])
+        if mdp.plans is not None or (mdp.scored is not None and len(mdp.scored) == 1):
+            scores = {"score": mdp.horizon - 1}
         path = mdp.path({step: str(line[f"plan.{step}"]) for step in steps})
-        rewards = [value for value in (line[column] for column in scores) if value not in (None, "")]
+        rewards = []
+        for column, stage in scores.items():
+            if line[column] not in (None, ""):  # what a later score covers counts as 0
+                rewards += [0.0] * (stage - len(rewards)) + [line[column]]
     if any(isinstance(value, bool) for value in rewards):
         raise ValueError("scores must be numbers")
     return Trial(
@@ -150,6 +156,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
         source=str(line["source"]),
         of=None if line.get("of") in (None, "") else _whole(line["of"]),
         rewards=tuple(float(value) for value in rewards),
+        cost=None if line.get("cost") in (None, "") else float(line["cost"]),
     )
 
 
@@ -258,7 +265,7 @@ class Replay:
         fit = np.abs(values) <= LARGEST  # false for NaN too
         if mdp.reward_range is not None:
             low, high = (end[played] for end in mdp.reward_range)
-            fit &= ~((values < low) | (values > high)) | mdp.is_known[played]
+            fit &= ~((values < low) | (values > high)) | mdp.unscored[played]
         if not fit.all():
             self.unfit.append(number)
             return
@@ -280,7 +287,7 @@ class Replay:
                     self.scores.add(arc, gain)
 
     def _pay(self, row: Trial) -> None:
-        """Count what a trial cost: the steps that were run, all of them where nobody knows; not what was not run here.
+        """Count what a trial cost, as told or declared: the steps that were run, all of them where nobody knows.
 
         A failed trial ran the steps that were scored and the one that failed. What an expired one counts is taken back
         when its late result comes. Cancelled and imported trials count nothing.
@@ -294,7 +301,7 @@ class Replay:
         if row.state == "expired":
             self._unreported.add(row.number)
         run = len(row.path) if row.state in ("complete", "expired") else len(row.rewards) + 1
-        self.spent += math.fsum(self.mdp.cost[list(row.path[:run])])
+        self.spent += math.fsum(self.mdp.cost[list(row.path[:run])]) if row.cost is None else row.cost
 
     def _chain(self, entry: list[Any]) -> None:
         self.digest = hashlib.sha256((self.digest + json.dumps(entry)).encode()).hexdigest()
