@@ -131,7 +131,8 @@ class Storage:
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise storage_error(error, self._url) from error
+            found = storage_error(error, self._url)
+            raise found from (None if sql.WITHHELD in str(found) else error)
 
     def _abandon_inherited(self) -> None:
         """Leave connections alone that this process inherited by a fork: they are the parent's."""
