@@ -26,7 +26,7 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { margin-bottom: 0; } h2 { margin-top: 2rem; } .muted { color: #666; } .proven { font-size: 1.15rem; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .2rem .8rem .2rem 0; }
-tr { border-bottom: 1px solid #ddd; break-inside: avoid; } td.num { text-align: right; } figure svg { width: 100%; height: auto; }
+tr { border-bottom: 1px solid #ddd; break-inside: avoid; } figure svg { width: 100%; height: auto; }
 code { overflow-wrap: anywhere; } figure { margin: 1rem 0; break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; font-size: 11pt; } h2 { break-after: avoid; } a { color: inherit; } }
 @page { margin: 18mm; }
