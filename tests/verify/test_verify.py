@@ -613,6 +613,9 @@ def test_settings_and_decisions_are_compared_with_a_full_export(tmp_path: Path) 
     for file in (full, table):
         write_export(study, file)
         assert verify(right, log=file).answer == "yes"
+    other = tmp_path / "other.jsonl"
+    other.write_text(full.read_text().replace('"surepath-study-log"', "0", 1))
+    assert "0 is not the format of an export" in str(verify(right, log=other))
 
     def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
         content = deepcopy(right)
