@@ -167,5 +167,5 @@ def missing_rule(mdp: MDP, settings: Mapping[str, Any]) -> MissingRule | None:
     if settings["dependence"] != "any" or settings["missing"] != "related":
         return None
     noisy = (np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,)) > 0) & ~mdp.is_known
-    ranged = np.zeros(mdp.n_arcs, dtype=bool) if mdp.gain_range is None else np.isfinite(mdp.gain_range).all(axis=0)
-    return MissingRule(noisy, settings["noise"] != "bernstein" and bool(ranged[noisy].all()))
+    ranged = mdp.gain_range is not None and bool(np.isfinite(np.array(mdp.gain_range)[:, noisy]).all())
+    return MissingRule(noisy, settings["noise"] != "bernstein" and (ranged or not noisy.any()))
