@@ -118,6 +118,7 @@ class StudyRounds(Rounds):
     def _evidence(self) -> dict[str, Any]:
         return {
             "visits": self._seen.copy(),
+            "missing": np.zeros_like(self._seen),
             "origin": self._first.copy(),
             "sums": self._total.copy(),
             "active": self.active,
