@@ -497,7 +497,7 @@ def _check_trials(
     checker = None if mdp.scored is not None else checker_of(mdp, settings, facts.planned)[0]
     keep = checker is not None and checker.needs_scores
     watching = None if watch is None or mdp.scored is not None else watch(settings, mdp)
-    rule = None if mdp.scored is not None else missing_rule(mdp, settings)
+    rule = missing_rule(mdp, settings)
     replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching, rule)
     steps, pairs = content["proof"].get("moments", []), dict[int, list[Kept]]()
     for row in content["proof"].get("kept", []):
