@@ -165,10 +165,6 @@ def learner_spec(learner: str | Mapping[str, Any]) -> dict[str, Any]:
     name = learner_name(given)
     if name != "Challenger":
         raise SettingError(f"studies use Challenger, not {name}; compare learners with simulate")
-    if spec.get("dependence", "independent") != "independent":
-        raise SettingError(
-            'a study\'s certificate assumes independent steps so far; use dependence="any" with Challenger itself'
-        )
     return {**spec, "name": name}
 
 

@@ -46,7 +46,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from surepath._optional import need
-from surepath._text import OPEN_PARAMETERS, hidden
+from surepath._text import hidden, is_open
 from surepath.errors import StorageError
 from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, ActionRow, QueueRow, SnapshotRow, TrialRow
 
@@ -284,7 +284,10 @@ PENDING_WRITE = "surepath_write"  # execution option of a connection about to wr
 
 MEMORY = ("memory", "memory://")
 # No file name, and perhaps with a password in it.
-_ALMOST_URL = re.compile(r"(http|mysql|postgres|sqlite)[\w+]*:|[A-Za-z][\w+]+:/|[^/\\]{2,}:.*@", re.DOTALL)
+_ALMOST_URL = re.compile(
+    r"\s*(file|http|mysql|postgres|sqlite)[\w+]*:|[A-Za-z][\w+]+:/|[^/\\]{2,}:.*@|\w*//.*:.*@|.*\bpass\w*\s*=",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def read_url(text: str) -> URL:
@@ -392,6 +395,9 @@ def shown(url: URL) -> str:
     return hidden(unquote(base) + mark + query)
 
 
+WITHHELD = "the driver's message holds a secret of the address and is not shown"
+
+
 class TransientError(StorageError):
     """A transaction that did not come through for a passing reason: a lost connection, a lock held for too long.
 
@@ -404,9 +410,9 @@ def storage_error(error: Exception, url: URL) -> StorageError:
     place = str(url.database or "memory") if url.get_backend_name() == "sqlite" else shown(url)
     origin = getattr(error, "orig", None) or error
     cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
-    for secret in (url.password, *(str(value) for name, value in url.query.items() if name not in OPEN_PARAMETERS)):
+    for secret in (url.password, *(str(value) for name, value in url.query.items() if not is_open(name, str(value)))):
         if secret and secret in cause:
-            cause = "the driver's message holds a secret of the address and is not shown"
+            cause = WITHHELD
     low = cause.lower()
     if "not a database" in low or "malformed" in low:
         return StorageError(f"{place} is not a SQLite database, or it is damaged ({cause})")

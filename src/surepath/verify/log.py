@@ -115,6 +115,8 @@ def read_log(path: str | Path, mdp: MDP) -> Log:
             entry = line.get("entry", "trial")
             if not table and line.get("format") == LOG_FORMAT:
                 study = frozen({name: line[name] for name in FROZEN})
+            elif not table and "format" in line:
+                raise ValueError(f"{line['format']!r} is not the format of an export; it begins with {LOG_FORMAT!r}")
             elif entry == "action":
                 content = json.loads(line["content"])
                 actions.append(Action(_whole(line["action"]), _whole(line["after"]), str(line["kind"]), content))
