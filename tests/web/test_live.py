@@ -99,17 +99,6 @@ def read(study: Study) -> History:
     return history
 
 
-def test_the_past_is_what_was_proven_at_the_time() -> None:
-    study, gaps = told(60)
-    points = read(study).points()
-    assert [point[0] for point in points] == list(range(1, 61))
-    assert [point[2] for point in points] == [0.5] * 40 + [0.25] * 20  # with what was decided after a trial
-    seen = np.array([point[1] for point in points])
-    assert np.isfinite(seen).any()
-    same = np.delete(np.arange(60), [30, 40])
-    np.testing.assert_allclose(seen[same], np.array(gaps)[same], rtol=1e-9)
-
-
 def test_it_reads_on_as_trials_come_in() -> None:
     study, _ = told(45)
     history = read(study)
