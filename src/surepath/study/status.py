@@ -131,7 +131,7 @@ def status_in_words(now: Status, *, brief: bool = False) -> str:
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
-        f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}",
+        *([f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}"] if now.settled else []),
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
         f"{': done' if now.done and not now.findings else ''}",
     ]
