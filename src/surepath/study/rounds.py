@@ -42,7 +42,7 @@ class StudyRounds(Rounds):
         kept: The scores of each finished round as gains, in the order asked, float [n, B].
     """
 
-    @wraps(Rounds.__init__)  # its parameters are the settings
+    @wraps(Rounds.__init__)  # type: ignore[misc]  # its parameters are the settings
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.kept: list[FloatArray] = []
         self._watch = SimpleNamespace(refused=0, late=0)
