@@ -24,8 +24,8 @@ from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
 from surepath.study.storage import Storage
-from surepath.web.access import LARGEST_BODY, Access, open_access
-from surepath.web.app import create_app
+from surepath.web.access import Access, open_access
+from surepath.web.app import LARGEST_BODY, create_app
 from surepath.web.views import warnings
 from tests.study.test_bad_places import as_nobody
 from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score

@@ -47,7 +47,8 @@ from surepath.errors import (
 from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from surepath.web import client
-from surepath.web.access import KEEP_ALIVE, LARGEST_BODY, Access
+from surepath.web.access import KEEP_ALIVE, Access
+from surepath.web.app import LARGEST_BODY
 from surepath.web.client import RemoteStudy, Server
 from tests.cli.test_serve import running
 from tests.study.postgres import free_port
