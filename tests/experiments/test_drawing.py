@@ -20,7 +20,6 @@ from surepath.experiments.drawing import (
     new_figure,
     picture_bytes,
     picture_file,
-    short,
 )
 
 pytest.importorskip("matplotlib")
@@ -47,12 +46,6 @@ def test_a_figure_is_one_column_wide_and_the_same_every_time() -> None:
     assert figure.get_figwidth() == COLUMN_WIDTH
     assert picture_bytes(figure) == picture_bytes(plots.draw_graph(mdp))
     assert picture_bytes(figure, "pdf") == picture_bytes(plots.draw_graph(mdp), "pdf")
-
-
-def test_names_are_cut_and_escaped() -> None:
-    assert short("a\x1b[2Jb") == "a\\x1b[2Jb"
-    assert short("x" * 30, 10) == "xxxxxxx..."
-    assert len(short("word " * 9, 10)) <= 10
 
 
 def test_every_name_can_be_imported_and_an_unknown_one_is_refused() -> None:
@@ -94,11 +87,3 @@ def test_every_kind_of_series_is_drawn() -> None:
     assert picture_bytes(figure).startswith(b"\x89PNG")
     assert b"<svg" in picture_bytes(draw_panels(panels, "a title"), "svg")
     assert picture_bytes(draw_panels(panels, "a title"), "svg") == picture_bytes(draw_panels(panels, "a title"), "svg")
-
-
-def test_many_panels_are_drawn_in_rows_of_three() -> None:
-    panels = [Panel(f"{i}", "x", "y", [Series("lower bound", [1.0, 2.0], [1.0, 2.0])]) for i in range(5)]
-    figure = draw_panels(panels, "a title")
-    assert [axis.get_title() for axis in figure.axes] == ["0", "1", "2", "3", "4"]
-    assert len({round(axis.get_position().y0, 3) for axis in figure.axes}) == 2
-    assert len(draw_panels(panels[:4], "a title").axes) == 4

@@ -15,9 +15,10 @@ import pytest
 from surepath import families, simulate
 from surepath.errors import SettingError
 from surepath.experiments.runner import LocalBackend, run
-from surepath.experiments.spec import Columns, Spec, Task
+from surepath.experiments.spec import Spec, Task
 from surepath.experiments.store import Store, read, scan
 from surepath.model.text_files import PARTIAL_ENDING
+from surepath.simulation.simulate import Results
 from tests.experiments.specs import MAX_DIAMETER, small
 
 polars = pytest.importorskip("polars")
@@ -43,19 +44,6 @@ def test_rows_are_those_of_simulate(tmp_path: Path) -> None:
     assert part["path"].to_list() == alone.path.tolist()
     assert '"sampling": "max-diameter"' in part["settings"][0]
     assert part["version"].unique().to_list() == [alone.settings["version"]]
-
-
-def test_workers_and_pieces_change_nothing(tmp_path: Path) -> None:
-    run(Spec.from_dict(small()), tmp_path / "a", workers=1)
-    run(Spec.from_dict(small(chunk=3)), tmp_path / "b", workers=3)
-    assert read(tmp_path / "a").equals(read(tmp_path / "b"))
-
-
-def test_learners_are_paired_by_run(tmp_path: Path) -> None:
-    twin = {**MAX_DIAMETER, "label": "twin"}
-    run(Spec.from_dict(small(learners=[MAX_DIAMETER, twin])), tmp_path, workers=1)
-    one, other = (read(tmp_path).filter(learner=label)["tau"].to_list() for label in ("max-diameter", "twin"))
-    assert one == other
 
 
 def test_a_learner_that_does_not_share_runs_has_a_cell_per_epsilon(tmp_path: Path) -> None:
@@ -88,7 +76,7 @@ class Broken:
     def __init__(self, after: int, error: type[BaseException]) -> None:
         self.after, self.error = after, error
 
-    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
+    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Results], None, None]:
         yield from LocalBackend(workers=1).run(tasks[: self.after])
         raise self.error
 
@@ -98,10 +86,10 @@ def test_a_broken_experiment_is_completed(error: type[BaseException], tmp_path: 
     spec = Spec.from_dict(small())
     with pytest.raises(error):
         run(spec, tmp_path / "a", on=Broken(5, error))
-    assert sum(stop - start for ranges in Store(tmp_path / "a").stored().values() for start, stop in ranges) == 10
+    assert sorted(Store(tmp_path / "a").stored().values()) == [4, 5]  # the first cell, and two chunks of the next
     (tmp_path / "a" / "rows" / "half.parquet.partial").write_bytes(b"half a file")
     summary = run(spec, tmp_path / "a", resume=True, workers=1)
-    assert summary.played == 10
+    assert summary.played == 11
     run(spec, tmp_path / "b", workers=2)
     assert read(tmp_path / "a").equals(read(tmp_path / "b"))
     assert not list((tmp_path / "a" / "rows").glob("*.partial"))
@@ -150,23 +138,25 @@ def test_an_empty_folder_is_no_experiment(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_progress_counts_what_was_there(tmp_path: Path) -> None:
-    spec = Spec.from_dict(small())
-    with pytest.raises(RuntimeError):
-        run(spec, tmp_path, on=Broken(5, RuntimeError))
-    seen: list[tuple[int, int]] = []
-    run(spec, tmp_path, resume=True, workers=1, progress=lambda done, total: seen.append((done, total)))
-    assert seen[0] == (10, 20)
-    assert seen[-1] == (20, 20)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+def test_a_long_cell_is_written_while_it_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surepath.experiments.store.WRITE_EVERY", -1000.0)  # always
+    spec = Spec.from_dict(small(learners=[MAX_DIAMETER]))
+    seen: list[dict[str, int]] = []
+    cells = spec.cells()
+    run(spec, tmp_path / "a", workers=1, progress=lambda *_: seen.append(Store(tmp_path / "a").stored()))
+    assert [found.get(cells[0].key, 0) for found in seen[:4]] == [0, 2, 4, 5]
+    assert len(list(tmp_path.rglob("*.parquet"))) == len(cells)
+    run(spec, tmp_path / "b", workers=2)
+    assert read(tmp_path / "a").equals(read(tmp_path / "b"))
 
 
+RUNS = 600
 SPEC = """
-runs = 150
+runs = 10
 chunk = 1
 deltas = [0.1]
 epsilons = [0.6]
-instances = ["chain-v1/n3k2/seed7"]
+instances = [{family = "chain", steps = 3, options = 2, seeds = "0..59"}]
 learners = [{name = "BPIUCRL", sigma = 0.5}, {name = "EPRL", sampling = "max-diameter", sigma = 0.5}]
 """
 
@@ -178,7 +168,7 @@ def test_a_killed_process_is_resumed(ending: signal.Signals, tmp_path: Path) -> 
     command = [sys.executable, "-m", "surepath", "experiment", "run", str(file), "--out", str(out), "--workers", "2"]
     process = subprocess.Popen([*command, "--quiet"], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 240
-    while len(list(out.glob("rows/*.parquet"))) < 4:
+    while sum(Store(out).stored().values()) < 4:
         assert process.poll() is None, process.stderr.read()  # type: ignore[union-attr]
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -187,14 +177,14 @@ def test_a_killed_process_is_resumed(ending: signal.Signals, tmp_path: Path) -> 
     if ending == signal.SIGINT:
         assert process.returncode == 130
         assert "go on with --resume" in said
-    safe = len(list(out.glob("rows/*.parquet")))
-    assert 4 <= safe < 300
+    safe = sum(Store(out).stored().values())
+    assert 4 <= safe < 2 * RUNS
     (out / "rows" / f".cut{PARTIAL_ENDING}").write_bytes(b"what was being written")
     spec = Spec.load(file)
     summary = run(spec, out, resume=True, workers=2)
-    assert 300 - summary.played == safe
+    assert 2 * RUNS - summary.played == safe
     frame = read(out)
-    assert frame.height == 300
+    assert frame.height == 2 * RUNS
     assert frame.select("cell", "run").is_unique().all()
     run(spec, tmp_path / "whole", workers=2)
     assert read(tmp_path / "whole").equals(frame)

@@ -57,6 +57,8 @@ def plot(
         list[str] | None, typer.Option(help="Only this label of the experiment; may be given several times.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="compare: the label to compare with [the first].")] = None,
+    title: Annotated[str, typer.Option(help="Written above the picture.")] = "",
+    columns: Annotated[int, typer.Option(min=1, max=2, help="Columns of a paper that the picture spans.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Draw a picture of a study, a certificate, a problem or an experiment."""
@@ -74,7 +76,7 @@ def plot(
     file = picture_file(out if out is not None else Path(f"{kind}.png"))
     need("matplotlib.figure", "plot")  # both are refused before anything is computed
     figure, reading, data = draw(source, **given)
-    save(figure, file)
+    save(figure, file, title=title, columns=columns)
     if as_json:
         print_json({"plot": kind.value, "out": str(file), "data": data})
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -204,6 +205,8 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
         ],
         "best": None,
     }
+    if mdp.scored is not None:
+        facts["rounds"] = _round_facts(problem, None if missing is not None else float(own.max()))
     if mdp.cost is not None:
         facts["trial_cost"] = [mdp.price(best_path(mdp, sign * mdp.cost)) for sign in (-1, 1)]
         facts["worth"] = in_words(mdp) or None
@@ -214,6 +217,23 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
             "plan": [{"state": state, "action": action} for state, action in mdp.path_labels(best.tolist())],
         }
     return facts
+
+
+def _round_facts(problem: Problem, sigma: float | None) -> dict[str, Any]:
+    """Return what scores that cover several steps cost: effects to learn, trials of the first round and of one look.
+
+    The optimal design proves epsilon in one look at 2 sigma^2 z log(plans / delta) / epsilon^2 trials, z the largest
+    variance of the difference of two plans: at most four times the number of effects, twice the options of all steps
+    where no step depends on another.
+    """
+    mdp, epsilon, delta, look = problem.mdp, problem.epsilon, problem.delta, None
+    if sigma is not None and epsilon and delta is not None:
+        free = mdp.n_nodes == mdp.horizon and len(mdp.score_stages) == 1
+        variance = 2 * mdp.n_arcs if free else 4 * mdp.n_effects
+        look = math.ceil(2 * sigma**2 * variance * (mdp.log_paths - math.log(delta)) / epsilon**2)
+    names = mdp.step_labels or range(mdp.horizon)
+    scored = [str(names[stage]) for stage in mdp.score_stages]
+    return {"scores": scored, "effects": mdp.n_effects, "first": 3 * mdp.n_effects + 1, "one_look": look}
 
 
 def plans_in_words(facts: dict[str, Any]) -> str:
@@ -238,6 +258,15 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
     known = f", {facts['known_arcs']:,} of them with a known score" if facts["known_arcs"] else ""
     out.append(f"steps {facts['stages']:,}, states {facts['states']:,}, options {facts['arcs']:,}{known}")
     out.append(f"plans  {plans_in_words(facts)}")
+    if "rounds" in facts:
+        own, rounds = facts["rounds"]["scores"], facts["rounds"]
+        scored = "one score for the whole plan" if len(own) == 1 else f"scores at {', '.join(map(shown, own))}"
+        out.append(f"scores {scored}, the sum of what its options add: {rounds['effects']:,} effects to learn")
+        out.append(f"rounds the first has {rounds['first']:,} trials")
+        if rounds["one_look"] is not None:
+            out[-1] += f"; a design with one look at its end would need {rounds['one_look']:,} in all"
+    elif problem.mdp.plans is not None:
+        out[-1] += '; each is tried by itself. If the effects of options add up, structure "additive" needs far fewer'
     if facts["sigma"] is not None:
         low, high = facts["sigma"]
         out.append(f"sigma  {high:g}" if low >= high else f"sigma  {low:g} to {high:g}")

@@ -173,6 +173,12 @@ def create(
     on_failure: Annotated[
         str, typer.Option(help="leave-out: a failed trial is no evidence; worst: the failed step has its worst score.")
     ] = "leave-out",
+    cases: Annotated[
+        str | None, typer.Option(help="What trials are played on: how many cases there are, or a CSV file of them.")
+    ] = None,
+    cases_per_trial: Annotated[
+        int, typer.Option(min=1, help="Cases a trial is played on; its score is their mean.")
+    ] = 1,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
     ] = False,
@@ -196,6 +202,8 @@ def create(
         sigma=sigma,
         lease=lease,
         on_failure=on_failure,
+        cases=int(cases) if cases is not None and cases.isdecimal() else cases,
+        cases_per_trial=cases_per_trial,
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
@@ -274,12 +282,16 @@ def _frozen(found: Any) -> dict[str, Any]:
 
 def _trial_facts(found: Any, number: int) -> dict[str, Any]:
     row = trial_row(found, number)
-    rewards = dict(zip((str(step) for step in found.mdp.step_labels or range(found.mdp.horizon)), row.rewards))
+    names = found.mdp.step_labels or range(found.mdp.horizon)
+    rewards = {str(names[at]): row.rewards[at] for at in found.mdp.score_stages if at < len(row.rewards)}
     return {
         "number": row.number,
         "state": row.state,
         "plan": found.mdp.plan(list(row.path)),
         "scores": rewards,
+        "cases": list(row.cases),
+        "cost": row.cost,
+        "tries": row.tries,
         "source": row.source,
         "of": row.of,
         "worker": row.worker,
@@ -307,7 +319,7 @@ def run(
     command: Annotated[
         str,
         typer.Option(
-            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial} its number."
+            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial}, {case} its own."
         ),
     ],
     workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
@@ -315,6 +327,12 @@ def run(
     timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Begin no trial that would bring what the study has spent above this.")
+    ] = None,
+    retry: Annotated[
+        int, typer.Option(min=0, help="Begin a trial anew so often after an exit code of --retry-on.")
+    ] = 0,
+    retry_on: Annotated[
+        list[int] | None, typer.Option(min=1, max=255, help="Exit code that says nothing about the plan: 75 for busy.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress line.")] = False,
     storage: Storage = DEFAULT_STORAGE,
@@ -330,7 +348,7 @@ def run(
     from surepath.study.runner import Command, Runner
 
     found = load(storage, name)
-    performer = Command(found.mdp, command, found.name)
+    performer = Command(found.mdp, command, found.name, bool(found.options.cases), retry, retry_on or ())
     progress = False if quiet or as_json else None
     runner = Runner(
         found,
@@ -339,7 +357,7 @@ def run(
         timeout=timeout,
         progress=progress,
         abandon=performer.end,
-        budget=checked_budget(found.mdp, budget),
+        budget=checked_budget(budget),
         say=note,
     )
     set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
@@ -435,7 +453,7 @@ def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast
                 more = {} if guess is None else {"forecast": guess.to_dict()}
                 print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
             else:
-                lines = [status_in_words(now, brief=watch and not now.done, forecast=forecast)]
+                lines = [status_in_words(now, brief=watch and not now.done)]
                 lines += [found.explain()] if explain else []
                 lines += [f"forecast: {guess}"] if guess is not None else []
                 typer.echo("\n".join(lines))
@@ -473,6 +491,10 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Write what is proven so far as a file that surepath verify checks."""
+    if out.suffix.lower() in (".html", ".pdf"):
+        raise typer.BadParameter(
+            f"a certificate is a .json file; surepath study report --out {shown(quote(str(out)))} writes a page to read"
+        )
     refuse_existing(out, force)
     made = load(storage, name).certificate()
     made.save(out)
@@ -480,6 +502,27 @@ def certificate(
         print_json({"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]})
         return
     typer.echo(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
+
+
+@study.command("report")
+def report(
+    out: Annotated[Path, typer.Option("--out", help="The file: .html, or .pdf where a browser is installed.")] = Path(
+        "report.html"
+    ),
+    force: Force = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page to hand on: what is proven, the plan, pictures, what was assumed and checked, spending."""
+    from surepath.plots.report import write_report
+
+    refuse_existing(out, force)
+    write_report(load(storage, name), out)
+    if as_json:
+        print_json({"written": str(out)})
+        return
+    typer.echo(f"wrote {shown(out)}")
 
 
 @study.command("export")

@@ -1,4 +1,4 @@
-"""Drawing: the style that all pictures share, figures one column wide, panels of series, and saving.
+"""Drawing: the style that all pictures share, figures one or two columns wide, panels of series, and saving.
 
 Drawn with matplotlib, without a display and without its global state. Names and titles are never read as mathematics.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surepath._checks import whole
 from surepath._optional import need
 from surepath._text import shown
 from surepath.errors import SettingError
@@ -39,34 +41,24 @@ DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 GRID_COLOUR = "#dddddd"
 
 
-def plain_axes(axis: Any) -> None:
-    """Draw a light grid behind the data, and no frame at the top and the right."""
-    axis.grid(which="major", color=GRID_COLOUR, linewidth=0.6)
-    axis.set_axisbelow(True)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-
-
-def colour_of(label: str, number: int) -> str:
-    """Choose the colour of a learner; a bound takes that of the learner it names, else black; others in turn."""
-    if "bound" in label:
-        return next((colour for name, colour in COLOURS.items() if label.endswith(name)), "black")
-    return COLOURS.get(label) or list(COLOURS.values())[number % len(COLOURS)]
-
-
 def palette(labels: Iterable[str]) -> dict[str, str]:
     """Map each learner to its colour, and those that have none to the ones that are left, in order.
 
+    A bound takes the colour of the learner that its name ends with, else black.
+
     Example:
-        >>> palette(["Challenger", "mine"])
-        {'Challenger': '#D55E00', 'mine': '#0072B2'}
+        >>> palette(["Challenger", "mine", "lower bound"])
+        {'Challenger': '#D55E00', 'mine': '#0072B2', 'lower bound': 'black'}
     """
     names = list(labels)
-    taken = {COLOURS[name] for name in names if name in COLOURS}
+    found = {name: COLOURS[name] for name in names if name in COLOURS}
+    for name in names:
+        if "bound" in name:
+            found[name] = next((colour for learner, colour in COLOURS.items() if name.endswith(learner)), "black")
     all_of_them = list(dict.fromkeys(COLOURS.values()))
-    free = [colour for colour in all_of_them if colour not in taken] or all_of_them
-    others = [name for name in names if name not in COLOURS]
-    return {name: COLOURS.get(name) or free[others.index(name) % len(free)] for name in names}
+    free = [colour for colour in all_of_them if colour not in found.values()] or all_of_them
+    others = [name for name in names if name not in found]
+    return {name: found.get(name) or free[others.index(name) % len(free)] for name in names}
 
 
 def short_name(name: str) -> str:
@@ -81,9 +73,9 @@ def short_name(name: str) -> str:
     return f"{family} {', '.join(part.replace('seed', 'seed ') for part in parts)}" if sign else name
 
 
-COLUMN_WIDTH = 3.3  # inches
+COLUMN_WIDTH, TWO_COLUMNS = 3.3, 6.9  # inches
 TEXT, SMALL_TEXT = 8, 7  # points
-PLAN, OTHER, OUT, WANTED, INK, FAINT = "#009E73", "#7d8fa3", "#c5ccd3", "#D55E00", "#1f2933", "#52606d"
+PLAN, OTHER, OUT, WANTED, INK, FAINT = "#0b6e4f", "#5f7388", "#b9c2cc", "#8a4b08", "#17202b", "#55606e"  # the page's
 PICTURE_ENDINGS = (".png", ".svg", ".pdf")
 DOTS = 200.0
 MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000  # of a PNG
@@ -107,7 +99,10 @@ def new_axes(figure: Any, x_label: str = "", y_label: str = "", title: str = "")
 
 def style_axes(axis: Any, x_label: str = "", y_label: str = "", title: str = "") -> None:
     """Set the common style and the texts of axes, which are not parsed as mathematics."""
-    plain_axes(axis)
+    axis.grid(which="major", color=GRID_COLOUR, linewidth=0.6)
+    axis.set_axisbelow(True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
     axis.tick_params(labelsize=SMALL_TEXT, length=2.5)
     for put, text in ((axis.set_xlabel, x_label), (axis.set_ylabel, y_label), (axis.set_title, title)):
         if text:
@@ -128,7 +123,8 @@ def short(name: object, longest: int = LONGEST_SHOWN) -> str:
 def below(figure: Any, handles: Any) -> None:
     """Put a legend below all axes, in as many columns as fit."""
     names = [handle.get_label() for handle in handles]
-    columns = 3 if sum(max(len(name), 6) for name in names[:3]) < 34 else 2
+    room = 34 if figure.get_figwidth() < TWO_COLUMNS else 80
+    columns = next((n for n in (4, 3) if sum(max(len(name), 6) for name in names[:n]) < room), 2)
     found = figure.legend(
         handles, names, loc="outside lower center", ncols=min(columns, len(names)), frameon=False, fontsize=SMALL_TEXT
     )
@@ -137,7 +133,7 @@ def below(figure: Any, handles: Any) -> None:
 
 
 def plain_ticks(axis: Any, values: Iterable[float] = ()) -> None:
-    """Label a logarithmic axis with numbers such as 0.2 in place of powers of ten; these values if they are few."""
+    """Label a logarithmic axis with numbers such as 0.2 or 5k in place of powers of ten; these values if few."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     wanted = sorted(set(values))
@@ -146,9 +142,25 @@ def plain_ticks(axis: Any, values: Iterable[float] = ()) -> None:
         axis.set_minor_locator(NullLocator())
     else:
         low, high = axis.get_view_interval()
-        axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 50 else (1.0, 2.0, 5.0), numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 50 else (1.0, 2.0, 5.0), numticks=9))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def tick(value: float) -> str:
+    """Write the number at a tick: plain from 0.001 to 9999, then in thousands, millions, or with an exponent.
+
+    Example:
+        >>> [tick(x) for x in (0.05, 2000, 50_000, 3e6, 1e12, 1e-6)]
+        ['0.05', '2000', '50k', '3M', '1e12', '1e-6']
+    """
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if max(size, 9999.5) <= value < 1000 * size:
+            return f"{value / size:g}{letter}"
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
+        return f"{value:g}"
+    digits, power = f"{value:.3e}".split("e")
+    return f"{float(digits):g}e{int(power)}"
 
 
 def new_figure_of_rows(groups: list[str], headed: bool = True) -> tuple[Any, list[float], dict[float, str]]:
@@ -188,9 +200,20 @@ def picture_file(path: str | Path) -> Path:
     return file
 
 
-def save(figure: Any, path: str | Path) -> None:
-    """Write a figure as PNG, SVG or PDF, by the ending of the file; whole or not at all."""
+def save(figure: Any, path: str | Path, *, title: str = "", columns: int = 1) -> None:
+    """Write a figure as PNG, SVG or PDF, by the ending of the file; whole or not at all.
+
+    Args:
+        figure: Of matplotlib.
+        path: The file.
+        title: Written above everything.
+        columns: 2 for a picture across both columns of a paper, 6.9 inches.
+    """
     file = picture_file(path)
+    if whole("columns", columns, low=1, high=2) == 2:
+        figure.set_figwidth(max(TWO_COLUMNS, figure.get_figwidth()))
+    if title:
+        figure.suptitle(shown(title), fontsize=TEXT + 1, parse_math=False)
     form = file.suffix[1:].lower()
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
@@ -235,8 +258,7 @@ def picture_bytes(figure: Any, form: str = "png", dots: float | None = None) -> 
 
 # Panels of series: what the figures of the paper show, as plain numbers -----------------------------------------------
 
-AS_LINE, AS_POINTS, AS_STRIP = "line", "points", "strip"
-ABREAST = 4  # panels
+AS_LINE, AS_POINTS, AS_STRIP, AS_STEPS = "line", "points", "strip", "steps"
 
 
 @dataclass(frozen=True)
@@ -248,7 +270,7 @@ class Series:
         x, y: Coordinates of the points.
         low, high: Ends of a band around a line, or None.
         hollow: Which points are only bounds; they are drawn hollow.
-        kind: "line", "points", or "strip" (runs of one category, with a bar at their mean).
+        kind: "line", "points", "strip" (runs of one category, with a bar at their mean), or "steps" (from 0 on).
         dash: "solid", "dashed", "dotted" or "dashdot".
     """
 
@@ -296,70 +318,79 @@ def line_with_band(label: str, rows: polars.DataFrame, x: str, y: str) -> Series
     return Series(label, rows[x].to_list(), rows[y].to_list(), rows["low"].to_list(), rows["high"].to_list())
 
 
-def draw_panels(panels: list[Panel], title: str) -> Any:
-    """Draw the panels side by side, more than ABREAST in rows of three; returns a matplotlib figure."""
-    across = len(panels) if len(panels) <= ABREAST else 3
-    rows = -(-len(panels) // across)
-    width = 4.6 * across if len(panels) > 1 else 6.4
-    figure = new_figure(4.6 if rows == 1 else 3.8 * rows + 0.8, width)
-    figure.suptitle(title, fontsize=12)
+def draw_panels(panels: list[Panel], title: str = "", across: int = 1) -> Any:
+    """Draw the first six panels, one column wide or, several across, two; returns a matplotlib figure."""
+    drawn = panels[:MOST_PANELS]
+    across = min(across, len(drawn))
+    rows = -(-len(drawn) // across)
+    figure = new_figure(0.6 + (1.6 if across == 1 else 2.1) * rows, COLUMN_WIDTH if across == 1 else TWO_COLUMNS)
+    if title:
+        figure.suptitle(shown(title), fontsize=TEXT + 1, parse_math=False)
     axes = figure.subplots(rows, across, squeeze=False).ravel()
-    for axis in axes[len(panels) :]:
+    for axis in axes[len(drawn) :]:
         axis.remove()
-    for axis, panel in zip(axes, panels):
-        _panel(axis, panel)
-    names: dict[str, Any] = {}
-    for axis, panel in zip(axes, panels):
-        if panel.categories is not None:  # the axis names them already
-            continue
-        for handle, label in zip(*axis.get_legend_handles_labels()):
-            names.setdefault(label, handle)
-    if names:
-        columns = min(len(names), 4 if len(panels) > 1 else 2)
-        figure.legend(
-            names.values(), names.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=9
-        )
+    colours = palette(dict.fromkeys(series.label for panel in drawn for series in panel.series))
+    handles: dict[str, Any] = {}
+    for axis, panel in zip(axes, drawn):
+        made = _panel(axis, panel, colours, 48 if across == 1 else 30)
+        if panel.categories is None:  # else the axis names them already
+            handles = {**made, **handles}
+    if len(panels) > len(drawn):
+        words = f"the first {len(drawn)} of {len(panels)} instances"
+        axes[0].annotate(words, (0, 1.25), xycoords="axes fraction", fontsize=6)
+    if handles:
+        below(figure, [handles[label] for label in colours if label in handles])
     return figure
 
 
-def _panel(axis: Any, panel: Panel) -> None:
-    axis.set_title(panel.title, fontsize=10)
-    axis.set_xlabel(panel.x_label)
-    axis.set_ylabel(panel.y_label)
+def _panel(axis: Any, panel: Panel, colours: dict[str, str], room: int) -> dict[str, Any]:
+    """Draw one panel, its title in lines of so many letters; return a handle for the legend of each label."""
+    style_axes(axis, panel.x_label, panel.y_label, panel.title)
+    axis.set_title(textwrap.fill(axis.get_title(), room))
     if panel.x_log:
         axis.set_xscale("log")
     if panel.y_log:
         axis.set_yscale("log")
     if panel.line_at is not None:
         axis.axhline(panel.line_at, color="black", linewidth=0.8)
-    for number, series in enumerate(panel.series):
-        _series(axis, series, colour_of(series.label, number))
+    made = {series.label: _series(axis, series, colours[series.label]) for series in panel.series}
     if panel.categories is not None:
-        axis.set_xticks(range(len(panel.categories)), panel.categories, rotation=20, fontsize=8)
-    elif panel.x_log and not panel.x_falls:
-        sizes = {x for series in panel.series for x in series.x}
-        if len(sizes) <= 6:  # a few sizes such as 2, 4, 8, 16 by themselves instead of powers of ten
-            plain_ticks(axis.xaxis, sizes)
+        axis.set_xticks(range(len(panel.categories)), panel.categories, rotation=20)
+    elif panel.x_log:
+        plain_ticks(axis.xaxis, {x for series in panel.series for x in series.x if series.kind == AS_LINE})
+    if panel.y_log:
+        plain_ticks(axis.yaxis)
     if panel.x_falls:
         axis.invert_xaxis()
-    plain_axes(axis)
+    return made
 
 
-def _series(axis: Any, series: Series, colour: str) -> None:
+def _series(axis: Any, series: Series, colour: str) -> Any:
+    """Draw one series; return its handle for the legend."""
+    x, y = np.array(series.x), np.array(series.y)
+    marker, name = MARKERS.get(series.label, "o"), short(series.label, 40)
+    cut = np.array(series.hollow if series.hollow is not None else [False] * len(x))
     if series.kind == AS_STRIP:
-        offsets = np.linspace(-0.18, 0.18, len(series.x)) if len(series.x) > 1 else np.zeros(1)
-        axis.plot(np.array(series.x) + offsets, series.y, MARKERS.get(series.label, "o"), color=colour, markersize=4,
-                  alpha=0.7, label=series.label)  # fmt: skip
-        middle, mean = series.x[0], float(np.mean(series.y))
-        axis.plot([middle - 0.32, middle + 0.32], [mean, mean], color=colour, linewidth=2)
-        return
+        offsets = np.linspace(-0.18, 0.18, len(x)) if len(x) > 1 else np.zeros(1)
+        (handle,) = axis.plot(x + offsets, y, marker, color=colour, markersize=3, alpha=0.7, label=name)
+        axis.plot([x[0] - 0.32, x[0] + 0.32], [y.mean(), y.mean()], color=colour, linewidth=1.8)
+        return handle
+    if series.kind == AS_STEPS:
+        x, y = np.concatenate([x[:1], x]), np.concatenate([[0.0], y])
+        return axis.step(x, y, DASHES[series.dash], where="post", color=colour, linewidth=1.4, label=name)[0]
     if series.kind == AS_POINTS:
-        hollow = np.array(series.hollow if series.hollow is not None else [False] * len(series.x))
-        x, y, marker = np.array(series.x), np.array(series.y), MARKERS.get(series.label, "o")
-        axis.plot(x[~hollow], y[~hollow], marker, color=colour, markersize=4, alpha=0.75, label=series.label)
-        axis.plot(x[hollow], y[hollow], marker, color=colour, markersize=5, markerfacecolor="none")
-        return
-    marker = MARKERS.get(series.label, "" if "bound" in series.label else ".")
-    axis.plot(series.x, series.y, DASHES[series.dash], marker=marker, markersize=4, color=colour, label=series.label)
+        (handle,) = axis.plot(x[~cut], y[~cut], marker, color=colour, markersize=3, alpha=0.75, label=name)
+        axis.plot(x[cut], y[cut], marker, color=colour, markersize=3.5, markerfacecolor="none")
+        return handle
+    marker = "" if "bound" in series.label else marker
+    style = {"color": colour, "markersize": 3.5, "linewidth": 1.3}
+    (handle,) = axis.plot(x, y, DASHES[series.dash], marker=marker, label=name, **style)
+    if cut.any():
+        axis.plot(x[cut], y[cut], marker, markerfacecolor="white", zorder=3, **style)
     if series.low is not None and series.high is not None:
-        axis.fill_between(series.x, series.low, series.high, color=colour, alpha=0.15, linewidth=0)
+        low, high = np.array(series.low, dtype=float), np.array(series.high, dtype=float)
+        inside = np.isfinite(low) & np.isfinite(high) & (low > 0)
+        low, high = np.where(inside, low, np.nan), np.where(inside, high, np.nan)
+        if inside.sum() > 1:
+            axis.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+    return handle

@@ -13,14 +13,18 @@ from surepath._checks import suggest
 from surepath._optional import need
 from surepath.errors import SettingError
 from surepath.experiments.drawing import (
+    AS_STEPS,
+    DASHES,
     FAINT,
     INK,
     MARKERS,
     MOST_PANELS,
     SMALL_TEXT,
+    Panel,
+    Series,
     below,
+    draw_panels,
     name_rows,
-    new_figure,
     new_figure_of_rows,
     palette,
     plain_ticks,
@@ -119,7 +123,6 @@ STOPPING_READING = (
     "Share of the runs that had stopped after so many trials, a line for each learner: further left is cheaper, "
     "steeper is more even. A line that ends below 1 was cut by the budget."
 )
-DASHES_IN_TURN = ("-", "--", "-.", ":")
 
 
 def stopping_data(
@@ -171,57 +174,40 @@ def _order(rows: polars.DataFrame) -> polars.DataFrame:
 
 def draw_stopping(data: polars.DataFrame, column: str = "epsilon") -> Any:
     """Draw the distributions, a panel for each of the first six instances; returns a matplotlib figure."""
-    order = data["learner"].unique(maintain_order=True).to_list()
 
-    def draw(axis: Any, own: polars.DataFrame, label: str, colour: str) -> Any:
-        tau, share = own["tau"].to_list(), own["stopped"].to_list()
-        dash = DASHES_IN_TURN[order.index(label) % len(DASHES_IN_TURN)]
-        (line,) = axis.step(
-            [tau[0], *tau], [0.0, *share], where="post", color=colour, linestyle=dash, linewidth=1.5, label=short(label)
-        )
-        return line
+    def series(own: polars.DataFrame, number: int) -> Series:
+        dash = list(DASHES)[number % len(DASHES)]
+        return Series(own["learner"][0], own["tau"].to_list(), own["stopped"].to_list(), kind=AS_STEPS, dash=dash)
 
-    figure, panels = _by_instance(data, 0.55, 1.35, draw)
-    for axis, part, title, last in panels:
-        words = f"trials, {epsilon_words(column)} {part['epsilon'][0]:.3g}" if last else ""
-        style_axes(axis, words, "runs stopped", title)
-        axis.set_xscale("log")
-        axis.set_ylim(-0.03, 1.05)
-        axis.set_yticks([0, 0.5, 1])
-    return figure
+    epsilon = f"trials, {epsilon_words(column)} {data['epsilon'][0]:.3g}" if data.height else "trials"
+    return _by_instance(data, epsilon, "runs stopped", series, x_log=True, y_log=False)
 
 
-def _by_instance(data: polars.DataFrame, head: float, height: float, draw: Callable[..., Any]) -> tuple[Any, list[Any]]:
-    """Draw each learner on a panel for each of the first six instances, with one legend.
+def _by_instance(
+    data: polars.DataFrame, x: str, y: str, series: Callable[[polars.DataFrame, int], Series], x_log: bool, y_log: bool
+) -> Any:
+    """Draw each learner on a panel for each instance, with one legend.
 
     Args:
         data: Rows with the columns instance and learner.
-        head: Height of the figure beside its panels, in inches.
-        height: Of a panel.
-        draw: Takes (axis, rows of one learner, label, colour) and returns the handle of the legend.
-
-    Returns:
-        The figure, and (axis, rows of the instance, title, whether it is the last) of each panel.
+        x, y: Names of the axes; the former at the last panel.
+        series: Makes a series of the rows of one learner, given its place in the legend too.
+        x_log, y_log: Whether an axis is logarithmic.
     """
-    instances = data["instance"].unique(maintain_order=True).to_list()
-    drawn = instances[:MOST_PANELS]
-    figure = new_figure(head + height * len(drawn))
-    axes = figure.subplots(len(drawn), 1, squeeze=False).ravel()
-    colours = palette(data["learner"].unique(maintain_order=True).to_list())
-    handles: dict[str, Any] = {}
-    panels = []
-    for axis, instance in zip(axes, drawn):
-        part = data.filter(data["instance"] == instance)
-        panels.append((axis, part, short(short_name(instance), 48), instance == drawn[-1]))
-        for label, colour in colours.items():
-            own = part.filter(part["learner"] == label)
-            if not own.is_empty():
-                handles.setdefault(label, draw(axis, own, label, colour))
-    if len(instances) > len(drawn):
-        words = f"the first {len(drawn)} of {len(instances)} instances"
-        axes[0].annotate(words, (0, 1.25), xycoords="axes fraction", fontsize=6)
-    below(figure, list(handles.values()))
-    return figure, panels
+    labels = data["learner"].unique(maintain_order=True).to_list()
+    parts = data.partition_by("instance", maintain_order=True)
+    panels = [
+        Panel(
+            short(short_name(part["instance"][0]), 48),
+            x if place == min(len(parts), MOST_PANELS) else "",
+            y,
+            [series(own, labels.index(own["learner"][0])) for own in part.partition_by("learner", maintain_order=True)],
+            x_log,
+            y_log,
+        )
+        for place, part in enumerate(parts, 1)
+    ]
+    return draw_panels(panels)
 
 
 COST_READING = (
@@ -262,30 +248,13 @@ def cost_data(
 
 def draw_cost(data: polars.DataFrame, column: str = "epsilon") -> Any:
     """Draw mean trials over epsilon, a panel for each of the first six instances; returns a matplotlib figure."""
-    figure, panels = _by_instance(data, 0.6, 1.6, _line)
-    for axis, part, title, last in panels:
-        style_axes(axis, epsilon_words(column) if last else "", "trials", title)
-        axis.set_yscale("log")
-        if (part["epsilon"] > 0).all():
-            axis.set_xscale("log")
-            plain_ticks(axis.xaxis, part["epsilon"].to_list())
-    return figure
 
+    def series(own: polars.DataFrame, number: int) -> Series:
+        low, high, cut = own["low"].to_list(), own["high"].to_list(), (own["censored"] > 0).to_list()
+        return Series(own["learner"][0], own["epsilon"].to_list(), own["mean"].to_list(), low, high, cut)
 
-def _line(axis: Any, own: polars.DataFrame, label: str, colour: str) -> Any:
-    """Draw one learner's means, its band where it has one, and hollow marks where runs were cut."""
-    marker = MARKERS.get(label, "o")
-    x, y = own["epsilon"].to_numpy(), own["mean"].to_numpy()
-    cut = own["censored"].to_numpy() > 0
-    (line,) = axis.plot(x, y, "-", marker=marker, color=colour, markersize=3.5, linewidth=1.4, label=short(label))
-    axis.plot(x[cut], y[cut], marker, color=colour, markersize=3.5, markerfacecolor="white", zorder=3)
-    low, high = own["low"].to_numpy(), own["high"].to_numpy()
-    inside = np.isfinite(low) & np.isfinite(high) & (low > 0)
-    if inside.sum() > 1:
-        axis.fill_between(
-            x, np.where(inside, low, np.nan), np.where(inside, high, np.nan), color=colour, alpha=0.18, lw=0
-        )
-    return line
+    log = bool((data["epsilon"] > 0).all())
+    return _by_instance(data, epsilon_words(column), "trials", series, x_log=log, y_log=True)
 
 
 COMPARISON_READING = (

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from surepath._checks import one_of, whole
 from surepath._optional import need
-from surepath.experiments.spec import Columns, Spec, Task, instance_of
+from surepath.experiments.spec import Spec, Task, instance_of
 from surepath.experiments.store import Store
 from surepath.learners.runs import cancelled_by
-from surepath.simulation.simulate import simulate
-
-Report = Callable[[int, int], None]
+from surepath.simulation.simulate import Progress, Reporter, Results, simulate
 
 
 class Summary(NamedTuple):
@@ -39,14 +36,14 @@ def run(
     backend_name: str = "local",
     address: str | None = None,
     resume: bool = False,
-    progress: bool | Report = False,
+    progress: bool | Progress = False,
     on: Backend | None = None,
 ) -> Summary:
     """Play the runs of an experiment that are not stored yet.
 
     Stopping it in any way, Ctrl-C and kill -9 included, leaves a folder that `resume=True` completes: at most the
-    tasks in flight are played again, and no row is ever stored twice. Rows depend on the spec and the version only,
-    not on the back end or the number of workers.
+    tasks in flight and those of the last seconds are played again, and no row is ever stored twice. Rows depend on the
+    spec and the version only, not on the back end or the number of workers.
 
     Args:
         spec: What to play.
@@ -69,40 +66,14 @@ def run(
         tasks = store.missing(cells, spec.runs, spec.chunk)
         total, todo = spec.runs * len(cells), sum(task.count for task in tasks)
         played = 0
-        with _bar(progress, total) as report:
+        with Reporter(progress, total) as report, store.writing(spec.runs):
             report(total - todo)
             with contextlib.closing(chosen.run(tasks)) as finished:
-                for task, columns in finished:
-                    store.write(task, columns)
+                for task, results in finished:
+                    store.add(task, results)
                     played += task.count
                     report(total - todo + played)
     return Summary(len(cells), total, played, time.perf_counter() - started)
-
-
-@contextlib.contextmanager
-def _bar(progress: bool | Report, total: int) -> Iterator[Callable[[int], None]]:
-    if progress is False:
-        yield lambda done: None
-        return
-    if progress is not True:
-        yield lambda done: progress(done, total)
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns: list[Any] = [TextColumn("runs"), BarColumn(), MofNCompleteColumn()]
-    columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
-    # The time left is estimated from the tasks of this many seconds; one task may take minutes.
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600.0) as bar:
-        line = bar.add_task("runs", total=total)
-        yield lambda done: bar.update(line, completed=done)
 
 
 BACKENDS = ("local", "ray")
@@ -111,34 +82,19 @@ BACKENDS = ("local", "ray")
 class Backend(Protocol):
     """Interface of a back end."""
 
-    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
-        """Yield every task exactly once with its columns as they finish, holding a bounded number at a time.
+    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Results], None, None]:
+        """Yield every task exactly once with its results as they finish, holding a bounded number at a time.
 
         Closing the iterator (as an interrupt does) drops what is in flight. An error in a task is raised here.
         """
 
 
-def play_task(task: Mapping[str, Any]) -> Columns:
-    """Play the runs of one task, a `Task.to_dict()`, on this thread.
-
-    Returns:
-        Columns with one entry per (run, epsilon), and under "settings" the learner's full settings as JSON text.
-    """
-    result = simulate(
-        task["learner"],
-        instance_of(task["source"]),
-        runs=task["count"],
-        seed=task["seed"],
-        epsilons=task["epsilons"],
-        workers=1,
-        budget=task["budget"],
-        first_run=task["first"],
-    )
-    columns: Columns = {name: getattr(result, name) for name in result.COLUMNS}
-    columns["reason"] = columns["reason"].tolist()
-    columns["path"] = result.path.tolist()
-    columns["settings"] = json.dumps(result.settings["learner"], sort_keys=True)
-    return columns
+def play_task(task: Task) -> Results:
+    """Play the runs of one task on this thread."""
+    cell = task.cell
+    learner, instance = {**cell.learner, "delta": cell.delta}, instance_of(cell.source)
+    how: dict[str, Any] = {"workers": 1, "budget": cell.budget, "first_run": task.first}
+    return simulate(learner, instance, task.count, cell.seed, cell.epsilons, **how)
 
 
 class LocalBackend:
@@ -151,16 +107,16 @@ class LocalBackend:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1
 
-    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
+    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Results], None, None]:
         """Play tasks as `Backend.run` describes."""
         stop = threading.Event()
 
-        def play(task: Task) -> Columns:
+        def play(task: Task) -> Results:
             with cancelled_by(stop):
-                return play_task(task.to_dict())
+                return play_task(task)
 
         todo = iter(tasks)
-        waiting: dict[Future[Columns], Task] = {}
+        waiting: dict[Future[Results], Task] = {}
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="surepath")
         try:
             while True:
@@ -191,7 +147,7 @@ class RayBackend:
         self.workers = None if workers is None else whole("workers", workers, low=1)
         self.address = address
 
-    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Columns], None, None]:
+    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Results], None, None]:
         """Play tasks as `Backend.run` describes."""
         ray = self.ray
         mine = not ray.is_initialized()
@@ -207,13 +163,13 @@ class RayBackend:
             while True:
                 most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                 while len(waiting) < most and (task := next(todo, None)) is not None:
-                    waiting[play.remote(task.to_dict())] = task
+                    waiting[play.remote(task)] = task
                 if not waiting:
                     return
                 finished, _ = ray.wait(list(waiting), num_returns=1, timeout=5.0)
                 for reference in finished:
-                    columns = ray.get(reference)  # an answer lost with its node is computed again
-                    yield waiting.pop(reference), columns
+                    results = ray.get(reference)  # an answer lost with its node is computed again
+                    yield waiting.pop(reference), results
         finally:
             for reference in waiting:
                 ray.cancel(reference, force=True)

@@ -129,7 +129,7 @@ class Spec(BaseModel):
             learner, so that learners are compared on paired runs.
         runs: Runs per cell.
         budget: Episodes after which a run is cut and marked censored.
-        chunk: Runs that are played and stored together; a kill loses at most those in flight.
+        chunk: Runs that a worker plays at a time.
         deltas: Allowed probabilities of a wrong answer; one cell each.
         epsilons: Tolerances, absolute.
         epsilons_per_gap: In their place, tolerances in units of the instance's Delta_min.
@@ -227,7 +227,7 @@ class Spec(BaseModel):
         if ("epsilons" in values) == ("epsilons_per_gap" in values):
             raise ValueError('give either "epsilons" or "epsilons_per_gap" (multiples of Delta_min)')
         runs = values["runs"]
-        return {"chunk": max(1, min(1000, runs // 10)) if type(runs) is int else 1, **values}
+        return {"chunk": max(1, min(1000, runs // 4)) if type(runs) is int else 1, **values}
 
     @field_validator("deltas", "epsilons", "epsilons_per_gap")
     @classmethod
@@ -413,8 +413,7 @@ def _build(items: tuple[tuple[str, str], ...]) -> Instance:
 
 # Cells and tasks ------------------------------------------------------------------------------------------------------
 
-Columns = dict[str, Any]  # of finished runs, by name
-ROWS_FORMAT = 3  # of the stored columns; part of every key, so that rows of two formats are never mixed
+ROWS_FORMAT = 4  # of the stored columns; part of every key, so that rows of two formats are never mixed
 
 
 @dataclass(frozen=True)
@@ -452,31 +451,14 @@ class Cell:
         parts += [self.epsilons, self.multiples, self.seed, self.budget, __version__]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
-    def task(self, first: int, count: int) -> Task:
-        """Return the task of runs first .. first + count - 1."""
-        return Task(self, first, count)
-
 
 @dataclass(frozen=True)
 class Task:
-    """A range of runs of a cell."""
+    """A range of runs of a cell, plain data that any worker can play."""
 
     cell: Cell
     first: int
     count: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the task as plain data, for a worker in another process."""
-        cell = self.cell
-        return {
-            "source": cell.source,
-            "learner": {**cell.learner, "delta": cell.delta},
-            "epsilons": list(cell.epsilons),
-            "seed": cell.seed,
-            "budget": cell.budget,
-            "first": self.first,
-            "count": self.count,
-        }
 
 
 def instance_seed(seed: int, instance: str) -> int:

@@ -1,9 +1,9 @@
-"""Rows on disk: one Parquet file per finished range of runs, named by its cell, range and content, and a manifest.
+"""Rows on disk: one Parquet file per cell, named by its key, its number of runs and its content, and a manifest.
 
-A file is written whole under another name and then renamed, so that it is complete or absent. Which runs are missing
-is read from the names of the files whose content has the hash in the name; a run is planned only if no such file covers
-it, so that no row is ever stored twice. A file cut short or damaged, by a disk that failed or a copy that broke off,
-counts as missing.
+A cell's file holds its runs 0, 1, ... without a hole. It is written when the cell is complete, and every few seconds
+while a long one is not: whole, under another name, then renamed; the shorter one goes after that. So a file is complete
+or absent, its name tells which runs are missing, and no row is ever stored twice. A file cut short or damaged, by a
+disk that failed or a copy that broke off, does not have the hash in its name and counts as missing.
 """
 
 from __future__ import annotations
@@ -15,26 +15,33 @@ import io
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import FileError, SettingError
-from surepath.experiments.spec import MOST_RUNS, ROWS_FORMAT, Cell, Columns, Task, name_of
+from surepath.experiments.spec import MOST_RUNS, ROWS_FORMAT, Cell, Task, name_of
 from surepath.model.text_files import PARTIAL_ENDING, make_folder, write_bytes
 
 if TYPE_CHECKING:
     import polars
 
     from surepath.experiments.spec import Spec
+    from surepath.simulation.simulate import Results
 
 MANIFEST = "experiment.json"
 ROWS = "rows"
-_NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-(\d{9})-([0-9a-f]{16})\.parquet")
+WRITE_EVERY = 2.0  # seconds between two writes of a cell that is not complete
+ROW_COLUMNS = (
+    "experiment", "cell", "instance", "learner", "delta", "run", "epsilon", "epsilon_per_gap", "tau", "censored",
+    "correct", "regret", "reason", "eliminated", "gap", "path", "seed", "budget", "settings", "version",
+)  # fmt: skip
+_NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-([0-9a-f]{16})\.parquet")
 
 
 class Store:
@@ -48,6 +55,10 @@ class Store:
         self.folder = Path(folder)
         self.rows = self.folder / ROWS
         self._checked: dict[tuple[str, int, int], bool] = {}  # whole or not, by name, size and time of change
+        self._waiting: dict[str, dict[int, tuple[Task, Results]]] = {}  # finished tasks by key and first run
+        self._written: dict[str, float] = {}  # when a cell that is not complete was last written
+        self._file: dict[str, Path] = {}
+        self._runs = 0
 
     # Opening ---------------------------------------------------------------------------------------------------
 
@@ -60,10 +71,9 @@ class Store:
             why = self._difference(strangers[0], spec, set(names.values()))
             raise SettingError(f"{self.folder} holds rows of another experiment: {why}; choose another folder")
         if stored and not resume:
-            runs = sum(stop - start for ranges in stored.values() for start, stop in ranges)
             raise SettingError(
-                f"{self.folder} already holds {runs:,} runs of this experiment; add --resume to play only the missing "
-                f"ones, or choose another folder"
+                f"{self.folder} already holds {sum(stored.values()):,} runs of this experiment; add --resume to play "
+                f"only the missing ones, or choose another folder"
             )
         if damaged and not resume:
             raise SettingError(
@@ -73,7 +83,8 @@ class Store:
             raise FileError(f"{self.rows} is a link, and rows are not written through one; choose another folder")
         make_folder(self.rows)
         with as_file_error(f"cannot write in {self.rows}"):
-            for left in (*damaged, *self.rows.glob(f"*{PARTIAL_ENDING}"), *self.rows.glob(f".*{PARTIAL_ENDING}")):
+            shorter = {file for file in self.rows.glob("*.parquet") if key_of(file)} - set(self.files().values())
+            for left in (*shorter, *self.rows.glob(f"*{PARTIAL_ENDING}"), *self.rows.glob(f".*{PARTIAL_ENDING}")):
                 left.unlink(missing_ok=True)  # a hidden one is found by both patterns
         manifest = {"format": ROWS_FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
         write_bytes(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
@@ -124,14 +135,18 @@ class Store:
 
     # What is there ---------------------------------------------------------------------------------------------
 
-    def stored(self) -> dict[str, list[tuple[int, int]]]:
-        """List the ranges of runs stored for each key, in order; damaged files are not counted."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for file in self.rows.glob("*.parquet"):
-            match = _NAME.fullmatch(file.name)
-            if match and self._is_whole(file):
-                found.setdefault(match[1], []).append((int(match[2]), int(match[3])))
-        return {key: sorted(ranges) for key, ranges in found.items()}
+    def files(self) -> dict[str, Path]:
+        """Find the file of each key: the whole one with most runs."""
+        found: dict[str, Path] = {}
+        for file in sorted(self.rows.glob("*.parquet"), key=runs_of):
+            key = key_of(file)
+            if key and self._is_whole(file):
+                found[key] = file
+        return found
+
+    def stored(self) -> dict[str, int]:
+        """Count the runs stored for each key; damaged files do not count."""
+        return {key: runs_of(file) for key, file in self.files().items()}
 
     def damaged(self) -> list[Path]:
         """List the files of rows that were cut short or changed."""
@@ -147,21 +162,64 @@ class Store:
         return False
 
     def missing(self, cells: list[Cell], runs: int, chunk: int) -> list[Task]:
-        """List tasks for all runs that no file covers, first chunks of all cells first."""
+        """List tasks for all runs that are not stored, cell by cell."""
         stored = self.stored()
-        lanes = [[cell.task(*piece) for piece in _holes(stored.get(cell.key, []), runs, chunk)] for cell in cells]
-        longest = max((len(lane) for lane in lanes), default=0)
-        return [lane[i] for i in range(longest) for lane in lanes if i < len(lane)]
+        return [
+            Task(cell, first, min(chunk, runs - first))
+            for cell in cells
+            for first in range(stored.get(cell.key, 0), runs, chunk)
+        ]
 
-    def write(self, task: Task, columns: Columns) -> None:
-        """Store the rows of a finished task."""
-        cell = task.cell
+    # Writing ---------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def writing(self, runs: int) -> Iterator[None]:
+        """Take tasks of cells with so many runs in `add`; at the end, however it comes, write what is left."""
+        self._runs, self._file = runs, self.files()
+        try:
+            yield
+        finally:
+            for key in list(self._waiting):
+                self._write(key)
+
+    def add(self, task: Task, results: Results) -> None:
+        """Take the results of a finished task; its cell is written once complete, or when it is time."""
+        key, now = task.cell.key, time.monotonic()
+        waiting = self._waiting.setdefault(key, {})
+        waiting[task.first] = task, results
+        begun = self._written.setdefault(key, now)
+        stored = runs_of(self._file[key]) if key in self._file else 0
+        complete = stored + sum(one.count for one, _ in waiting.values()) >= self._runs
+        if complete or now > begun + WRITE_EVERY:
+            self._write(key)
+            self._written[key] = now + 10 * (time.monotonic() - now)  # writing takes a tenth of the time at most
+
+    def _write(self, key: str) -> None:
+        """Write the file of a cell anew, with the waiting tasks that follow its runs without a hole."""
+        pl = need("polars", "data")
+        before, waiting = self._file.get(key), self._waiting.pop(key)
+        at = 0 if before is None else runs_of(before)
+        pieces, cell = [], next(iter(waiting.values()))[0].cell
+        while at in waiting:
+            task, results = waiting.pop(at)
+            pieces.append(results)
+            at += task.count
+        if waiting:
+            self._waiting[key] = waiting
+        if not pieces:
+            return
+        frame = frame_of(cell, pieces)
+        if before is not None:
+            frame = pl.concat([pl.read_parquet(before), frame])
         slug = re.sub(r"[^A-Za-z0-9.]+", "_", cell.id).strip("_")[:80]
         stream = io.BytesIO()
-        frame_of(task, columns).write_parquet(stream)
-        stop, content = task.first + task.count, _hash(io.BytesIO(stream.getvalue()))
-        name = f"{slug}-{cell.key}-{task.first:09d}-{stop:09d}-{content}.parquet"
-        write_bytes(self.rows / name, stream.getvalue())
+        frame.write_parquet(stream)
+        content = _hash(io.BytesIO(stream.getvalue()))
+        self._file[key] = self.rows / f"{slug}-{key}-{at:09d}-{content}.parquet"
+        write_bytes(self._file[key], stream.getvalue())
+        if before is not None:
+            with as_file_error(f"cannot write in {self.rows}"):
+                before.unlink()
 
     def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
         """Describe how the spec of the stored rows differs from this one."""
@@ -186,47 +244,39 @@ def key_of(file: Path) -> str | None:
     return match[1] if match else None
 
 
-def _holes(ranges: list[tuple[int, int]], runs: int, chunk: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, count) of at most `chunk` runs each that fill 0 .. runs - 1 around the ranges, which are sorted."""
-    at = 0
-    for start, stop in [*ranges, (runs, runs)]:
-        for first in range(at, min(start, runs), chunk):
-            yield first, min(chunk, min(start, runs) - first)
-        at = max(at, stop)
-
-
-def frame_of(task: Task, columns: Columns) -> polars.DataFrame:
+def frame_of(cell: Cell, pieces: list[Results]) -> polars.DataFrame:
     """Build one row per (run, epsilon), with all that made it; whoever changes the columns raises `ROWS_FORMAT`."""
     pl = need("polars", "data")
-    cell, size = task.cell, len(columns["tau"])
-    per_gap = None if cell.multiples is None else np.tile(cell.multiples, task.count)
-    head = {
-        "experiment": cell.experiment,
-        "cell": cell.id,
-        "instance": name_of(cell.source),
-        "learner": cell.label,
+    rows = {name: np.concatenate([getattr(one, name) for one in pieces]) for name in (*pieces[0].COLUMNS, "path")}
+    size = len(rows["tau"])
+    gaps = None if cell.multiples is None else np.tile(cell.multiples, size // len(cell.multiples))
+    head = {"experiment": cell.experiment, "cell": cell.id, "instance": name_of(cell.source), "learner": cell.label}
+    fixed: dict[str, Any] = {
+        **head,
         "delta": cell.delta,
+        "seed": cell.seed,
+        "budget": cell.budget,
+        "version": __version__,
     }
-    tail = {"seed": cell.seed, "budget": cell.budget, "settings": columns["settings"], "version": __version__}
-    found: polars.DataFrame = pl.DataFrame(
-        [
-            *(_constant(name, value, size) for name, value in head.items()),
-            *(pl.Series(name, columns[name]) for name in ("run", "epsilon")),
-            pl.Series("epsilon_per_gap", per_gap if per_gap is not None else [None] * size, dtype=pl.Float64),
-            *(pl.Series(name, columns[name]) for name in ("tau", "censored", "correct", "regret", "reason")),
-            *(pl.Series(name, columns[name]) for name in ("eliminated", "gap")),
-            pl.Series("path", columns["path"], dtype=pl.List(pl.Int64)),
-            *(_constant(name, value, size) for name, value in tail.items()),
-        ]
-    )
-    return found
+    fixed["settings"] = json.dumps(pieces[0].settings["learner"], sort_keys=True)
+
+    def column(name: str) -> Any:
+        if name in fixed:  # built at once, since each query costs a millisecond
+            one = pl.Series(name, [fixed[name]], dtype=pl.Int64 if isinstance(fixed[name], int) else None)
+            return one.new_from_index(0, size)
+        if name == "epsilon_per_gap":
+            return pl.Series(name, [None] * size if gaps is None else gaps, dtype=pl.Float64)
+        if name == "path":
+            return pl.Series(name, rows[name]).arr.to_list()
+        return pl.Series(name, rows[name].tolist() if name == "reason" else rows[name])
+
+    return cast("polars.DataFrame", pl.DataFrame([column(name) for name in ROW_COLUMNS]))
 
 
-def _constant(name: str, value: Any, size: int) -> polars.Series:
-    """Return a column with one value; built at once, since each query costs a millisecond."""
-    pl = need("polars", "data")
-    found: polars.Series = pl.Series(name, [value], dtype=pl.Int64 if isinstance(value, int) else None)
-    return found.new_from_index(0, size)
+def runs_of(file: Path) -> int:
+    """Return the number of runs in the name of a file of rows; 0 for other files."""
+    match = _NAME.fullmatch(file.name)
+    return int(match[2]) if match else 0
 
 
 def is_whole(file: Path) -> bool:
@@ -234,7 +284,7 @@ def is_whole(file: Path) -> bool:
     match = _NAME.fullmatch(file.name)
     try:
         with file.open("rb") as stream:
-            return match is not None and _hash(stream) == match[4]
+            return match is not None and _hash(stream) == match[3]
     except OSError:
         return False
 
@@ -273,12 +323,11 @@ def scan(folder: str | Path) -> polars.LazyFrame:
     pl = need("polars", "data")
     store = Store(folder)
     manifest = store.manifest()
-    files = sorted(file for file in store.rows.glob("*.parquet") if key_of(file) in manifest["cells"])
+    for file in store.damaged():
+        raise SettingError(f"{file} is damaged; play its runs again with surepath experiment run --resume")
+    files = [file for key, file in store.files().items() if key in manifest["cells"]]
     if not files:
         raise SettingError(f"{store.folder} holds no rows yet")
-    for file in files:
-        if not is_whole(file):
-            raise SettingError(f"{file} is damaged; play its runs again with surepath experiment run --resume")
     found: polars.LazyFrame = pl.scan_parquet(files).filter(pl.col("run") < manifest["spec"]["runs"])
     return found
 

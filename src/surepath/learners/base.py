@@ -9,7 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -105,6 +105,11 @@ class Learner(ABC):
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
         if not isinstance(mdp, MDP):
             raise SettingError(f"a learner needs an MDP, not {type(mdp).__name__}; take instance.mdp of an Instance")
+        if mdp.scored is not None and self.name != "Rounds":
+            raise SettingError(
+                f"{self.name} needs a score of every step, and this problem has scores that cover several; Rounds is "
+                f'the learner for structure="additive"'
+            )
         self._lock = threading.RLock()
         self.mdp = mdp
         self._epsilon = self._first_epsilon = check_epsilon(epsilon)
@@ -168,6 +173,10 @@ class Learner(ABC):
         """
         if self.sampling_rule is not None:
             self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
+
+    def _as_told(self, rewards: list[float]) -> Rewards:
+        """Return what `tell` takes of the rewards drawn for a path, stage by stage."""
+        return rewards
 
     def _connect(self) -> None:  # noqa: B027 (most need nothing)
         """Point _visits, _origin and _sums at the arrays that kernels write, where they are not those."""
@@ -377,6 +386,7 @@ class Learner(ABC):
         return f"{self.name}(epsilon={self.epsilon:g}, delta={self.delta:g}; {self.episodes} episodes, {state})"
 
 
+@cache
 def setting_parameters(learner: type[Learner]) -> dict[str, inspect.Parameter]:
     """List the parameters of a learner's constructor in their order, without the MDP."""
     return dict(list(inspect.signature(learner).parameters.items())[1:])
@@ -409,8 +419,9 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
         mdp: The graph.
         path: The arcs that were played, int [H], already checked.
         rewards: One number per stage, fewer when the episode failed on the way, or {stage: reward} with stages by
-            name or by number. True and False count as 1 and 0. Values on arcs whose reward is known are ignored, may be
-            NaN, and may be left out of a mapping.
+            name or by number. True and False count as 1 and 0. Values on arcs whose reward is known, or part of a later
+            one (which then count 0), are ignored, may be NaN, and may be left out of a mapping; where a reward covers
+            several stages a list may hold such rewards alone, and one that covers all may be one number.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
@@ -422,22 +433,35 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
     if isinstance(rewards, Mapping):
         array = _numbers(mdp, _in_order(mdp, path, rewards))
     else:
-        array = _numbers(mdp, rewards)
+        array = _numbers(mdp, _spread(mdp, rewards))
     arcs = path[: len(array)]
-    if mdp.known is not None:
-        known = mdp.is_known[arcs]
-        array[known] = mdp.known[arcs][known]
+    free = mdp.unscored[arcs]
+    if free.any():
+        array[free] = 0.0 if mdp.known is None else mdp.known[arcs][free]
     if not (np.abs(array) <= LARGEST).all():  # false for NaN too
         _refuse_size(mdp, array)
     if mdp.reward_range is not None:
         low, high = (side[arcs] for side in mdp.reward_range)
         outside = (array < low) | (array > high)
-        for h in np.flatnonzero(outside & ~mdp.is_known[arcs]).tolist():
+        for h in np.flatnonzero(outside & ~free).tolist():
             raise RewardError(
                 f"the score {float(array[h])!r} of {step_in_words(mdp, h)} lies outside the declared range "
                 f"[{low[h]:g}, {high[h]:g}] of option {mdp.action_label(int(arcs[h]))!r}"
             )
     return array
+
+
+def _spread(mdp: MDP, rewards: Any) -> Any:
+    """Put rewards that cover several stages into their places; anything else is returned unchanged."""
+    if mdp.scored is None or isinstance(rewards, (str, bytes)):
+        return rewards
+    given = [rewards] if np.ndim(rewards) == 0 else list(rewards)
+    if not 0 < len(given) <= len(mdp.scored) or len(given) == mdp.horizon:
+        return rewards
+    places: list[Any] = [np.nan] * (mdp.scored[len(given) - 1] + 1)
+    for stage, value in zip(mdp.scored, given):
+        places[stage] = value
+    return places
 
 
 def _at(mdp: MDP, stage: int) -> str:
@@ -490,10 +514,10 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
             raise RewardError(f"{_at(mdp, stage)} must be one number, not {shortened(value)}")
         given[stage] = value
     last = max(given, default=-1)
-    if given and mdp.is_known[path[last + 1 :]].all():
+    if given and mdp.unscored[path[last + 1 :]].all():
         last = mdp.horizon - 1  # nothing is left to see
     for stage in range(last + 1):
-        if stage not in given and not mdp.is_known[path[stage]]:
+        if stage not in given and not mdp.unscored[path[stage]]:
             raise RewardError(
                 f"the scores name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
                 f"tell every step up to the one where the trial failed"
@@ -564,6 +588,7 @@ LEARNERS = {
     "BPIUCRL": "surepath.learners.per_arc.eprl",
     "Challenger": "surepath.learners.challenger.learner",
     "Design": "surepath.learners.design",
+    "Rounds": "surepath.learners.rounds.learner",
     "Uniform": "surepath.learners.per_arc.eprl",
     "WholePlan": "surepath.learners.whole_plan",
 }

@@ -95,7 +95,11 @@ class ProblemModel(BaseModel):
     )
     scores: Literal["every", "end"] | list[Name] | None = Field(
         None,
-        description="With steps: which steps are scored; end is one score for the whole plan. Every step by default.",
+        description="With steps: which steps are scored; end is one score for the whole plan. Every step by default. "
+        "With structure also beside edges: a score covers all steps since the scored one before.",
+    )
+    structure: Literal["additive"] | None = Field(
+        None, description="With scores: a score is the sum of an effect of each option that it covers."
     )
     costs: dict[Name, Number | dict[Name, Number]] | None = Field(
         None,
@@ -131,7 +135,8 @@ def _parse_model(data: Any, name: str) -> ProblemModel:
     if model.edges is None and model.steps is None:
         raise ProblemError(f"{name}: the problem lacks the field 'edges' (or 'steps')")
     if model.steps is None:
-        alone = next((field for field in ("depends", "scores", "costs") if getattr(model, field) is not None), None)
+        fields = ("depends", "costs") if model.structure else ("depends", "scores", "costs")
+        alone = next((field for field in fields if getattr(model, field) is not None), None)
         if alone is not None:
             raise ProblemError(f"{name}: {alone} belongs to steps, and this problem has none")
         return model
@@ -249,6 +254,10 @@ def _problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
         fields["step_names"] = list(mdp.step_labels)
     if mdp.plans is not None:
         fields["plans"] = mdp.plans
+    if mdp.scored is not None:
+        names = mdp.step_labels or list(map(str, range(mdp.horizon)))
+        fields["scores"] = "end" if len(mdp.scored) == 1 else [names[stage] for stage in mdp.scored]
+        fields["structure"] = "additive"
     fields["source"] = _state(mdp, 0)
     return fields
 
@@ -470,11 +479,12 @@ def _graph(model: ProblemModel, fallback: float | None) -> tuple[MDP, FloatArray
             reward_range=limits,
             sigma=model.sigma if model.sigma is not None or limits is not None else fallback,
             scores="every" if model.scores is None else model.scores,
+            structure=model.structure,
             costs=model.costs,
             cost_weight=model.cost_weight or 0.0,
         )
         return mdp, None
-    return build(
+    mdp, means = build(
         _edges(cast(Any, model.edges), limits),
         source=model.source,
         target=model.target,
@@ -487,6 +497,13 @@ def _graph(model: ProblemModel, fallback: float | None) -> tuple[MDP, FloatArray
         step_labels=model.step_names,
         plans=model.plans,
     )
+    if model.structure is not None:
+        if model.scores in (None, "every"):
+            raise ProblemError('structure is for scores "end" or a list of steps')
+        last = model.scores == "end"
+        stages = [mdp.horizon - 1] if last else sorted({mdp.step(name) for name in cast(list[str], model.scores)})
+        mdp = mdp.with_blocks(stages)
+    return mdp, means
 
 
 def save_problem(

@@ -86,6 +86,8 @@ class MDP:
         cost: Known cost of playing each arc, money or time, float [N], or None where nothing costs anything.
         cost_weight: What one unit of cost takes from a path's worth; 0 where worth is the reward alone.
         plans: The {step: option} behind each arc, where every plan is one arc of a single stage; else None.
+        scored: Where effects add up and not every stage has a score of its own: the stages that have one, which is for
+            all arcs since the scored stage before, as are sigma and range; else None.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]])
@@ -112,6 +114,7 @@ class MDP:
         cost: FloatArray | None = None,
         cost_weight: float = 0.0,
         plans: Sequence[Mapping[str, str]] | None = None,
+        scored: Sequence[int] | None = None,
     ) -> None:
         """Take arrays that already obey the layout; the `from_...` constructors check their input."""
         self.first = cast(IntArray, frozen(np.ascontiguousarray(first, dtype=np.int64)))
@@ -136,6 +139,7 @@ class MDP:
         self.cost = _frozen_floats(check_costs(cost, self.n_arcs))
         self.cost_weight = check_weight(cost_weight, self.cost)
         self.plans = None if plans is None else _checked_plans(plans, self.horizon, self.n_arcs)
+        self.scored = None if scored is None else _checked_blocks(self, scored)
         self._sealed = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -150,6 +154,7 @@ class MDP:
     def _fields(self) -> dict[str, Any]:
         fields = ["first", "target", "stage_node", "node_state", "action", "known", "sigma", "reward_range"]
         fields += ["state_labels", "action_labels", "direction", "sizes", "step_labels", "cost", "cost_weight", "plans"]
+        fields += ["scored"]
         return {name: getattr(self, name) for name in fields}
 
     # Constructors ----------------------------------------------------------------------------------------------
@@ -191,6 +196,7 @@ class MDP:
         reward_range: tuple[ArrayLike, ArrayLike] | None = None,
         sigma: ArrayLike | Mapping[str, float] | None = None,
         scores: str | Sequence[str] = "every",
+        structure: str | None = None,
         costs: Mapping[str, Any] | None = None,
         cost_weight: float = 0.0,
     ) -> MDP:
@@ -202,9 +208,12 @@ class MDP:
                 before), "none", or {step: [earlier steps]}, where steps that are not named depend on none.
             direction: "maximize" or "minimize".
             reward_range: Lowest and highest score, each one number or one per arc.
-            sigma: Sub-Gaussian factor of the scores: one number, one per arc, or one per step {step: number}.
+            sigma: Sub-Gaussian factor of the scores: one number, one per arc, or one per scored step {step: number}.
             scores: "every" step is scored, or only the steps of a list (the others count as known 0), or "end": one
                 score for the whole plan; then every plan is one option of a single step.
+            structure: "additive" where a plan's score is the sum of an effect of each option, in the state that
+                `depends` makes: then "end", or a list of steps, names scores that cover all steps since the scored one
+                before, and trials come in rounds; sigma and reward_range are those of such a score.
             costs: Known cost of options, {step: {option: cost}} or {step: cost}; what is not named costs nothing.
             cost_weight: What one unit of cost takes from a plan's worth; 0 keeps costs out of it.
 
@@ -221,6 +230,7 @@ class MDP:
             reward_range=reward_range,
             sigma=sigma,
             scores=scores,
+            structure=structure,
             costs=costs,
             cost_weight=cost_weight,
         )
@@ -330,6 +340,10 @@ class MDP:
             2.0
         """
         return MDP(**{**self._fields(), "cost": check_costs(cost, self.n_arcs), "cost_weight": cost_weight})
+
+    def with_blocks(self, scored: Sequence[int]) -> MDP:
+        """Build the same problem with effects that add up and scores at these stages alone; see `scored`."""
+        return MDP(**{**self._fields(), "scored": scored})
 
     # What it holds ---------------------------------------------------------------------------------------------
 
@@ -465,6 +479,29 @@ class MDP:
         if self.known is None:
             return cast(BoolArray, frozen(np.zeros(self.n_arcs, dtype=bool)))
         return cast(BoolArray, frozen(~np.isnan(self.known)))
+
+    @cached_property
+    def score_stages(self) -> tuple[int, ...]:
+        """Return the stages that have a score."""
+        return self.scored if self.scored is not None else tuple(range(self.horizon))
+
+    @cached_property
+    def unscored(self) -> BoolArray:
+        """Return which arcs have no score to report: it is known in advance, or part of a later one, bool [N]."""
+        silent = ~np.isin(self.arcs.stage, self.score_stages)
+        return cast(BoolArray, frozen(self.is_known | silent))
+
+    @cached_property
+    def n_effects(self) -> int:
+        """Return the number d of effects that scores can tell apart: arcs less the nodes inside what one score covers.
+
+        Example:
+            >>> steps = {"a": ["x", "y"], "b": ["u", "v"], "c": ["s", "t"]}
+            >>> MDP.from_steps(steps, "none", scores="end", structure="additive").n_effects
+            4
+        """
+        inside = [h for h in range(1, self.horizon) if h - 1 not in self.score_stages]
+        return self.n_arcs - sum(int(self.stage_node[h + 1] - self.stage_node[h]) for h in inside)
 
     @cached_property
     def declared_sigma(self) -> FloatArray:
@@ -629,6 +666,8 @@ class MDP:
             digest.update(self.cost.data)
         if self.plans is not None:
             digest.update(b"plans" + repr(self.plans).encode())
+        if self.scored is not None:
+            digest.update(b"scored" + repr(self.scored).encode())
         return digest.hexdigest()
 
     def __hash__(self) -> int:
@@ -659,6 +698,32 @@ def _checked_plans(plans: Sequence[Mapping[str, str]], horizon: int, n_arcs: int
     if len({tuple(plan.values()) for plan in ordered}) < len(ordered):
         raise ProblemError("plans names one plan twice")
     return ordered
+
+
+def _checked_blocks(mdp: MDP, scored: Sequence[int]) -> tuple[int, ...]:
+    """Check the stages that have a score, each for all arcs since the one before: one noise for them, none known."""
+    stages = tuple(int(stage) for stage in scored)
+    if not stages or list(stages) != sorted(set(stages)) or stages[0] < 0 or stages[-1] != mdp.horizon - 1:
+        raise ProblemError(
+            f'with structure "additive" a score covers all steps since the scored one before, so the last step, '
+            f"{step_in_words(mdp, mdp.horizon - 1)}, must be scored"
+        )
+    if mdp.known is not None:
+        raise ProblemError('with structure "additive" the effect of every option is learned; none can be known')
+    if mdp.charge is not None:
+        raise ProblemError('with structure "additive" worth is the score alone so far; leave out cost_weight')
+    first = [0, *(stage + 1 for stage in stages[:-1])]
+    for numbers in (mdp.sigma, *(mdp.reward_range or ())):
+        for low, high in zip(first, stages):
+            own = (
+                () if numbers is None else numbers[mdp.first[mdp.stage_node[low]] : mdp.first[mdp.stage_node[high + 1]]]
+            )
+            if len(np.unique(own)) > 1:
+                raise ProblemError(
+                    f'with structure "additive" sigma and range are those of a score, one for all options it covers; '
+                    f"the score of {step_in_words(mdp, high)} has several"
+                )
+    return stages
 
 
 def _restore(fields: dict[str, Any]) -> MDP:

@@ -159,6 +159,7 @@ MANY = 100_000  # arcs from which on a warning asks whether this was meant
 MOST_BUILT = 5_000_000  # arcs from which on nothing is built
 MOST_PLANS = 20_000  # plans with one score at the end: each must be tried by itself
 EVERY_STEP, AT_END = "every", "end"
+ADDITIVE = "additive"  # the one structure there is
 WHOLE = "whole plan"  # the one step of a problem in which every plan is one option: it is scored at the end
 
 
@@ -178,6 +179,7 @@ def from_steps(
     reward_range: tuple[ArrayLike, ArrayLike] | None = None,
     sigma: ArrayLike | Mapping[str, float] | None = None,
     scores: str | Sequence[str] = EVERY_STEP,
+    structure: str | None = None,
     costs: Mapping[str, Any] | None = None,
     cost_weight: float = 0.0,
 ) -> MDP:
@@ -185,11 +187,15 @@ def from_steps(
     named = _named_options(steps)
     prices = step_costs(costs or {}, named)
     plans: tuple[dict[str, str], ...] | None = None
-    if isinstance(scores, str):
+    blocks = None if structure is None else _blocks(named, scores, structure)
+    if blocks is not None:
+        scored = set(named)
+        sigma = _noise_of_blocks(sigma, list(named), blocks)
+    elif isinstance(scores, str):
         if one_of("scores", scores, (EVERY_STEP, AT_END)) == AT_END:
             if isinstance(sigma, Mapping):
                 raise SettingError('with scores="end" sigma is one number: the noise of the one score of a plan')
-            plans = _whole_plans(named)
+            plans = _whole_plans(named, depends)
             labels = tuple(_label(plan.items()) for plan in plans)
             sums = (fsum(prices.get(step, {}).get(option, 0.0) for step, option in plan.items()) for plan in plans)
             prices = {WHOLE: dict(zip(labels, sums))}
@@ -232,6 +238,7 @@ def from_steps(
         cost=np.concatenate(cost),
         cost_weight=cost_weight,
         plans=plans,
+        scored=blocks,
     )
 
 
@@ -258,13 +265,18 @@ def _named_options(steps: Any) -> dict[str, tuple[str, ...]]:
     return named
 
 
-def _whole_plans(named: dict[str, tuple[str, ...]]) -> tuple[dict[str, str], ...]:
+def _whole_plans(named: dict[str, tuple[str, ...]], depends: Depends) -> tuple[dict[str, str], ...]:
     """List every plan."""
     count = prod(len(options) for options in named.values())
     if count > MOST_PLANS:
+        rows = _remembering(named, _needed_steps(list(named), depends))
+        states = [prod(len(rows[j].options) for j in row.remembers) for row in rows]
+        effects = sum(size * len(row.options) for size, row in zip(states, rows)) - sum(states[1:])
         raise ProblemError(
             f"with one score at the end every plan is tried by itself, and these steps make {count:,} plans; at most "
-            f"{MOST_PLANS:,} are taken. Score the steps one by one, or leave out options"
+            f"{MOST_PLANS:,} are taken. Where a plan's score is a sum of effects of its options, say "
+            f'structure="additive": then {effects:,} effects are to be learned, in rounds of trials, the first of '
+            f"{3 * effects + 1:,}. Or score the steps one by one, or leave out options"
         )
     return tuple(dict(zip(named, choice)) for choice in product(*named.values()))
 
@@ -277,6 +289,31 @@ def _scored_steps(named: Mapping[str, Any], scores: Any) -> set[str]:
         if name not in named:
             raise SettingError(f"scores names no step {name!r}{suggest(str(name), list(named))}")
     return set(scores)
+
+
+def _blocks(named: Mapping[str, Any], scores: Any, structure: Any) -> tuple[int, ...]:
+    """Return the stages that are scored, each for all since the one before."""
+    one_of("structure", structure, (ADDITIVE,))
+    last = list(named)[-1]
+    scored = {last} if scores == AT_END else set() if scores == EVERY_STEP else _scored_steps(named, scores)
+    if not scored or (len(scored) == len(named) and scores != AT_END):
+        raise SettingError(
+            f'structure="{ADDITIVE}" is for scores="{AT_END}" or a list of some steps; where every step has a score of '
+            f"its own, leave it out"
+        )
+    return tuple(i for i, name in enumerate(named) if name in scored)
+
+
+def _noise_of_blocks(sigma: Any, names: list[str], blocks: tuple[int, ...]) -> Any:
+    """Return sigma as one per step, where each scored step has its own: that of the score that covers the step."""
+    if not isinstance(sigma, Mapping):
+        return sigma
+    if set(sigma) != {names[i] for i in blocks}:
+        raise SettingError(
+            f"sigma is that of a score: one number, or one for each of {', '.join(repr(names[i]) for i in blocks)}; "
+            f"not for {', '.join(map(repr, sigma))}"
+        )
+    return {name: sigma[names[next(b for b in blocks if b >= i)]] for i, name in enumerate(names)}
 
 
 def _needed_steps(names: list[str], depends: Any) -> list[set[int]]:

@@ -17,6 +17,7 @@ from surepath.learners.challenger.learner import Challenger, gap_now, play_on
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Bounded, Gaussian, Instance
+from surepath.study.fold import money
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -39,6 +40,7 @@ class Forecast:
         gaps: In each world, the certified gap after `more` trials, or at the stop if that comes first.
         cut: Whether time ran out before all worlds were done.
         wanted: How many worlds were asked for.
+        price: What a trial has cost on average so far, as told or declared; None where nothing costs.
     """
 
     done: bool
@@ -50,6 +52,7 @@ class Forecast:
     gaps: tuple[float, ...]
     cut: bool
     wanted: int
+    price: float | None = None
 
     def trials_left(self, share: float = MIDDLE) -> float:
         """Return the trials until done that this share of the worlds needs at most; infinite where a cut hides it."""
@@ -74,6 +77,7 @@ class Forecast:
             "trials_left": {name: self.trials_left(share) for name, share in shares},
             "more": self.more,
             "gap_after_more": {name: self.gap_after(share) for name, share in shares},
+            "cost_left": {} if self.price is None else {name: self.price * self.trials_left(q) for name, q in shares},
             "worlds": len(self.left),
             "cut": self.cut,
         }
@@ -92,7 +96,11 @@ class Forecast:
         if np.isinf(middle):
             return f"more than {self._cut_after():,.0f} further trials until done in most worlds"
         most = f"{high:,.0f}" if np.isfinite(high) else f"over {self._cut_after():,.0f}"
-        return f"about {middle:,.0f} more trials until done (in 8 worlds of 10: {low:,.0f} to {most})"
+        words = f"about {middle:,.0f} more trials until done (in 8 worlds of 10: {low:,.0f} to {most})"
+        if self.price is None:
+            return words
+        most = money(self.price * high) if np.isfinite(high) else f"over {money(self.price * self._cut_after())}"
+        return f"{words}, which cost about {money(self.price * middle)} ({money(self.price * low)} to {most})"
 
     def _gap_in_words(self) -> str:
         low, middle, high = (self.gap_after(share) for share in (LOW, MIDDLE, HIGH))
@@ -217,6 +225,8 @@ def forecast(
     if learner.stopped:
         return Forecast(True, trials, gap, more, (), (), (), False, draws)
     end, budget = clock() + seconds, _trial_budget(learner)
+    spent, settled = study.spent, study.evidence_trials
+    price = spent / settled if spent is not None and settled else None
 
     def over() -> bool:
         return clock() > end or ended()
@@ -240,7 +250,7 @@ def forecast(
             break
     left, played = _to_the_end(runs, more, over, budget)
     cut = len(runs) < draws or len(left) < len(runs) or bool(np.isinf(left).any())
-    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws)
+    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws, price)
 
 
 def _to_the_end(runs: list[Run], more: int, over: Callable[[], bool], budget: int) -> tuple[list[float], list[int]]:

@@ -23,7 +23,7 @@ from surepath.model.text_files import csv_line, plain_cell, read_bytes
 from surepath.study import telling
 from surepath.study.storage import PAGE, Reading, Writing
 from surepath.study.telling import Result, append, check_countable, past_result
-from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow
+from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow, case_text
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # the whole plan has one score at its end, every step still has its plan column, and the score is in `score`.
 
 EVERY_ROW = 2**31
-FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
+FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries")
 
 
 def steps(mdp: MDP) -> list[str]:
@@ -57,7 +57,9 @@ def plan_columns(mdp: MDP) -> list[str]:
 
 def score_columns(mdp: MDP) -> list[str]:
     """Return the names of the columns of scores."""
-    return [f"score.{step}" for step in steps(mdp)] if mdp.plans is None else ["score"]
+    if mdp.plans is not None or (mdp.scored is not None and len(mdp.scored) == 1):
+        return ["score"]
+    return [f"score.{steps(mdp)[stage]}" for stage in mdp.score_stages]
 
 
 def columns(mdp: MDP) -> list[str]:
@@ -82,10 +84,10 @@ def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
     """Read every trial and waiting plan, each as a list of values in the order of `columns`."""
     waiting = (TrialRow(0, WAITING, row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
     for row in chain(all_trials(log), waiting):
-        facts = [getattr(row, name) for name in FACTS]
-        facts[0] = row.number or None  # waiting plans have none
-        blank = [None] * (len(score_columns(mdp)) - len(row.rewards))
-        yield [*facts, *option_names(mdp, row.path), *row.rewards, *blank]
+        own = {**row._asdict(), "number": row.number or None, "case": case_text(row.cases)}  # waiting plans have none
+        facts = [own[name] for name in FACTS]
+        scores = [row.rewards[stage] if stage < len(row.rewards) else None for stage in mdp.score_stages]
+        yield [*facts, *option_names(mdp, row.path), *scores]
 
 
 def table(study: Study) -> dict[str, list[Any]]:
@@ -106,8 +108,9 @@ def table(study: Study) -> dict[str, list[Any]]:
 # Sheet ----------------------------------------------------------------------------------------------------------------
 # Results by CSV: a sheet of trials to be filled in, the same sheet read back, and tables of past results.
 #
-# A sheet has the columns number, plan.STEP and score.STEP. A row whose scores are all empty is not done yet; `failed`
-# in a score cell says that the trial failed at that step. Other columns are left alone. Where the whole plan has one
+# A sheet has the columns number, case (in a study with cases), plan.STEP and score.STEP. A row whose scores are all
+# empty is not done yet; `failed` in a score cell says that the trial failed at that step. A column `cost` may say what
+# each trial really cost. Other columns are left alone. Where the whole plan has one
 # score at its end, its column is `score`. Sheets saved by spreadsheets are read too: with semicolons or tabs and
 # decimal commas, in Windows' encoding or in UTF-16.
 
@@ -149,11 +152,15 @@ def read_table(path: Path) -> str:
 
 def sheet_text(mdp: MDP, trials: Iterable[Trial]) -> str:
     """Write trials as a sheet with empty scores; those of known options are filled in."""
-    lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]
+    trials = list(trials)
+    cases = any(trial.cases for trial in trials)
+    lines = [csv_line(["number", *(["case"] if cases else []), *plan_columns(mdp), *score_columns(mdp)])]
     for trial in trials:
         arcs = trial.path.tolist()
-        known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in arcs]
-        lines.append(csv_line([trial.number, *option_names(mdp, tuple(arcs)), *known]))
+        own = [arcs[stage] for stage in mdp.score_stages]
+        known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in own]
+        case = [trial.case or ""] if cases else []
+        lines.append(csv_line([trial.number, *case, *option_names(mdp, tuple(arcs)), *known]))
     return "".join(lines)
 
 
@@ -162,7 +169,8 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
     results: list[Result] = []
     empty: list[int] = []
     plans = True
-    at_step = [""] if mdp.plans is not None else [f" at step {step}" for step in steps(mdp)]
+    one = score_columns(mdp) == ["score"]
+    at_step = [""] if one else [f" at step {steps(mdp)[stage]}" for stage in mdp.score_stages]
     for where, row in _rows(mdp, text, name, number=True):
         number = _trial_number(row["number"])
         if number is None:
@@ -175,7 +183,8 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
             continue
         rewards, failed = read
         note = row.get("note") or (f"failed{at_step[len(rewards)]}" if failed else "")
-        results.append(Result(number, rewards, failed, note, where, path))
+        cost = _number(row["cost"], "cost", where) if row.get("cost") else None
+        results.append(Result(number, rewards, failed, note, where, path, row.get("case"), cost))
     return Sheet(results, empty, plans)
 
 
@@ -221,7 +230,8 @@ def _scores(
     mdp: MDP, row: dict[str, str], path: tuple[int, ...] | None, where: str, *, past: bool = False
 ) -> tuple[list[float], bool] | None:
     """Return the rewards of a row up to its end or failure, and whether it failed; None when nothing is filled in."""
-    known = [path is not None and bool(mdp.is_known[arc]) for arc in path or [0] * mdp.horizon]
+    arcs = path or [0] * mdp.horizon
+    known = [path is not None and bool(mdp.is_known[arcs[stage]]) for stage in mdp.score_stages]
     cells = [(column, row[column]) for column in score_columns(mdp)]
     if not any(cell for (_, cell), free in zip(cells, known) if not free):
         return None
@@ -273,7 +283,8 @@ def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[t
                 raise StudyError(f"{where} has {len(cells)} cells; the header has {len(header)} columns")
             found = dict(zip(header, cells))
             if mark != ",":  # then a comma in a number is a decimal point
-                found |= {key: found[key].replace(",", ".", 1) for key in score_columns(mdp)}
+                numbers = [*score_columns(mdp), *(["cost"] if "cost" in found else [])]
+                found |= {key: found[key].replace(",", ".", 1) for key in numbers}
             yield where, found
     except csv.Error as error:
         raise StudyError(f"{name}, line {line} is not valid CSV: {error}") from None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from math import isfinite
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -51,27 +52,6 @@ log = logging.getLogger("surepath.study")
 
 REDRAWN_EVERY = 0.2  # seconds
 MOST_PLAN = 48  # characters of the current plan
-
-
-def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
-    """Guess how many more trials the proof needs at most: the gap falls at least with the root of the trials.
-
-    Example:
-        >>> rough_trials_left(100, 0.2, 0.1), rough_trials_left(100, 0.05, 0.1), rough_trials_left(3, math.inf, 0.1)
-        (300, 0, None)
-    """
-    if trials < 1 or not math.isfinite(gap) or epsilon <= 0.0:
-        return None
-    more = trials * max((gap / epsilon) ** 2 - 1.0, 0.0)
-    if more > 1e12:
-        return None
-    digits = max(len(str(int(more))) - 2, 0)  # two figures are all that such a guess is worth
-    return round(more / 10.0**digits) * int(10**digits)
-
-
-def at_most(left: int) -> str:
-    """Describe a rough guess of the trials left, as a condition and not as a forecast."""
-    return f"at most about {left:,} more if the gap falls with the root of the trials"
 
 
 def gap_in_words(gap: float, epsilon: float) -> str:
@@ -111,8 +91,7 @@ class Progress:
         study = self._study
         status = study.status()
         trials, gap, epsilon, failed = status.evidence, status.certified_gap, status.epsilon, status.states[FAILED]
-        left = rough_trials_left(trials, gap, epsilon)
-        more = ", done" if status.done else "" if left is None else f", {at_most(left)}"
+        more = ", done" if status.done else ""
         more += ", in doubt" if status.findings else ""
         lost = f", {failed:,} failed" if failed else ""
         plan = plan_in_words(status.best_plan) if math.isfinite(gap) else ""
@@ -142,21 +121,20 @@ MOST_SHOWN = 6  # running trials, each on a line of its own
 MOST_WORKERS_LISTED = 10
 
 
-def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False) -> str:
-    """Describe a status; brief gives one line, and where a forecast follows, no rough guess is made."""
+def status_in_words(now: Status, *, brief: bool = False) -> str:
+    """Describe a status; brief gives one line."""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
-    left = "" if now.rough_trials_left is None or now.done or forecast else f", {at_most(now.rough_trials_left)}"
     spent = "" if now.spent is None else f"; spent {money(now.spent)}"
     if brief:
-        return f"trials: {counts}{spent}; {gap}{left}{'; in doubt' if now.findings else ''}"
+        return f"trials: {counts}{spent}; {gap}{'; in doubt' if now.findings else ''}"
     proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
         f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}",
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
-        f"{': done' if now.done and not now.findings else left}",
+        f"{': done' if now.done and not now.findings else ''}",
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.doubt else []
@@ -244,8 +222,6 @@ class Status:
         certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
         epsilon, delta: What is asked for.
         done: Whether that is proven.
-        rough_trials_left: A rough upper bound: those needed if the gap fell no faster than with the root of the trials;
-            None when nothing can be said. `Study.forecast` simulates instead.
         running: The first trials whose lease has not ended.
         workers: Who runs them.
         findings: What the scores say against the declared noise, in sentences.
@@ -275,7 +251,6 @@ class Status:
     epsilon: float
     delta: float
     done: bool
-    rough_trials_left: int | None
     running: tuple[RunningTrial, ...]
     workers: tuple[Worker, ...]
     findings: tuple[str, ...]
@@ -368,7 +343,6 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         epsilon=epsilon,
         delta=float(learner.delta),
         done=bool(learner.stopped),
-        rough_trials_left=0 if learner.stopped else rough_trials_left(evidence, gap, epsilon),
         running=_listed(study.mdp, running),
         workers=_workers(running),
         findings=findings,
@@ -513,14 +487,27 @@ def _shower(study: Study) -> Any:
 # hundred of those before.
 
 MOST_POINTS = 400
-Point = tuple[int, float, float]  # settled trials, proven gap (inf: nothing proven), epsilon at that time
+
+
+class Point(NamedTuple):
+    """What was proven after some trials."""
+
+    trials: int  # settled ones
+    gap: float  # infinite while nothing was proven
+    epsilon: float  # what was asked for at that time
+    plan: int  # a number that differs between plans
+
+
+def point_of(learner: Any, trials: int) -> Point:
+    """Read the point of now."""
+    return Point(trials, proven_gap(learner), float(learner.epsilon), crc32(learner.recommend().tobytes()))
 
 
 def thin(points: list[Point], most: int = MOST_POINTS) -> list[Point]:
     """Keep about `most` points: half of them evenly spread over the trials, half over their logarithm, and the last.
 
     Example:
-        >>> len(thin([(i, 1.0 / i, 0.1) for i in range(1, 100_000)])) <= 400
+        >>> len(thin([Point(i, 1.0 / i, 0.1, 0) for i in range(1, 100_000)])) <= 400
         True
     """
     if len(points) <= most:
@@ -560,7 +547,7 @@ class GapReader:
             rows = rows[number:]
             learner: Any = fold.learner
             remembered = dict(learner._proven)
-            yield fold.prefix, proven_gap(learner), float(learner.epsilon)
+            yield point_of(learner, fold.prefix)
             learner._proven = remembered  # reading changes nothing, here as in a study
 
 
@@ -572,7 +559,7 @@ def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
         >>> study = Study.create(MDP.from_steps({"a": ["x", "y"]}, sigma=0.1), "memory", epsilon=0.5, delta=0.1)
         >>> for trial, score in zip(study.ask(2), (0.2, 0.9)):
         ...     _ = study.tell(trial, [score])
-        >>> [(trials, bool(gap < 9), epsilon) for trials, gap, epsilon in gap_history(study)]
+        >>> [(point.trials, bool(point.gap < 9), point.epsilon) for point in gap_history(study)]
         [(1, False, 0.5), (2, True, 0.5)]
     """
     status = study.status()
@@ -580,5 +567,6 @@ def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
     if status.settled and (not points or points[-1][0] == status.settled):
         points = points[:-1]
     if status.settled:
-        points.append((status.settled, status.certified_gap, status.epsilon))
+        plan = crc32(np.array(status.best_path, dtype=np.int64).tobytes())
+        points.append(Point(status.settled, status.certified_gap, status.epsilon, plan))
     return thin(points, most)

@@ -23,9 +23,8 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath.errors import StorageError, StudyError
-from surepath.learners.runs import proven_gap
 from surepath.study.forecast import forecast
-from surepath.study.status import MOST_POINTS, GapReader, Point, rough_trials_left, thin
+from surepath.study.status import MOST_POINTS, GapReader, Point, point_of, thin
 from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
 from surepath.study.tables import TransientError
@@ -106,8 +105,7 @@ class Opened:
         """Yield the study as it is now, to one reader at a time, and note the gap in the history."""
         still = self.still()
         with still._lock:
-            learner: Any = still._fold.view
-            self.history.note(still._fold.prefix, proven_gap(learner), float(learner.epsilon))
+            self.history.note(point_of(still._fold.view, still._fold.prefix))
             yield still
 
 
@@ -216,16 +214,16 @@ class History:
         with self._lock:
             return self.read >= self._wanted
 
-    def note(self, prefix: int, gap: float, epsilon: float) -> None:
+    def note(self, now: Point) -> None:
         """Add what is proven now, and read on."""
         with self._lock:
-            if self._now and self._now[-1][0] >= prefix:
+            if self._now and self._now[-1].trials >= now.trials:
                 self._now.pop()
-            if prefix > 0:
-                self._now.append((prefix, gap, epsilon))
+            if now.trials > 0:
+                self._now.append(now)
             if len(self._now) > 2 * MOST_POINTS:
                 self._now = thin(self._now)
-            self._wanted = max(self._wanted, prefix)
+            self._wanted = max(self._wanted, now.trials)
             if self.read < self._wanted and (self._reader is None or not self._reader.is_alive()):
                 self._reader = threading.Thread(target=self._read, daemon=True, name="surepath-history")
                 self._reader.start()
@@ -275,7 +273,7 @@ class BackgroundForecast:
         self._worker: threading.Thread | None = None
 
     def get(self) -> dict[str, Any]:
-        """Return the latest forecast, or a guess from how gaps fall until there is one."""
+        """Return the latest forecast; without words until there is one."""
         self._asked, still = time.monotonic(), self.at.still()
         if still.done:
             words = "Nothing is left to do: what was asked for is proven."
@@ -286,7 +284,7 @@ class BackgroundForecast:
                 self._begun, busy = time.monotonic(), True
                 self._worker = threading.Thread(target=self._make, args=(still,), daemon=True, name="surepath-forecast")
                 self._worker.start()
-            return {**(self._made or rough(still)), "pending": busy}
+            return {**(self._made or {"trials_left": None, "words": ""}), "pending": busy}
 
     def _make(self, still: Still) -> None:
         try:
@@ -296,15 +294,6 @@ class BackgroundForecast:
                 self._made, self._of = {**plain(found.to_dict()), "words": _sentence(str(found))}, trials
         except Exception as error:
             log.warning("no forecast: %s", error)
-
-
-def rough(study: Study) -> dict[str, Any]:
-    """Guess from how gaps fall with the root of the number of trials."""
-    left = rough_trials_left(study.evidence_trials, study.certified_gap, study.epsilon)
-    if left is None:
-        return {"trials_left": None, "words": ""}
-    words = f"Roughly {left:,} more trials, if the gap goes on falling with the root of their number."
-    return {"trials_left": left, "words": words}
 
 
 def _sentence(text: str) -> str:
@@ -354,7 +343,7 @@ class Watcher:
     def _new_points(self) -> list[list[Any]]:
         """Return the points after those that were sent for good; the last of them are sent anew as the log is read."""
         known, self._sent = self._sent, self.at.history.read
-        return [[n, *rounded([gap, epsilon])] for n, gap, epsilon in thin(self.at.history.points(known))]
+        return [drawn(point) for point in thin(self.at.history.points(known))]
 
     async def run(self) -> None:
         """Poll, send and pause until nobody listens; an error ends the listeners' streams."""
@@ -447,6 +436,11 @@ class Watchers:
             watcher.listeners.discard(queue)
             if not watcher.listeners and self._by_name.get(name) is watcher and watcher.task is None:
                 del self._by_name[name]
+
+
+def drawn(point: Point) -> list[Any]:
+    """Return a point as the page draws it: [trials, gap or null, epsilon, plan]."""
+    return [point.trials, *rounded([point.gap, point.epsilon]), point.plan]
 
 
 def event(name: str, content: dict[str, Any]) -> str:

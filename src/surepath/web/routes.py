@@ -31,14 +31,14 @@ from surepath.study.forecast import forecast as make_forecast
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED
 from surepath.web.access import READ, WRITE, Access
-from surepath.web.live import MOST_STREAMS, BusyError, NotFound, Opened, OpenStudies, Watchers
+from surepath.web.live import MOST_STREAMS, BusyError, NotFound, Opened, OpenStudies, Watchers, drawn
 from surepath.web.views import (
     arc_values,
     chosen_arcs,
     explain_challengers,
     graph,
     page_status,
-    rounded,
+    scores_of,
     trial,
     trials_asked,
     trials_page,
@@ -187,13 +187,20 @@ class Ask(Body):
     attended: bool = Field(default=False, description="Whether the lease is renewed while the trial runs.")
 
 
-class Tell(Body):
+class Report(Body):
+    """What is reported of a trial beside its scores."""
+
+    cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
+    tries: int = Field(default=1, ge=1, description="How often it was begun.")
+
+
+class Tell(Report):
     """Report scores: one per step, in order or by step."""
 
     rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
 
 
-class Fail(Body):
+class Fail(Report):
     """Report a failure, with the scores seen before it."""
 
     rewards: Scores = Field(default_factory=list)
@@ -206,8 +213,8 @@ class Cancel(Body):
     note: str = ""
 
 
-class ReportedResult(Body):
-    """One result among many; `path` is what was played, to be compared, and `where` its place for messages."""
+class ReportedResult(Report):
+    """One result among many; `path` and `case` are what was played, to be compared, `where` its place for messages."""
 
     number: int = Field(ge=1, le=2**53)
     rewards: Scores = Field(default_factory=list)
@@ -215,6 +222,7 @@ class ReportedResult(Body):
     note: str = ""
     where: str = ""
     path: list[int] | None = None
+    case: str | None = None
 
 
 class TellMany(Body):
@@ -323,15 +331,11 @@ def show_graph(
 
 @reading.get("/gap")
 def gap(at: Chosen) -> Any:
-    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon] each."""
+    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon, number of the plan] each."""
     with at.synced():
         pass
     at.history.wait(0.5)
-    points = at.history.points()
-    return {
-        "points": [[n, *rounded([gap, epsilon])] for n, gap, epsilon in points],
-        "complete": at.history.complete,
-    }
+    return {"points": list(map(drawn, at.history.points())), "complete": at.history.complete}
 
 
 @reading.get("/trials")
@@ -342,13 +346,14 @@ def trials(
     state: State = None,
     text: Annotated[str, Query()] = "",
     request: Annotated[str | None, Query(description="Only the trials that a request asked for.")] = None,
+    sort: Annotated[str, Query(pattern="^(|-?total)$", description="Sort by total: largest or, with -, least.")] = "",
 ) -> Any:
     """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
     still = at.still()
     with still.storage.reading(still.name) as log:
         if request is not None:
             return trials_asked(still, log, request)
-        return trials_page(still, still._fold, log, before, limit, state, text)
+        return trials_page(still, still._fold, log, before, limit, state, text, sort)
 
 
 @reading.get("/trials/{number}")
@@ -361,6 +366,13 @@ def one_trial(at: Chosen, number: Number) -> Any:
     return plain(trial(at.study.mdp, row))
 
 
+@reading.get("/scores")
+def scores(at: Chosen, stage: Annotated[int, Query(ge=0, le=10**9)], option: str) -> Any:
+    """Return the scores that an option of a step had, whatever was chosen before it."""
+    with at.study.storage.reading(at.study.name) as log:
+        return scores_of(at.study.mdp, log, stage, option)
+
+
 @reading.get("/explain")
 def explain(at: Chosen, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
     """List the strongest challengers of the current plan, and where they differ from it."""
@@ -369,6 +381,12 @@ def explain(at: Chosen, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> 
             f"explain {challengers}",
             lambda: {"rivals": explain_challengers(still.learner, challengers), "words": still.explain()},
         )
+
+
+@reading.get("/cases")
+def cases(at: Chosen) -> Any:
+    """List the cases that were played, the hardest first, with the mean and the spread of their totals."""
+    return {"cases": plain([one._asdict() for one in at.still().cases])}
 
 
 @reading.get("/forecast")
@@ -442,10 +460,11 @@ def ask(at: Chosen, who: Writer, body: Ask) -> Any:
                 "number": trial.number,
                 "plan": plain(trial.plan),
                 "path": trial.path.tolist(),
-                "known": at.study.mdp.is_known[trial.path].tolist(),
+                "known": at.study.mdp.unscored[trial.path].tolist(),
                 "lease_until": trial.lease_until,
                 "source": trial.source,
                 "worker": trial.worker,
+                "cases": list(trial.cases),
             }
             for trial in trials
         ]
@@ -455,13 +474,13 @@ def ask(at: Chosen, who: Writer, body: Ask) -> Any:
 @writing.post("/trials/{number}/tell")
 def tell(at: Chosen, who: Writer, number: Number, body: Tell) -> dict[str, Any]:
     """Report the scores of a trial."""
-    return {"outcome": at.study.tell(number, body.rewards)}
+    return {"outcome": at.study.tell(number, **body.model_dump())}
 
 
 @writing.post("/trials/{number}/fail")
 def fail(at: Chosen, who: Writer, number: Number, body: Fail) -> dict[str, Any]:
     """Report that a trial failed."""
-    return {"outcome": at.study.fail(number, body.rewards, body.note)}
+    return {"outcome": at.study.fail(number, **body.model_dump())}
 
 
 @writing.post("/trials/{number}/renew")

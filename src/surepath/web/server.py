@@ -106,11 +106,19 @@ class Source:
 
     def __call__(self) -> Any:
         """Make the application; the file of tokens is read again. No process outlives the one that started it."""
-        if (parent := multiprocessing.parent_process()) is not None:
-            threading.Thread(target=lambda: (parent.join(), os.kill(os.getpid(), signal.SIGTERM)), daemon=True).start()
+        if multiprocessing.parent_process() is not None:
+            threading.Thread(target=end_with_parent, daemon=True).start()
         if self.access.file is not None:
             self.access.read_file()
         return create_app(self.storage, self.access)
+
+
+def end_with_parent() -> None:
+    """Wait for the process that started this one to end, and end."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def configured(app: Any, **options: Any) -> uvicorn.Config:

@@ -37,7 +37,7 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert [figure["figure"] for figure in told["figures"]] == [name]
-    assert {f"{name}.png", f"{name}.svg", "report.html"} < set(told["files"])
+    assert {f"{name}.png", f"{name}.svg", f"{name}.pdf", "report.html"} < set(told["files"])
     assert any(file.startswith(f"{name}-") and file.endswith(".parquet") for file in told["files"])
     assert f'<h2 id="{name}">' in (tmp_path / "report.html").read_text()
     assert {claim["holds"] for claim in told["figures"][0]["claims"]} <= {True, False, None}

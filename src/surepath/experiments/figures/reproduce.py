@@ -75,7 +75,7 @@ class Section:
 
 
 def reproduce(names: list[str], options: Options, say: Callable[[str], None] = lambda text: None) -> list[Section]:
-    """Write the named figures into `options.folder`: PNG, SVG, Parquet and JSON of each, and one HTML report.
+    """Write the named figures into `options.folder`: PNG, SVG, PDF, Parquet and JSON of each, and one HTML report.
 
     The rows of each experiment are kept under the folder, so that a second call plays only the missing runs; the report
     shows every figure that the folder has, those of earlier calls too. Returns the sections of the figures made now.
@@ -111,14 +111,15 @@ def _figure(name: str, options: Options) -> Section:
     module = FIGURES[name]
     started = time.perf_counter()
     found = module.make(replace(options, folder=options.folder / EXPERIMENTS))
-    figure = draw_panels(module.panels(found.frames), f"{module.TITLE} ({options.preset} settings)")
-    write_bytes(options.folder / f"{name}.svg", picture_bytes(figure, "svg"))
+    figure = draw_panels(module.panels(found.frames), f"{module.TITLE} ({options.preset} settings)", across=3)
+    for form in ("svg", "pdf"):
+        write_bytes(options.folder / f"{name}.{form}", picture_bytes(figure, form))
     for part, frame in found.frames.items():
         stream = io.BytesIO()
         frame.write_parquet(stream)
         write_bytes(options.folder / f"{name}-{part}.parquet", stream.getvalue())
     seconds = time.perf_counter() - started
-    png, about = picture_bytes(figure, dots=120), (module.TITLE, module.READING)
+    png, about = picture_bytes(figure), (module.TITLE, module.READING)
     made = Section(name, *about, png, found.claims, found.settings, seconds, options.preset)
     made.save(options.folder)
     return made
