@@ -189,7 +189,7 @@ def create(
 
     if any(pair.partition("=")[0] in ("name", "learner") for pair in setting or []):
         raise typer.BadParameter("a study runs Challenger; the other learners are for surepath simulate")
-    spec: dict[str, Any] = {"name": "challenger", **learner_settings(setting or [])}
+    spec: dict[str, Any] = learner_settings(setting or [])
     if sigma is not None and "sigma" in spec:
         raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
     made = Study.create(
