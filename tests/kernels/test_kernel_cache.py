@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 import surepath
-from surepath.kernels import jit as _cache_folder
-from surepath.kernels.jit import WITHOUT_KERNELS, cache_folder, source_key
+from surepath.kernels.jit import WITHOUT_KERNELS, cache_folder
 from tests.kernels.compiled import compiled_only
 
 posix_only = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes")
@@ -127,20 +126,6 @@ def test_all_that_kernels_import_is_in_the_key() -> None:
             todo += [place for place in (path.with_suffix(".py"), path / "__init__.py") if place.is_file()]
     for file in seen:
         assert file.relative_to(HOME).parts[0] not in WITHOUT_KERNELS, file
-
-
-@pytest.mark.parametrize(
-    "file", ["model/worlds.py", "_checks.py", "kernels/draw.py", "learners/per_arc/run.py", "theory/gaps.py"]
-)
-def test_a_changed_source_changes_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str) -> None:
-    shutil.copytree(HOME, tmp_path / "surepath", ignore=shutil.ignore_patterns("__pycache__"))
-    before = source_key()
-    monkeypatch.setattr(_cache_folder, "PACKAGE", tmp_path / "surepath")
-    assert source_key() == before
-    changed = tmp_path / "surepath" / file
-    changed.write_text(changed.read_text("utf-8") + "\n")
-    assert source_key() != before
-    assert source_key(["1.0"]) != source_key(["1.1"])
 
 
 @compiled_only
