@@ -196,8 +196,8 @@ def test_past_results_are_trials(tmp_path: Path) -> None:
     study = new_study(epsilon=1e-6)
     file = tmp_path / "past.csv"
     file.write_text("model,prompt,score.model,score.prompt\nlarge,long,0.9,0.8\nsmall,long,0.2,\nsmall,short,,\n")
-    assert import_past(study, file) == (2, 0, 1)
-    assert import_past(study, file) == (0, 2, 1)  # a second time it would count twice
+    assert import_past(study, file) == (2, 0, 1, 0)
+    assert import_past(study, file) == (0, 2, 1, 0)  # a second time it would count twice
     first, second = study._read(lambda log: log.trials(1, 9))
     assert (first.state, first.source, first.rewards) == ("complete", "imported", (0.9, 0.8))
     assert (second.state, second.rewards, second.note) == ("partial", (0.2,), "imported from past.csv")
@@ -273,7 +273,7 @@ def test_the_own_export_is_refused_as_past_results(tmp_path: Path) -> None:
     ):
         import_past(study, tmp_path / "log.csv")
     other = new_study(epsilon=1e-6)
-    assert import_past(other, tmp_path / "log.csv") == (2, 0, 2)
+    assert import_past(other, tmp_path / "log.csv") == (2, 0, 2, 0)
 
 
 cells = st.sampled_from(
