@@ -292,10 +292,9 @@ def test_forwarded_addresses_are_believed_from_the_named_proxy_alone(
 ) -> None:
     new_study(database(tmp_path))
     forged = {"Authorization": "Bearer wrong", "X-Forwarded-For": "203.0.113.9"}
-    for options, seen in (
-        ({}, "127.0.0.1"),
-        ({"proxy_headers": True, "forwarded_allow_ips": "127.0.0.1"}, "203.0.113.9"),
-    ):
+    trusting = {"proxy_headers": True, "forwarded_allow_ips": "127.0.0.1"}
+    cases: list[tuple[dict[str, Any], str]] = [({}, "127.0.0.1"), (trusting, "203.0.113.9")]
+    for options, seen in cases:
         caplog.clear()
         with served(database(tmp_path), **options) as site:
             assert httpx.get(f"{site.url}/api/status", headers=forged).status_code == 401
