@@ -165,7 +165,7 @@ class Study:
         """Open a study; the name may be left out where the storage has only one."""
         place = open_storage(storage)
         wanted = only_name(place) if name is None else name
-        return cls(place, retrying(lambda: place.load(wanted)))
+        return cls(place, retrying(lambda: place.load(wanted), place.patience))
 
     def close(self) -> None:
         """Release the database's connections; the study itself stays."""
@@ -194,7 +194,7 @@ class Study:
             self._own += 1
             return answer
 
-        return retrying(once)
+        return retrying(once, self.storage.patience)
 
     def _read(self, do: Callable[[Reading], T]) -> T:
         def once() -> T:
@@ -202,7 +202,7 @@ class Study:
                 self._check_same(log)
                 return do(log)
 
-        return retrying(once)
+        return retrying(once, self.storage.patience)
 
     def _check_same(self, log: Reading) -> None:
         if log.created() != self.record.created:
