@@ -136,8 +136,14 @@ def notes(fold: Fold) -> list[str]:
             if fold.tally.sources["late"]
             else ""
         )
+        filled = learner.pairs.stages is not None and learner.pairs.stages.fills
         found.append(
-            f"Of {many(fold.prefix, 'trial')}, {counts}: the proof assumes that this did not depend on their scores"
+            f"Of {many(fold.prefix, 'trial')}, {counts}: "
+            + (
+                "scores that are missing count as the worse end of their range"
+                if filled
+                else "the proof assumes that this did not depend on their scores"
+            )
         )
     if learner.excluded.any():
         out = int(learner.excluded.sum())
