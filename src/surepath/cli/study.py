@@ -204,7 +204,7 @@ def create(
 
     if any(pair.partition("=")[0] in ("name", "learner") for pair in setting or []):
         raise typer.BadParameter("a study runs Challenger; the other learners are for surepath simulate")
-    spec: dict[str, Any] = {"name": "challenger", **learner_settings(setting or [])}
+    spec: dict[str, Any] = learner_settings(setting or [])
     if sigma is not None and "sigma" in spec:
         raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
     made = Study.create(
@@ -224,7 +224,7 @@ def create(
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
-    facts["dependence"] = made.learner.dependence
+    facts["dependence"] = json.loads(made.record.settings).get("dependence")
     if as_json:
         print_json({**facts, "problem_hash": made.record.problem_hash})
         return
@@ -327,9 +327,18 @@ def _fact_in_words(key: str, value: Any) -> str:
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
-        return shown_plan(
-            {key: json.dumps(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+        return "".join(
+            f"\n  {shown(key)}: {_setting_in_words(item)}" for key, item in value.items() if item is not None
         )
+    return shown(value)
+
+
+def _setting_in_words(value: Any) -> str:
+    """Write a setting on one line; what has many parts is left to --json."""
+    if isinstance(value, list) and len(set(map(str, value))) == 1:
+        return shown(value[0])
+    if isinstance(value, (dict, list)):
+        return f"{len(value):,} entries (--json lists them)"
     return shown(value)
 
 
@@ -593,9 +602,10 @@ def copy(
 
     made = load(storage, name).copy(new, dependence=dependence)
     if as_json:
-        print_json({"name": made.name, "trials": len(made), "dependence": made.learner.dependence})
+        kept = json.loads(made.record.settings).get("dependence")
+        print_json({"name": made.name, "trials": len(made), "dependence": kept})
         return
-    typer.echo(f"copied {many(len(made), 'trial')} to {shown(made.name)}; dependence {made.learner.dependence}")
+    typer.echo(f"copied {many(len(made), 'trial')} to {shown(made.name)}")
     typer.echo(gap_in_words(made.certified_gap, made.epsilon))
 
 
@@ -687,7 +697,12 @@ def _headline(verdict: Verdict) -> str:
 
 @app.command()
 def serve(
-    storage: Annotated[str, typer.Argument(help='The studies: "sqlite:///study.db", a file, or "postgresql://...".')],
+    storage: Annotated[
+        str,
+        typer.Argument(
+            envvar="SUREPATH_STORAGE", help='The studies: "sqlite:///study.db", a file, or "postgresql://...".'
+        ),
+    ],
     host: Annotated[str, typer.Option(help="The address to serve on; one that others can reach needs a token.")] = (
         "127.0.0.1"
     ),
@@ -699,23 +714,35 @@ def serve(
         str | None,
         typer.Option(envvar="SUREPATH_WRITE_TOKEN", help="Lets people read, ask and tell; random by default."),
     ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(envvar="SUREPATH_TOKENS", help="A file of named tokens, read again on SIGHUP.", metavar="FILE"),
+    ] = None,
+    root_path: Annotated[str, typer.Option(help="The path under which a proxy serves this: /surepath.")] = "",
+    proxy: Annotated[
+        str | None, typer.Option(help="The address of a proxy whose X-Forwarded headers are believed.")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, max=64, help="How many processes serve.")] = 1,
+    log_level: Annotated[str, typer.Option(help="debug, info (every request), warning or error.")] = "warning",
     as_json: AsJson = False,
 ) -> None:
     """Show the studies of a storage on a live page, and let workers ask and tell over HTTP."""
-    import logging
-
+    from surepath._optional import need
     from surepath.web.access import Access
-    from surepath.web.access import serve as run
+
+    for module in ("fastapi", "uvicorn", "prometheus_client"):
+        need(module, "web")
+    from surepath.web.server import serve as run
 
     def started(address: str, access: Access, _: Any) -> None:
         if as_json:
-            tokens = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
-            print_json({"address": address, **tokens})
+            found = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
+            print_json({"address": address, **found})
         else:
             typer.echo("\n".join(page_links(address, access)))
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    run(storage, host, port, read_token, write_token, started)
+    options: dict[str, Any] = {"tokens": tokens, "root_path": root_path, "proxy": proxy, "processes": processes}
+    run(storage, host, port, read_token, write_token, started, **options, log_level=log_level)
 
 
 def page_links(address: str, access: Any, rest: str = "") -> list[str]:
@@ -731,4 +758,6 @@ def page_links(address: str, access: Any, rest: str = "") -> list[str]:
         if token is not None:
             link = f"#token={url_quote(token, safe='')}{rest}" if access.generated else f"  with the {kind} token given"
             text.append(f"{what:24}{address}{link}")
+    if access.file is not None:
+        text.append(f"{address}  with the tokens of {access.file}")
     return [*text, "Ctrl-C ends it; nothing is lost"]

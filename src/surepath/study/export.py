@@ -189,9 +189,9 @@ def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyR
 def copy_log(study: Study, name: str, dependence: str | None) -> StudyRecord:
     """Make another study of the same log, with dependence "any" where the first one has "independent"."""
     settings = json.loads(study.record.settings)
-    was = settings["dependence"]
-    if one_of("dependence", was if dependence is None else dependence, ("any", "independent")) != was:
-        if was == "any":
+    was = settings.get("dependence")
+    if dependence is not None and one_of("dependence", dependence, ("any", "independent")) != was:
+        if was != "independent":
             raise SettingError(
                 f"study {study.name!r} lets the scores of a trial depend on each other; whether they do is no matter "
                 "of choice once there are trials: create a new study"
@@ -204,7 +204,7 @@ def copy_log(study: Study, name: str, dependence: str | None) -> StudyRecord:
     )
     rule = missing_rule(study.mdp, settings)
     broken = next((row for row in trials if row.state == PARTIAL), None)
-    if settings["dependence"] != was and broken is not None and rule is not None and not rule.fills:
+    if settings.get("dependence") != was and broken is not None and rule is not None and not rule.fills:
         raise StudyError(
             f"trial {broken.number} broke off after {len(broken.rewards)} scores: a log is read again with dependence "
             "any only if all its trials are whole, or every score has a declared range (and noise is not bernstein)"
@@ -287,7 +287,8 @@ def _record(head: dict[str, Any], name: str) -> StudyRecord:
         raise StudyError(f"{name}: the problem is not what its hash says: the file was changed")
     try:
         Options(**json.loads(record.options))
-        build(learner_spec(json.loads(record.settings)), parse_json_problem(record.problem, name).mdp)
+        mdp = parse_json_problem(record.problem, name).mdp
+        build(learner_spec(json.loads(record.settings), mdp), mdp)
     except (TypeError, ValueError, SurepathError) as error:
         raise StudyError(f"{name}, line 1 is damaged: {error}") from None
     return record
