@@ -69,6 +69,7 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "sampling": "guarded",
             "noise": "sigma",
             "dependence": "independent",
+            "missing": "related",
         },
     ),
 ]

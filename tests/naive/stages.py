@@ -25,7 +25,10 @@ def stage_prior(mdp: MDP, y: int, x: int, most: int) -> float:
 
 @dataclass
 class StageTwin:
-    """Everything that the bounds need, in plain numbers; c is [entries, 2, N], weights sum to at most 1."""
+    """Everything that the bounds need, in plain numbers; c is [entries, 2, N], weights sum to at most 1.
+
+    `mean` is that of the `visits` rewards seen; `ends` the least and the most reward that may be `missing`.
+    """
 
     mdp: MDP
     delta: float
@@ -35,22 +38,32 @@ class StageTwin:
     alive: np.ndarray
     c: np.ndarray
     weights: np.ndarray
+    missing: np.ndarray
+    ends: tuple[np.ndarray, np.ndarray]
 
     def __post_init__(self) -> None:
         self.paths = [p for p in all_paths(self.mdp) if self.alive[list(p)].all()]
         self.most = most_choices(self.mdp)
 
+    def difference(self, x: int, y: int) -> float:
+        """The largest difference of means, of x on q and y on p, that the missing rewards allow."""
+        total = 0.0
+        for sign, arc, end in ((1, x, self.ends[1]), (-1, y, self.ends[0])):
+            n, m = int(self.visits[arc]), int(self.missing[arc])
+            total += sign * float((n * self.mean[arc] + (m * end[arc] if m else 0.0)) / (n + m))
+        return total
+
     def width(self, entry: int, side: int, arc: int, k: np.ndarray) -> np.ndarray:
         """W(k), on q's side (0) or p's (1)."""
         if self.sigma[arc] == 0:
             return np.zeros_like(k)
-        n, c = int(self.visits[arc]), float(self.c[entry, side, arc])
+        n, c = int(self.visits[arc] + self.missing[arc]), float(self.c[entry, side, arc])
         a = self.sigma[arc] * np.sqrt(n + c) / n
         return np.asarray(k * (h_star(a / k) + np.log(1 + n / c) / 2))
 
     def pair(self, x: int, y: int, kappa: float | None) -> float:
         """The bound on mu_x - mu_y without what was kept: S0, or S for one kappa without kappa / delta."""
-        difference = float(self.mean[x] - self.mean[y])
+        difference = self.difference(x, y)
         if self.sigma[x] == 0 and self.sigma[y] == 0:
             return difference
         scale = max(self.sigma[e] / np.sqrt(self.visits[e]) for e in (x, y))
@@ -60,4 +73,4 @@ class StageTwin:
             per = share + (np.log(1 / self.delta) if kappa is None else np.log(k / kappa) - 1)
             total = self.width(entry, 0, x, k) + self.width(entry, 1, y, k) + k * per
             best = min(best, float(total.min()))
-        return difference + best
+        return min(difference + best, float(self.ends[1][x] - self.ends[0][y]))

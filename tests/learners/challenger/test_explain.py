@@ -116,7 +116,8 @@ def test_the_bound_of_a_pair_under_any_dependence_is_that_of_enumeration(mdp: MD
         learner.tell(np.array(path), rng.standard_normal(mdp.horizon) * learner.sigma[list(path)])
     weights = np.array([entry["weight"] for entry in learner.bound["entries"]])
     c, alive = np.swapaxes(learner.pairs.c, 0, 1), np.ones(mdp.n_arcs, dtype=bool)
-    twin = StageTwin(mdp, 0.1, learner.sigma, learner.visits, learner.means, alive, c, weights)
+    none, ends = np.zeros(mdp.n_arcs, dtype=int), (np.full(mdp.n_arcs, -np.inf), np.full(mdp.n_arcs, np.inf))
+    twin = StageTwin(mdp, 0.1, learner.sigma, learner.visits, learner.means, alive, c, weights, none, ends)
     learner._seen.kept_of[:] = -1  # the twin keeps nothing
     p = paths[0]
     for q in paths[1:4]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Challenger
 from surepath.learners import runs as tasks
 from surepath.learners.challenger.state import FIRST_KAPPA, KEPT
-from tests.learners.worlds import with_known
+from tests.learners.worlds import with_known, with_ranges
 from tests.naive.challenger import excursions, most_choices
 from tests.naive.paths import all_paths
 from tests.naive.stages import StageTwin, stage_prior
@@ -28,7 +28,10 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
     rng = np.random.default_rng(seed)
     if rng.random() < 0.5:
         mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < 0.3, arc_values(mdp, seed, "ties"), np.nan))
+    if rng.random() < 0.4:
+        mdp = with_ranges(mdp, rng)
     options: dict[str, Any] = {
+        "noise": "sigma",
         "epsilon": float(rng.choice([0.0, 0.2, 1.0])),
         "delta": float(rng.choice([0.01, 0.5, 0.9])),
         "sigma": rng.choice([0.0, 0.05, 0.3, 1.0], size=mdp.n_arcs),
@@ -38,6 +41,9 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
     seen = learner._seen
     seen.visits[:] = np.exp(rng.uniform(0, rng.choice([3, 8]), mdp.n_arcs)).astype(int)
     seen.sums[:] = seen.visits * (arc_values(mdp, seed, "uniform") + 0.1 * rng.standard_normal(mdp.n_arcs))
+    assert learner.pairs.stages is not None
+    if learner.pairs.stages.fills:
+        seen.missing[:] = np.where(learner.sigma > 0, rng.integers(0, 20, mdp.n_arcs), 0)
     for path in all_paths(mdp):
         learner._work.path[:] = path
         learner._act(tasks.TELL)
@@ -48,9 +54,10 @@ def twin_of(learner: Challenger) -> StageTwin:
     mdp, seen = learner.mdp, learner._seen
     mean = np.where(mdp.is_known, learner.known_gain, seen.sums / seen.visits)
     weights = np.array([entry["weight"] for entry in learner.bound["entries"]])
-    return StageTwin(
-        mdp, learner.delta, learner.sigma, seen.visits, mean, seen.alive, np.swapaxes(learner.pairs.c, 0, 1), weights
-    )
+    sides, stages = np.swapaxes(learner.pairs.c, 0, 1), learner.pairs.stages
+    assert stages is not None
+    seen_by = (learner.sigma, seen.visits, mean, seen.alive, sides, weights, seen.missing)
+    return StageTwin(mdp, learner.delta, *seen_by, (stages.least, stages.most))
 
 
 @settings(max_examples=60)
@@ -84,7 +91,7 @@ def test_a_check_bounds_pairs_as_enumeration_does(mdp: MDP, seed: int) -> None:
         for row, value in exact.items():
             least = min(value, exact[KEPT])
             found = float(work.stage_work.bound[row, x])
-            width = least - float(twin.mean[x] - twin.mean[y])
+            width = least - twin.difference(x, y)
             assert found >= least - 5e-4 * abs(width) - 1e-9, (row, x, y)  # the twin tries slopes 2 % apart
             # Slopes are tried up to 3.7 times the one that suits S0; the far rows serve other arcs.
             assert found <= exact[KEPT] + 0.02 * abs(width) + 1e-9

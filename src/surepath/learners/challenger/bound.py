@@ -160,7 +160,7 @@ def challenge(walks: Walks, graph: Graph, pairs: Pairs, work: Scratch, row: Whol
     """
     first, source = graph.first, graph.source
     stage_node, incumbent = graph.stage_node, work.incumbent
-    weight, mean, top = work.weight, work.mean, work.top
+    weight, top, lows = work.weight, work.top, work.low
     live, leaving, meeting = work.live, work.leaving, work.meeting
     before, after, rho = walks.before, walks.after, walks.rho
     j, k, unit = int(work.grid[row, 0]), work.grid[row, 1], work.unit[0]
@@ -186,7 +186,7 @@ def challenge(walks: Walks, graph: Graph, pairs: Pairs, work: Scratch, row: Whol
         leaving[h] = stay * before[node]
         meeting[h] = stay * after[node]
         margin = unit * weight[own]
-        low = mean[own] - (top[own] - mean[own])
+        low = lows[own]
         for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
             if live[e]:
                 toll = leave if source[e] == node else elsewhere

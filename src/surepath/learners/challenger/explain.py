@@ -145,8 +145,7 @@ def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray
     apart = challenger != incumbent
     arcs = np.concatenate([challenger[apart], incumbent[apart]])
     side = np.repeat([RIVAL, OWN], int(apart.sum()))
-    difference = float((work.mean[challenger] - work.mean[incumbent])[apart].sum())
-    difference += float((work.top[arcs] - work.mean[arcs]).sum())  # what rounding may have taken
+    difference = float((work.top[challenger] - work.low[incumbent])[apart].sum())
     if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
         return float("inf")
     best, unit = float("inf"), float(work.unit[0])
@@ -178,7 +177,7 @@ def stages_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray)
             continue
         if any(learner.visits[e] == 0 and not pairs.is_known[e] for e in (x, y)):
             return float("inf")
-        difference = float(work.top[x] - work.mean[y] + (work.top[y] - work.mean[y]))
+        difference = float(work.top[x] - work.low[y])
         plain, by_kappa = difference, np.full_like(kappas, difference)
         if work.a[RIVAL, 0, x] > 0 or work.a[OWN, 0, y] > 0:
             share = stages.near[source[y]] if source[x] == source[y] else stages.far

@@ -15,7 +15,7 @@ from surepath.kernels.sweeps import NO_REALITY, Reality
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, locked
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, Failures, UnderWay, explain
-from surepath.learners.challenger.numbers import DEPENDENCES, PRIORS, checked_bound, default_bound
+from surepath.learners.challenger.numbers import DEPENDENCES, MISSING, PRIORS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, pairs_of, prices_differ, share_out
 from surepath.learners.challenger.state import Evidence, Scratch, new_evidence, new_scratch
@@ -80,7 +80,12 @@ class Challenger(Learner):
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
         dependence: "independent" (the default): each reward keeps its mean and noise given the earlier ones of its
             episode. "any": the rewards of one episode may share their luck, for about twice the episodes; then an
-            episode may break off only for reasons unrelated to its rewards (docs, "Challenger: the theorem").
+            episode may break off only as `missing` says (docs, "Challenger: the theorem").
+        missing: What broken-off episodes have to do with their rewards, under "any". "related" (the default): anything,
+            where every arc declares a range (and noise is not "bernstein"): a missing reward then counts as the top of
+            its range for a rival and as the bottom for the incumbent. Without ranges such an episode is left out
+            whole, and nothing is proven unless whether one breaks off is the same for all paths. "unrelated": episodes
+            break off for reasons that have nothing to do with their rewards, so what was seen counts.
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
 
     Attributes:
@@ -113,6 +118,7 @@ class Challenger(Learner):
         bound: Mapping[str, Any] | None = None,
         noise: str | None = None,
         dependence: str = "independent",
+        missing: str = "related",
         seed: int | None = None,
     ) -> None:
         self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
@@ -122,6 +128,7 @@ class Challenger(Learner):
         self._under_way = UnderWay(mdp.horizon)
         self._failures = Failures(mdp.n_arcs)
         self.dependence = one_of("dependence", dependence, DEPENDENCES)
+        self.missing = one_of("missing", missing, MISSING)
         # Where sigma is unknown the watch has nothing to compare with.
         declared = np.where(self.sigma > 0, np.inf, 0.0) if self._unknown else self.sigma
         self._watch = Watch(mdp, declared, self.dependence == "independent")
@@ -151,7 +158,8 @@ class Challenger(Learner):
                 raise SettingError('the prior "stages" is that of dependence="any", and its only one')
         self._is_default = self.bound == chosen
         by_name = isinstance(self.sampling, str) and not thrifty
-        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.dependence
+        fills = self.missing == "related" and self.noise != "bernstein"
+        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.dependence, fills
         self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, self._unknown, *how)
         self._seen = self._new_evidence()
         self._work = self._new_scratch()
@@ -308,9 +316,12 @@ class Challenger(Learner):
         arcs = self._arcs_of(path)
         gains, low, high = self._gains_of(arcs, rewards)
         played = len(gains) if failed_at is None else failed_at
-        self._absorb(arcs, gains)
+        stages, rest = self.pairs.stages, arcs[len(gains) :]
+        broken = stages is not None and self.missing == "related" and bool((self.sigma[rest] > 0).any())
+        self._absorb(arcs, gains[:0] if stages is not None and broken and not stages.fills else gains)
         self._failures.note(arcs, played, self.episodes)
-        self._watch.observe(arcs, gains)
+        if not broken:
+            self._watch.observe(arcs, gains)
         self._sizes.low, self._sizes.high = low, high
         if self._under_way.remove(arcs):
             self._remove_under_way(arcs)

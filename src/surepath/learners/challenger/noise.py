@@ -250,11 +250,11 @@ def new_bet_widths(arcs: int, entries: int) -> BetWidths:
 
 
 @inner_kernel
-def bet(betting: Betting, product: FloatArray, e: int, x: float) -> None:
-    """Take in a reward x in [0, 1] of arc e."""
+def bet(betting: Betting, product: FloatArray, e: int, rival: float, own: float) -> None:
+    """Take in a reward of arc e: x in [0, 1] on a rival's side, 1 - x on the incumbent's; 1 on both where missing."""
     at, zero, one = np.uint64(e), np.uint64(LEFT), np.uint64(RIGHT)
     for side in range(np.uint64(2)):
-        seen = x if side == zero else 1.0 - x
+        seen = rival if side == zero else own
         for g in range(np.uint64(TILTS)):
             for i in range(np.uint64(CELLS)):
                 left, right = product[at, side, zero, g, i], product[at, side, one, g, i]
@@ -550,7 +550,16 @@ def learn(
         guess = (0.5 + n * min(max((mean - learned.low[e]) / span, 0.0), 1.0)) / (n + 1.0)
     squares[e] += (x - guess) * (x - guess)
     if len(product) > 0:
-        bet(learned.betting, product, e, x)
+        bet(learned.betting, product, e, x, 1.0 - x)
+
+
+@optional_kernel
+def learn_missing(learned: Learned | None, product: FloatArray, e: int) -> None:
+    """Take in that a reward of an arc with bets is missing."""
+    if learned is None:
+        return
+    if learned.learns[e] and len(product) > 0:
+        bet(learned.betting, product, e, 1.0, 1.0)
 
 
 @folded_kernel

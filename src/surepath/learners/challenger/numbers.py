@@ -159,6 +159,7 @@ PRIORS = {
     "stages": ("stages",),
 }
 DEPENDENCES = ("any", "independent")
+MISSING = ("related", "unrelated")
 
 DIVISORS = (20.0, 2500.0)
 WEIGHTS: tuple[float, ...] = (0.8, 0.12, 0.08)

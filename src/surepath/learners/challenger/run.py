@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._checks import IntArray
 from surepath.kernels.draw import draw_luck, draw_step
-from surepath.kernels.jit import bare_kernel, folded_kernel, inner_kernel, optional_kernel
+from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel, optional_kernel
 from surepath.kernels.sweeps import Graph, Reality
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import set_incumbent
@@ -27,6 +28,7 @@ from surepath.learners.challenger.noise import (
     halve,
     is_learned,
     learn,
+    learn_missing,
     refresh_bernstein,
     refresh_bets,
     refresh_visits,
@@ -46,7 +48,7 @@ from surepath.learners.challenger.sampling import (
     turn,
     weigh,
 )
-from surepath.learners.challenger.state import ROUNDING, SHIFTED, Evidence, Pairs, Scratch
+from surepath.learners.challenger.state import OWN, RIVAL, ROUNDING, SHIFTED, Evidence, Pairs, Scratch, Stages
 from surepath.learners.runs import AGAIN, CERTIFY, CHECK, INCUMBENT, PLAN, REFRESH, RUN, TELL
 
 # Arc evidence ---------------------------------------------------------------------------------------------------------
@@ -56,18 +58,19 @@ from surepath.learners.runs import AGAIN, CERTIFY, CHECK, INCUMBENT, PLAN, REFRE
 @inner_kernel
 def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     """Recompute what depends on the visits of arc e."""
-    n, s = seen.visits[e], pairs.sigma[e]
+    n, s = seen.visits[e] + seen.missing[e], pairs.sigma[e]
     origin, total = seen.origin[e], seen.sums[e]
     kind, precision, learned = pairs.kind, pairs.c, pairs.learned
-    means, top, a = work.mean, work.top, work.a
+    means, top, low, a = work.mean, work.top, work.low, work.a
     log_a, extra = work.log_a, work.extra
-    if pairs.is_known[e] or n == 0:
+    if pairs.is_known[e] or seen.visits[e] == 0:
         return
-    mean = origin + total / n
-    means[e] = mean
-    top[e] = mean
+    high, least = role_mean(pairs.stages, seen, e, np.int64(RIVAL)), role_mean(pairs.stages, seen, e, np.int64(OWN))
+    means[e] = 0.5 * (high + least)
+    top[e], low[e] = high, least
     if s > 0.0:
-        top[e] = mean + 0.5 * ROUNDING * (abs(mean) + abs(origin) + 0.5 * abs(total))
+        top[e] = high + 0.5 * ROUNDING * (max(abs(high), abs(least)) + abs(origin) + 0.5 * abs(total))
+        low[e] = least - (top[e] - high)
         refresh_learned(learned, work.learned_work, pairs, seen, work, e)
         for side in range(2):
             for j in range(len(kind)):
@@ -77,6 +80,21 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
                 a[side, j, e] = s / n if kind[j] == SHIFTED else s * np.sqrt(n + c) / n
                 log_a[side, j, e] = np.log(a[side, j, e])
                 extra[side, j, e] = 0.5 * np.log1p(n / c)
+
+
+@optional_kernel
+def role_mean(stages: Stages | None, seen: Evidence, e: int, side: Whole) -> float:
+    """Compute the mean of arc e in a role: missing rewards are the top of their range for a rival, else the bottom.
+
+    That makes M no larger than the rewards themselves would, whatever their episodes broke off for.
+    """
+    n, m, origin, total = seen.visits[e], seen.missing[e], seen.origin[e], seen.sums[e]
+    if stages is None:
+        return float(origin + total / n)
+    if m == 0:
+        return float(origin + total / n)
+    end = stages.most[e] if side == RIVAL else stages.least[e]
+    return float(origin + (total + m * (end - origin)) / (n + m))
 
 
 @optional_kernel
@@ -93,7 +111,7 @@ def refresh_learned(
         return
     if not learned.learns[e]:
         return
-    n = seen.visits[e]
+    n = seen.visits[e] + seen.missing[e]
     refresh_visits(learned, learned_work, e, n)
     work.variance[e] = learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
     for side in range(2):
@@ -107,7 +125,8 @@ def refresh_learned(
             if pairs.kind[j] == BERNSTEIN:
                 refresh_bernstein(learned.bernstein, learned_work, np.int64(side), np.int64(j), e, w)
             else:
-                refresh_bets(learned, seen.product, learned_work, np.int64(side), np.int64(j), e, work.mean[e])
+                mean = role_mean(pairs.stages, seen, e, np.int64(side))
+                refresh_bets(learned, seen.product, learned_work, np.int64(side), np.int64(j), e, mean)
             work.a[side, j, e] = learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
             work.log_a[side, j, e] = np.log(work.a[side, j, e])
             work.extra[side, j, e] = 0.5 * np.log(w / c)
@@ -130,6 +149,20 @@ def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
         origin[e] = gain
     visits[e] = n + 1
     sums[e] += gain - origin[e]
+
+
+@optional_kernel
+def count_missing(stages: Stages | None, pairs: Pairs, seen: Evidence, path: IntArray, told: int) -> None:
+    """Count the rewards of an episode that broke off after so many stages."""
+    if stages is None:
+        return
+    if not stages.fills:
+        return
+    for h in range(told, len(path)):
+        e = path[h]
+        if pairs.sigma[e] > 0.0:
+            seen.missing[e] += 1
+            learn_missing(pairs.learned, seen.product, e)
 
 
 # Run ------------------------------------------------------------------------------------------------------------------
@@ -184,11 +217,11 @@ def act(
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path by the
     marks as they are. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and refreshes all
-    arcs of the path; REFRESH refreshes every arc. RUN plays until the check passes, `limit` episodes are played, or
-    `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the path to recommend in
-    work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full check without
-    eliminating; 1 when it passes. CERTIFY returns its certified gap, where there is one (`least_gap`): the least
-    epsilon for which the full check passes, by bisection to one part in a thousand, from above.
+    arcs of the path; the other rewards are missing. REFRESH refreshes every arc. RUN plays until the check passes,
+    `limit` episodes are played, or `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the
+    path to recommend in work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full
+    check without eliminating; 1 when it passes. CERTIFY returns its certified gap, where there is one (`least_gap`):
+    the least epsilon for which the full check passes, by bisection to one part in a thousand, from above.
 
     Every larger kernel is called from one place here: the compiler copies it into each.
     """
@@ -258,6 +291,8 @@ def act(
                 choose(graph, pairs, seen, work, thrifty)
             if task != RUN or memo[at.EPISODES] >= limit:
                 return CUT
+        if telling:
+            count_missing(pairs.stages, pairs, seen, path, limit)
         if task != REFRESH:
             common = own = 0.0
             for h in range(limit if telling else len(path)):

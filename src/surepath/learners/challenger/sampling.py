@@ -348,6 +348,7 @@ def pairs_of(
     thrifty: bool,
     sampling: int,
     dependence: str,
+    fills: bool,
 ) -> Pairs:
     """Build the settings that kernels read; the part of delta that the entries leave bounds an unknown sigma."""
     c, entries = precisions(mdp, bound), bound["entries"]
@@ -395,5 +396,5 @@ def pairs_of(
         crowd_from=crowd_from,
         price=prices_of(mdp, thrifty),
         sampling=sampling,
-        stages=stages_of(mdp, delta) if dependence == "any" else None,
+        stages=stages_of(mdp, sigma, delta, fills) if dependence == "any" else None,
     )

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from surepath._checks import FloatArray
 from surepath.kernels.jit import Whole, hot_kernel, inner_kernel, optional_kernel
 from surepath.kernels.sweeps import Graph
 from surepath.learners.challenger import state as at
@@ -48,8 +49,11 @@ KAPPA_RATIO = 1.6
 SLOPE_STEP, BELOW = 1.2, 3  # of the slopes tried for a pair: how far apart, how many below the one that suits S0
 
 
-def stages_of(mdp: MDP, delta: float) -> Stages:
-    """Build the settings: pi gives half to all arcs off a path alike, and half to those that leave one of its nodes."""
+def stages_of(mdp: MDP, sigma: FloatArray, delta: float, fills: bool) -> Stages:
+    """Build the settings: pi gives half to all arcs off a path alike, and half to those that leave one of its nodes.
+
+    `fills`: missing rewards count as the ends of their ranges, if every arc with noise has one.
+    """
     degree = np.append(np.diff(mdp.first), 0)
     others = max(1, mdp.n_arcs - mdp.horizon)
     choices = np.append(degree[:-1] > 1, False).astype(np.int64)
@@ -64,7 +68,8 @@ def stages_of(mdp: MDP, delta: float) -> Stages:
         low, high = mdp.gain_range
         least, top = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     least[mdp.is_known] = top[mdp.is_known] = mdp.known_gain[mdp.is_known]
-    return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta)
+    fills = fills and bool((np.isfinite(top - least) | (sigma == 0)).all())
+    return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta, fills)
 
 
 @hot_kernel
@@ -124,7 +129,7 @@ def fill_stage_rows(
     """
     grid, bound, tried = work.grid, stage_work.bound, stage_work.tried
     first, source, stage_node = graph.first, graph.source, graph.stage_node
-    mean, top, a = work.mean, work.top, work.a
+    top, lows, a = work.top, work.low, work.a
     extra, cost, alive = work.extra, pairs.cost, seen.alive
     kept, kept_of, incumbent = seen.kept, seen.kept_of, work.incumbent
     rows = fill_kappas(stages, pairs, seen, work)
@@ -134,7 +139,7 @@ def fill_stage_rows(
     wall = -grid[2, 1]
     for h in range(len(incumbent)):
         y = incumbent[h]
-        node, low = source[y], mean[y] - (top[y] - mean[y])
+        node, low = source[y], lows[y]
         for x in range(first[stage_node[h]], first[stage_node[h + 1]]):
             if x == y or not alive[x]:
                 continue
@@ -192,12 +197,12 @@ def fill_quick_row(
         return
     bound, ceiling, slope = stage_work.bound, stage_work.ceiling, stage_work.slope
     first, source, stage_node = graph.first, graph.source, graph.stage_node
-    mean, top, incumbent = work.mean, work.top, work.incumbent
+    top, lows, incumbent = work.top, work.low, work.incumbent
     kept, kept_of, alive = seen.kept, seen.kept_of, seen.alive
     paid = -np.log(stages.delta)
     for h in range(len(incumbent)):
         y = incumbent[h]
-        node, low = source[y], mean[y] - (top[y] - mean[y])
+        node, low = source[y], lows[y]
         for x in range(first[stage_node[h]], first[stage_node[h + 1]]):
             if x == y or not alive[x]:
                 continue

@@ -146,6 +146,7 @@ class Stages(NamedTuple):
     least: FloatArray  # [N] least gain that the declared range allows; -inf where none is declared
     most: FloatArray  # [N] most gain likewise
     delta: float
+    fills: bool  # whether a missing reward counts as the end of its range that is worse for the proof
 
 
 class StageScratch(NamedTuple):
@@ -198,9 +199,15 @@ class Pairs(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What has been seen and decided; with the settings it determines all that comes after."""
+    """What has been seen and decided; with the settings it determines all that comes after.
 
-    visits: IntArray  # [N]
+    What a bound is made of at one moment, and so what a certificate holds: visits, origin, sums and missing; the
+    rewards themselves in their order where noise is learned. A missing reward of a betting arc is a factor
+    1 + l (r - 1) on either side. kept and alive are what earlier moments proved.
+    """
+
+    visits: IntArray  # [N] rewards seen
+    missing: IntArray  # [N] rewards that broken-off episodes did not show, where `Stages.fills` counts them; else 0
     origin: FloatArray  # [N] the first gain of each arc
     sums: FloatArray  # [N] of gains minus origin
     squares: FloatArray  # [N] V of arcs whose noise is learned
@@ -219,7 +226,8 @@ class Scratch(NamedTuple):
     """What follows from the evidence arc by arc (kept up by `refresh`), and arrays for the passes."""
 
     mean: FloatArray  # [N]; the known reward on known arcs
-    top: FloatArray  # [N] mean plus what rounding may have taken from it
+    top: FloatArray  # [N] mean as a rival's arc, missing rewards at the top of their range, plus what rounding took
+    low: FloatArray  # [N] mean as the incumbent's arc, missing rewards at the bottom, less what rounding added
     a: FloatArray  # [2, J, N] sigma sqrt(n + c) / n; sigma / n for a SHIFTED entry
     log_a: FloatArray  # [2, J, N]
     extra: FloatArray  # [2, J, N] 1/2 log(1 + n/c)
@@ -250,6 +258,7 @@ def new_evidence(arcs: int, bets: int = 0, kept: int = 0) -> Evidence:
     """Allocate evidence of nothing seen yet, with bets and kept bounds on this many arcs: all of them or none."""
     return Evidence(
         visits=np.zeros(arcs, dtype=np.int64),
+        missing=np.zeros(arcs, dtype=np.int64),
         origin=np.zeros(arcs),
         sums=np.zeros(arcs),
         squares=np.zeros(arcs),
@@ -297,6 +306,7 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
     return Scratch(
         mean=known_gain.copy(),
         top=known_gain.copy(),
+        low=known_gain.copy(),
         a=np.zeros((2, entries, arcs)),
         log_a=np.zeros((2, entries, arcs)),
         extra=np.zeros((2, entries, arcs)),

@@ -16,7 +16,7 @@ CS = np.array([0.25, 2.0, 16.0, 4096.0])
 @bare_kernel
 def play(betting: at.Betting, bets: np.ndarray, rewards: np.ndarray) -> None:
     for i in range(len(rewards)):
-        at.bet(betting, bets, 0, rewards[i])
+        at.bet(betting, bets, 0, rewards[i], 1.0 - rewards[i])
 
 
 @bare_kernel
