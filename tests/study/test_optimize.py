@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from surepath import MDP, Study
 from surepath.errors import RewardError, SettingError
 from surepath.study.runner import Outcome, yields
 from tests.study.worlds import BEST, NEVER, SCORE, bounded, new_study, rows, scores, states
@@ -201,3 +202,9 @@ def test_a_function_that_returns_a_coroutine_ends_the_run() -> None:
     with pytest.raises(RewardError, match=r"asyncio\.run"):
         study.optimize(lambda plan: later(plan))
     assert states(study) == {"failed": 1}
+
+
+def test_a_number_of_trials_with_epsilon_zero_is_warned_of() -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"]}, sigma=0.1)
+    with Study.create(mdp, "memory", epsilon=0.0, delta=0.1) as study, pytest.warns(UserWarning, match="of 2 trials"):
+        study.optimize(lambda plan: [0.5], n_trials=2, progress=False)

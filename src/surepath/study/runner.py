@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from logging import INFO
@@ -26,9 +27,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from surepath._checks import suggest, whole
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.errors import BudgetError, ProblemError, RewardError, SettingError, StoppedError, StudyError
 from surepath.learners.base import read_rewards
+from surepath.learners.runs import BUDGET_AND_ZERO
 from surepath.model.mdp import MDP
 from surepath.study.creation import seconds
 from surepath.study.sheets import plan_steps, steps
@@ -366,6 +368,9 @@ class Runner:
     ) -> None:
         self._study, self._perform, self._callbacks = study, perform, tuple(callbacks)
         self._left = None if n_trials is None else whole("n_trials", n_trials, low=1)
+        if (n_trials is not None or budget is not None) and study.epsilon == 0:
+            limit = "a limited budget" if n_trials is None else many(n_trials, "trial")
+            warnings.warn(BUDGET_AND_ZERO.format(limit), stacklevel=4)
         self._end = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
         self._abandon = abandon
         self._limit: dict[str, Any] = {} if budget is None else {"budget": budget}
