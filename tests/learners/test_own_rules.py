@@ -156,12 +156,6 @@ def test_only_rules_are_checked() -> None:
         check_rule("max-diameter")  # type: ignore[arg-type]
 
 
-def test_infinite_weights_are_refused() -> None:
-    learner = EPRL(families.paper_random().mdp, 0.1, 0.1, 1.0)
-    with pytest.raises(SettingError, match=r"weights must be finite"):
-        View(learner).best_path(View(learner).widths)
-
-
 class Fails(Return, StoppingRule):
     """Works as an elimination rule, and raises in either role once it is told to."""
 

@@ -263,19 +263,6 @@ def test_a_person_may_queue_exclude_and_tighten(place: Any) -> None:
     assert replay._fold.digest == study._fold.digest
 
 
-def test_past_results_are_data(place: Any) -> None:
-    study = new(place[0])
-    assert study.import_trials([({"chunk": "256", "model": "small"}, [0.1, 0.2]), ([0, 3], [0.1])]) == 2
-    assert study.learner.visits.sum() == 3
-
-
-def test_a_repeated_request_gives_the_same_trials(place: Any) -> None:
-    study = new(place[0])
-    first = study.ask(3, request="r1")
-    assert [t.number for t in study.ask(3, request="r1")] == [t.number for t in first] == [1, 2, 3]
-    assert study.ask().number == 4
-
-
 def test_studies_have_names(place: Any) -> None:
     study = new(place[0], name="one")
     with pytest.raises(StudyError, match="already exists"):
@@ -295,6 +282,18 @@ def test_studies_have_names(place: Any) -> None:
 def test_the_bound_is_frozen(place: Any) -> None:
     study = new(place[0])
     assert json.loads(study.record.settings) == study.learner.settings()
+
+
+def test_a_study_of_610_trials_takes_less_than_a_megabyte(tmp_path: Path) -> None:
+    steps = {f"step {i}": ["a", "b", "c", "d"] for i in range(6)}
+    mdp = MDP.from_steps(steps, depends="previous", reward_range=(0, 1))  # whose bets take megabytes
+    study = Study.create(mdp, f"sqlite:///{tmp_path / 'study.db'}", epsilon=1e-6, delta=0.1)
+    rng = np.random.default_rng(0)
+    for _ in range(61):
+        for trial in study.ask(10):
+            study.tell(trial, rng.random(6))
+    study.close()
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 1_000_000
 
 
 def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,6 +173,12 @@ def create(
     on_failure: Annotated[
         str, typer.Option(help="leave-out: a failed trial is no evidence; worst: the failed step has its worst score.")
     ] = "leave-out",
+    cases: Annotated[
+        str | None, typer.Option(help="What trials are played on: how many cases there are, or a CSV file of them.")
+    ] = None,
+    cases_per_trial: Annotated[
+        int, typer.Option(min=1, help="Cases a trial is played on; its score is their mean.")
+    ] = 1,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
     ] = False,
@@ -183,7 +189,7 @@ def create(
 
     if any(pair.partition("=")[0] in ("name", "learner") for pair in setting or []):
         raise typer.BadParameter("a study runs Challenger; the other learners are for surepath simulate")
-    spec: dict[str, Any] = {"name": "challenger", **learner_settings(setting or [])}
+    spec: dict[str, Any] = learner_settings(setting or [])
     if sigma is not None and "sigma" in spec:
         raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
     made = Study.create(
@@ -196,6 +202,8 @@ def create(
         sigma=sigma,
         lease=lease,
         on_failure=on_failure,
+        cases=int(cases) if cases is not None and cases.isdecimal() else cases,
+        cases_per_trial=cases_per_trial,
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
@@ -281,6 +289,9 @@ def _trial_facts(found: Any, number: int) -> dict[str, Any]:
         "state": row.state,
         "plan": found.mdp.plan(list(row.path)),
         "scores": rewards,
+        "cases": list(row.cases),
+        "cost": row.cost,
+        "tries": row.tries,
         "source": row.source,
         "of": row.of,
         "worker": row.worker,
@@ -297,9 +308,18 @@ def _fact_in_words(key: str, value: Any) -> str:
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
-        return shown_plan(
-            {key: json.dumps(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+        return "".join(
+            f"\n  {shown(key)}: {_setting_in_words(item)}" for key, item in value.items() if item is not None
         )
+    return shown(value)
+
+
+def _setting_in_words(value: Any) -> str:
+    """Write a setting on one line; what has many parts is left to --json."""
+    if isinstance(value, list) and len(set(map(str, value))) == 1:
+        return shown(value[0])
+    if isinstance(value, (dict, list)):
+        return f"{len(value):,} entries (--json lists them)"
     return shown(value)
 
 
@@ -308,7 +328,7 @@ def run(
     command: Annotated[
         str,
         typer.Option(
-            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial} its number."
+            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial}, {case} its own."
         ),
     ],
     workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
@@ -316,6 +336,12 @@ def run(
     timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Begin no trial that would bring what the study has spent above this.")
+    ] = None,
+    retry: Annotated[
+        int, typer.Option(min=0, help="Begin a trial anew so often after an exit code of --retry-on.")
+    ] = 0,
+    retry_on: Annotated[
+        list[int] | None, typer.Option(min=1, max=255, help="Exit code that says nothing about the plan: 75 for busy.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress line.")] = False,
     storage: Storage = DEFAULT_STORAGE,
@@ -331,7 +357,7 @@ def run(
     from surepath.study.runner import Command, Runner
 
     found = load(storage, name)
-    performer = Command(found.mdp, command, found.name)
+    performer = Command(found.mdp, command, found.name, bool(found.options.cases), retry, retry_on or ())
     progress = False if quiet or as_json else None
     runner = Runner(
         found,
@@ -340,7 +366,7 @@ def run(
         timeout=timeout,
         progress=progress,
         abandon=performer.end,
-        budget=checked_budget(found.mdp, budget),
+        budget=checked_budget(budget),
         say=note,
     )
     set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
@@ -436,7 +462,7 @@ def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast
                 more = {} if guess is None else {"forecast": guess.to_dict()}
                 print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
             else:
-                lines = [status_in_words(now, brief=watch and not now.done, forecast=forecast)]
+                lines = [status_in_words(now, brief=watch and not now.done)]
                 lines += [found.explain()] if explain else []
                 lines += [f"forecast: {guess}"] if guess is not None else []
                 typer.echo("\n".join(lines))
@@ -474,6 +500,10 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Write what is proven so far as a file that surepath verify checks."""
+    if out.suffix.lower() in (".html", ".pdf"):
+        raise typer.BadParameter(
+            f"a certificate is a .json file; surepath study report --out {shown(quote(str(out)))} writes a page to read"
+        )
     refuse_existing(out, force)
     made = load(storage, name).certificate()
     made.save(out)
@@ -481,6 +511,27 @@ def certificate(
         print_json({"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]})
         return
     typer.echo(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
+
+
+@study.command("report")
+def report(
+    out: Annotated[Path, typer.Option("--out", help="The file: .html, or .pdf where a browser is installed.")] = Path(
+        "report.html"
+    ),
+    force: Force = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page to hand on: what is proven, the plan, pictures, what was assumed and checked, spending."""
+    from surepath.plots.report import write_report
+
+    refuse_existing(out, force)
+    write_report(load(storage, name), out)
+    if as_json:
+        print_json({"written": str(out)})
+        return
+    typer.echo(f"wrote {shown(out)}")
 
 
 @study.command("export")
@@ -605,7 +656,12 @@ def _headline(verdict: Verdict) -> str:
 
 @app.command()
 def serve(
-    storage: Annotated[str, typer.Argument(help='The studies: "sqlite:///study.db", a file, or "postgresql://...".')],
+    storage: Annotated[
+        str,
+        typer.Argument(
+            envvar="SUREPATH_STORAGE", help='The studies: "sqlite:///study.db", a file, or "postgresql://...".'
+        ),
+    ],
     host: Annotated[str, typer.Option(help="The address to serve on; one that others can reach needs a token.")] = (
         "127.0.0.1"
     ),
@@ -617,23 +673,35 @@ def serve(
         str | None,
         typer.Option(envvar="SUREPATH_WRITE_TOKEN", help="Lets people read, ask and tell; random by default."),
     ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(envvar="SUREPATH_TOKENS", help="A file of named tokens, read again on SIGHUP.", metavar="FILE"),
+    ] = None,
+    root_path: Annotated[str, typer.Option(help="The path under which a proxy serves this: /surepath.")] = "",
+    proxy: Annotated[
+        str | None, typer.Option(help="The address of a proxy whose X-Forwarded headers are believed.")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, max=64, help="How many processes serve.")] = 1,
+    log_level: Annotated[str, typer.Option(help="debug, info (every request), warning or error.")] = "warning",
     as_json: AsJson = False,
 ) -> None:
     """Show the studies of a storage on a live page, and let workers ask and tell over HTTP."""
-    import logging
-
+    from surepath._optional import need
     from surepath.web.access import Access
-    from surepath.web.access import serve as run
+
+    for module in ("fastapi", "uvicorn", "prometheus_client"):
+        need(module, "web")
+    from surepath.web.server import serve as run
 
     def started(address: str, access: Access, _: Any) -> None:
         if as_json:
-            tokens = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
-            print_json({"address": address, **tokens})
+            found = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
+            print_json({"address": address, **found})
         else:
             typer.echo("\n".join(page_links(address, access)))
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    run(storage, host, port, read_token, write_token, started)
+    options: dict[str, Any] = {"tokens": tokens, "root_path": root_path, "proxy": proxy, "processes": processes}
+    run(storage, host, port, read_token, write_token, started, **options, log_level=log_level)
 
 
 def page_links(address: str, access: Any, rest: str = "") -> list[str]:
@@ -649,4 +717,6 @@ def page_links(address: str, access: Any, rest: str = "") -> list[str]:
         if token is not None:
             link = f"#token={url_quote(token, safe='')}{rest}" if access.generated else f"  with the {kind} token given"
             text.append(f"{what:24}{address}{link}")
+    if access.file is not None:
+        text.append(f"{address}  with the tokens of {access.file}")
     return [*text, "Ctrl-C ends it; nothing is lost"]

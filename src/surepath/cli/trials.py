@@ -38,12 +38,15 @@ if TYPE_CHECKING:
     from surepath.study.pilot import Pilot
 
 SHORT_LEASE = 3600.0
+Cost = Annotated[float | None, typer.Option(min=0, help="What the trial really cost.")]
 
 
 @study.command("ask")
 def ask(
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many trials.")] = 1,
-    sheet: Annotated[Path | None, typer.Option("--csv", help="Write them to this file, with empty scores.")] = None,
+    sheet: Annotated[
+        Path | None, typer.Option("--csv", help="Write them to this file (.csv, .xlsx), with empty scores.")
+    ] = None,
     worker: Annotated[str | None, typer.Option(help="Who runs them; by default host and process.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Take no trial that would bring what the study has spent above this.")
@@ -79,12 +82,14 @@ def ask(
     if sheet is not None:
         _write_sheet(found, trials, sheet)
     if as_json:
-        rows = [{"number": trial.number, "plan": trial.plan, "lease_until": trial.lease_until} for trial in trials]
+        named = ("number", "plan", "lease_until", "cases")
+        rows = [{name: getattr(trial, name) for name in named} for trial in trials]
         print_json({"trials": rows, "done": False, "written": None if sheet is None else str(sheet)})
         return
     if sheet is None:
         for trial in trials:
-            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}")
+            on = f" on case {shown(trial.case)}" if trial.case else ""
+            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}{on}")
     else:
         numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
         typer.echo(
@@ -94,12 +99,12 @@ def ask(
 
 
 def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
-    from surepath.model.text_files import write_text
+    from surepath.model.text_files import write_table
     from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
 
     try:
-        write_text(sheet, sheet_text(found.mdp, trials))
+        write_table(sheet, sheet_text(found.mdp, trials))
     except BaseException:
         for trial in trials:  # nobody will ever see these
             found.cancel(trial)
@@ -121,10 +126,11 @@ ANSWERS = {
 
 @study.command("tell", context_settings=TAKES_SCORES)
 def tell(
-    what: Annotated[str, typer.Argument(help="A CSV file from study ask, or the number of a trial.")],
+    what: Annotated[str, typer.Argument(help="A file from study ask (.csv, .xlsx), or the number of a trial.")],
     values: Annotated[
         list[str] | None, typer.Argument(help="Its scores: numbers in the order of the steps, or STEP=SCORE.")
     ] = None,
+    cost: Cost = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
@@ -133,20 +139,20 @@ def tell(
     if what.isascii() and what.isdigit():
         if not values:
             raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
-        _one(load(storage, name), storage, int(what), scores(values), as_json)
+        _one(load(storage, name), storage, int(what), scores(values), cost, as_json)
         return
-    if values:
+    if values or cost is not None:
         raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
     _sheet(load(storage, name), storage, Path(what), as_json)
 
 
-def _one(found: Any, storage: str, number: int, rewards: Any, as_json: bool) -> None:
-    from surepath.study.runner import with_known
+def _one(found: Any, storage: str, number: int, rewards: Any, cost: float | None, as_json: bool) -> None:
+    from surepath.study.performing import with_known
 
     path = trial_row(found, number).path
     rewards = with_known(found.mdp, path, rewards)
     _refuse_missing(found.mdp, number, path, rewards)
-    answer = found.tell(number, rewards)
+    answer = found.tell(number, rewards, cost=cost)
     kept = next(iter(late_rows(found, [number])), None)
     row = kept or trial_row(found, number)
     if as_json:
@@ -163,7 +169,7 @@ def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
 
     from surepath.errors import StudyError
     from surepath.learners.base import read_rewards
-    from surepath.study.runner import missing
+    from surepath.study.performing import missing
 
     seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards).tolist()
     if lacking := missing(mdp, path, len(seen)):
@@ -219,13 +225,14 @@ def fail(
         list[str] | None, typer.Argument(help="Scores seen before it failed, in the order of the steps.")
     ] = None,
     reason: Annotated[str, typer.Option("--note", help="Why it failed.")] = "",
+    cost: Cost = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """Report that a trial failed at the step after the given scores."""
     found = load(storage, name)
-    answer = found.fail(number, scores(values or []), reason)
+    answer = found.fail(number, scores(values or []), reason, cost=cost)
     if as_json:
         print_json({"number": number, "answer": answer})
         return
@@ -325,6 +332,7 @@ def import_log(
         typer.echo(f"{shown(path.name)} was imported before; nothing changed")
         return
     rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
+    rest += f"; {count.failed:,} failed at the first step and hold no score" if count.failed else ""
     typer.echo(f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}")
 
 
@@ -360,12 +368,14 @@ def pilot(
             _tell_written(sheet, problem, len(trials), as_json)
             return
         _run_pilot(mdp, trials, command, sheet, as_json)
-    results, empty = read_past(mdp, read_table(sheet), sheet.name)
+    results, empty, failed = read_past(mdp, read_table(sheet), sheet.name)
     found = read_pilot(mdp, [(mdp.path(result.plan), result.rewards) for result in results])
     if as_json:
-        print_json({"sheet": str(sheet), "empty": empty, **pilot_data(found)})
+        print_json({"sheet": str(sheet), "empty": empty, "failed": failed, **pilot_data(found)})
         return
-    print_pilot(found, sheet, problem, empty, about)
+    left = [f"{failed:,} failed at the first step"] if failed else []
+    left += [f"{empty:,} not filled in yet"] if empty else []
+    print_pilot(found, sheet, problem, "".join(f", {words}" for words in left), about)
 
 
 def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bool) -> None:
@@ -374,7 +384,8 @@ def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bo
 
     from surepath.errors import RewardError
     from surepath.model.text_files import csv_line, write_text
-    from surepath.study.runner import Command, rewards_of
+    from surepath.study.performing import rewards_of
+    from surepath.study.runner import Command
     from surepath.study.sheets import option_names, plan_columns, score_columns, sheet_text
 
     performer = Command(mdp, command, "pilot")
@@ -425,7 +436,7 @@ def pilot_data(found: Pilot) -> dict[str, Any]:
     }
 
 
-def print_pilot(found: Pilot, sheet: Path, problem: str, empty: int, about: Problem) -> None:
+def print_pilot(found: Pilot, sheet: Path, problem: str, left: str, about: Problem) -> None:
     """Print steps first, then the noisiest options, warnings, and what to do next."""
     from rich.console import Console
     from rich.table import Table
@@ -438,7 +449,7 @@ def print_pilot(found: Pilot, sheet: Path, problem: str, empty: int, about: Prob
         span = f"{step.low:.3g} - {step.high:.3g}" if step.low == step.low else ""
         scatter = f"{step.deviation:.3g}" if step.deviation == step.deviation else "?"
         table.add_row(shown(step.name), str(step.scores), scatter, span)
-    console.print(f"{found.trials:,} trials" + (f", {empty:,} not filled in yet" if empty else ""))
+    console.print(f"{found.trials:,} trials with scores{left}")
     console.print(table)
     loud = sorted(found.options, key=lambda option: -option.deviation)[:3]
     if loud:

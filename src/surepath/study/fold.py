@@ -7,17 +7,19 @@ import json
 import math
 import time
 from collections.abc import Iterable
-from copy import deepcopy
-from typing import Any
+from copy import copy, deepcopy
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray, real
 from surepath._version import __version__
 from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
-from surepath.learners.base import build
+from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
-from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row
+from surepath.study.rounds import StudyRounds, learner_of
+from surepath.study.storage import PAGE, Reading, Writing, array_bytes, decode_tree, encode_tree, missing_row
 from surepath.study.trial import (
     CANCELLED,
     COMPLETE,
@@ -31,15 +33,17 @@ from surepath.study.trial import (
     SOURCES,
     WORST,
     ActionRow,
+    QueueRow,
     SnapshotRow,
     TrialRow,
 )
 
 # Spending -------------------------------------------------------------------------------------------------------------
-# A trial counts for the steps that were run: all of them when it is complete, the steps that were scored and the one
-# that failed when it failed on the way (the first step alone when nothing was scored). A trial that expired counts in
-# full, since nobody knows how far it came, until a late result says so. A cancelled trial was not run, and an
-# imported one was paid for elsewhere: they count nothing.
+# A trial counts for what it was told to have cost; where nobody said, for the declared costs of the steps that were
+# run: all of them when it is complete, the steps that were scored and the one that failed when it failed on the way
+# (the first step alone when nothing was scored). A trial that expired counts in full, since nobody knows how far it
+# came, until a late result says so. A cancelled trial was not run, and an imported one was paid for elsewhere: they
+# count nothing.
 
 
 def money(amount: float) -> str:
@@ -53,17 +57,24 @@ def money(amount: float) -> str:
 
 
 class Spending:
-    """Costs of settled trials, in the order of the log.
+    """Costs of settled trials, in the order of the log; `cost` holds the declared ones, if there are any.
 
     Attributes:
         total: The sum.
         unreported: Numbers of expired trials that count in full so far.
+        told: How many trials said what they cost, what they cost together, and what was declared for them.
     """
 
-    def __init__(self, cost: FloatArray) -> None:
+    def __init__(self, cost: FloatArray | None) -> None:
         self._cost = cost
         self.total = 0.0
         self.unreported: set[int] = set()
+        self.told = (0, 0.0, 0.0)
+
+    @property
+    def known(self) -> bool:
+        """Return whether anything is known to cost anything."""
+        return self._cost is not None or self.told[0] > 0
 
     def count(self, row: TrialRow) -> None:
         """Count one settled trial."""
@@ -75,36 +86,53 @@ class Spending:
         if row.state == EXPIRED:
             self.unreported.add(row.number)
         whole = row.state in (COMPLETE, EXPIRED)
-        self.total += self.price(row.path if whole else row.path[: len(row.rewards) + 1])
+        price = self.price(row.path if whole else row.path[: len(row.rewards) + 1])
+        self.total += price if row.cost is None else row.cost
+        if row.cost is not None:
+            count, paid, declared = self.told
+            self.told = count + 1, paid + row.cost, declared + price
 
     def price(self, arcs: Iterable[int]) -> float:
-        """Return the sum of the costs of some arcs."""
-        return math.fsum(self._cost[list(arcs)])
+        """Return the sum of the declared costs of some arcs."""
+        return 0.0 if self._cost is None else math.fsum(self._cost[list(arcs)])
+
+    def expected(self, path: Iterable[int]) -> float:
+        """Return what a trial is expected to cost: as declared, in proportion to what such trials were told to cost."""
+        count, paid, declared = self.told
+        if not count:
+            return self.price(path)
+        return self.price(path) * paid / declared if declared > 0 else paid / count
 
     def with_rows(self, rows: Iterable[TrialRow]) -> Spending:
-        """Return the spending with these rows counted too, those that still run as if complete."""
+        """Return the spending with these rows counted too, those that still run as they are expected to cost."""
         later = Spending(self._cost)
-        later.total, later.unreported = self.total, set(self.unreported)
+        later.load(self.as_tree())
+        running = []
         for row in sorted(rows):
-            later.count(row if row.settled or row.state == EXPIRED else row._replace(state=COMPLETE))
+            if row.settled or row.state == EXPIRED:
+                later.count(row)
+            else:
+                running.append(row.path)
+        later.total += sum(map(later.expected, running))
         return later
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
-        return {"spent": self.total, "unreported": np.array(sorted(self.unreported), dtype=np.int64)}
+        unreported = np.array(sorted(self.unreported), dtype=np.int64)
+        return {"spent": self.total, "unreported": unreported, "costs_told": list(self.told)}
 
     def load(self, tree: dict[str, Any]) -> None:
         """Load what `as_tree` returned."""
         self.total = float(tree["spent"])
         self.unreported = set(np.asarray(tree["unreported"]).tolist())
+        count, paid, declared = tree["costs_told"]
+        self.told = int(count), float(paid), float(declared)
 
 
-def checked_budget(mdp: MDP, budget: float | None) -> float | None:
-    """Check what a study may spend in all, in the unit of the problem's costs; None where nothing limits it."""
+def checked_budget(budget: float | None) -> float | None:
+    """Check what a study may spend in all, in the unit of its costs; None where nothing limits it."""
     if budget is None:
         return None
-    if mdp.cost is None:
-        raise SettingError("a budget is in the unit of the problem's costs, and no option of this one has a cost")
     limit = real("budget", budget)
     if limit <= 0:
         raise SettingError(f"a budget is a positive amount, not {limit:g}")
@@ -142,11 +170,11 @@ class Tally:
         marked: Plays of each arc that were reported too late to count, or imported, int [2, N].
         refused: Trials whose rewards the learner could not take, in logs of earlier versions or changed by hand.
         outlived: Results that came after the lease of their trial, which counted as lost by then.
-        spending: What the trials have cost; None where nothing costs anything.
+        spending: What the trials have cost.
     """
 
     def __init__(self, n_arcs: int, cost: FloatArray | None = None) -> None:
-        self.spending = None if cost is None else Spending(cost)
+        self.spending = Spending(cost)
         self.states = dict.fromkeys(sorted(SETTLED), 0)
         self.sources = dict.fromkeys(SOURCES, 0)
         self.left_out: IntArray = np.zeros((len(LEFT_OUT), n_arcs), dtype=np.int64)
@@ -170,21 +198,19 @@ class Tally:
         self.outlived += row.source == LATE and row.of in self._expired
         if row.source in MARKED:
             self.marked[MARKED.index(row.source), list(row.path)] += 1
-        if self.spending is not None:
-            self.spending.count(row)
+        self.spending.count(row)
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
         expired = np.array(sorted(self._expired), dtype=np.int64)
         arrays = {"left_out": self.left_out, "marked": self.marked, "expired": expired}
-        spent = {} if self.spending is None else self.spending.as_tree()
         return {
             "states": self.states,
             "sources": self.sources,
             "refused": self.refused,
             "outlived": self.outlived,
             **arrays,
-            **spent,
+            **self.spending.as_tree(),
         }
 
     def load(self, tree: dict[str, Any]) -> None:
@@ -194,8 +220,7 @@ class Tally:
         self.left_out[:], self.marked[:] = tree["left_out"], tree["marked"]
         self.refused, self.outlived = int(tree["refused"]), int(tree["outlived"])
         self._expired = set(np.asarray(tree["expired"]).tolist())
-        if self.spending is not None:
-            self.spending.load(tree)
+        self.spending.load(tree)
 
 
 # Fold -----------------------------------------------------------------------------------------------------------------
@@ -211,8 +236,18 @@ MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen;
 _ALL = 2**31
 SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
-MOST_REPLAYED = 20_000  # trials that another learner is fed one by one, for a certificate or the gap over the trials
+SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
+SNAPSHOT_BYTES = 500  # and as many more for each trial that it saves from being folded again
 EXCLUDE, TIGHTEN = "exclude", "tighten"
+
+
+class Point(NamedTuple):
+    """What was proven after some trials."""
+
+    trials: int  # settled ones
+    gap: float  # infinite while nothing was proven
+    epsilon: float  # what was asked for at that time
+    plan: int  # a number that differs between plans
 
 
 class Fold:
@@ -227,6 +262,7 @@ class Fold:
         window: Trials after the prefix, by number.
         digest: Hash over settings, prefix and actions, in order.
         proof: From the moment of the stop on: the evidence that proved the answer; else None.
+        trace: What was proven on the way: after every trial at first, then after one in a hundred of those before.
     """
 
     def __init__(self, mdp: MDP, settings: dict[str, Any], on_failure: str, seed: str) -> None:
@@ -238,7 +274,7 @@ class Fold:
         return Fold(self.mdp, self.settings, self.on_failure, self._seed)
 
     def _reset(self) -> None:
-        self.learner = build(self.settings, self.mdp)
+        self.learner = learner_of(self.settings, self.mdp)
         self.prefix = self.actions = self.change = self.saved = 0
         self.seconds = 0.0  # spent on folding since the last snapshot
         self._torn = False  # whether a step was interrupted, so that the learner may be half updated
@@ -251,6 +287,7 @@ class Fold:
         self.tally = Tally(self.mdp.n_arcs, self.mdp.cost)
         self.digest = hashlib.sha256(self._seed.encode()).hexdigest()
         self.proof: dict[str, Any] | None = None
+        self.trace: list[Point] = []
         self._note_proof()
 
     # Reading the log ---------------------------------------------------------------------------------------------
@@ -300,11 +337,15 @@ class Fold:
                 self._torn = True
                 self._act(action)
                 del self._coming[0]
+                if self.trace and self.trace[-1].trials == self.prefix:
+                    self.trace[-1] = self.now()
             elif row is not None and row.settled:
                 self._torn = True
                 self.prefix = row.number
                 self._fold(row)
                 del self.window[row.number]
+                if not self.trace or self.prefix >= self.trace[-1].trials + max(1, self.prefix // 100):
+                    self.trace.append(self.now())
             else:
                 return
             self._torn = False
@@ -317,9 +358,22 @@ class Fold:
             self._view = key, self.copy()
         return self._view[1]
 
+    def now(self) -> Point:
+        """Return what is proven now."""
+        view = self.view
+        return Point(self.prefix, proven_gap(view), float(view.epsilon), crc32(view.recommend().tobytes()))
+
     def copy(self) -> Any:
         """Copy the learner, all but the graph, which never changes."""
         return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
+
+    def frozen(self) -> Fold:
+        """Return the fold as it is now; the study may go on with its own."""
+        still = copy(self)
+        still.learner, still.tally = self.copy(), deepcopy(self.tally)
+        still.window, still._coming, still.trace = dict(self.window), list(self._coming), list(self.trace)
+        still._view = (self.prefix, self.actions), still.learner
+        return still
 
     def _fold(self, row: TrialRow) -> None:
         try:
@@ -378,16 +432,19 @@ class Fold:
     @property
     def spent(self) -> float | None:
         """Return what settled trials have cost, those that wait for their turn included; None where nothing costs."""
-        return self._spent(row for row in self.window.values() if row.settled or row.state == EXPIRED)
+        rows = (row for row in self.window.values() if row.settled or row.state == EXPIRED)
+        spending = self.tally.spending.with_rows(rows)
+        return spending.total if spending.known else None
 
-    @property
-    def committed(self) -> float | None:
-        """Return what settled and running trials cost, each running one its full price; None where nothing costs."""
-        return self._spent(self.window.values())
-
-    def _spent(self, rows: Iterable[TrialRow]) -> float | None:
-        spending = self.tally.spending
-        return None if spending is None else spending.with_rows(rows).total
+    def committed(self) -> Spending:
+        """Return what settled and running trials cost; one that has not said it counts as expected."""
+        spending = self.tally.spending.with_rows(self.window.values())
+        if not spending.known and self.tally.states[COMPLETE]:
+            raise SettingError(
+                "a budget needs costs, and neither does an option have one nor was one told: give options a cost, or "
+                "tell(..., cost=...)"
+            )
+        return spending
 
     # Results that wait for their turn -----------------------------------------------------------------------------
 
@@ -402,6 +459,8 @@ class Fold:
         It is tried on a copy of the learner, where far more wait than run (else their turn comes soon), and again
         when a quarter more do. Further trials would then be wasted, most likely.
         """
+        if isinstance(self.learner, StudyRounds):  # all plans of the round are assigned
+            return not self.learner.stopped and not len(self.learner.left(self.pending()))
         key, waiting = (self.prefix, self.actions), sum(row.settled for row in self.window.values())
         if self.learner.stopped or self._coming or waiting < 2 * (len(self.window) - waiting) + FEW_AHEAD:
             return False
@@ -417,8 +476,14 @@ class Fold:
 
     def pending(self) -> list[tuple[int, ...]]:
         """List the paths of trials that run or are awaited, or whose results wait for their turn, by number."""
-        rows = [self.window[number] for number in sorted(self.window)[-MOST_PENDING:]]
+        most = _ALL if isinstance(self.learner, StudyRounds) else MOST_PENDING
+        rows = [self.window[number] for number in sorted(self.window)[-most:]]
         return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != LATE)]
+
+    def wants(self, plan: QueueRow) -> bool:
+        """Return whether a plan that was queued is still of use: in rounds, while the trial it repeats is awaited."""
+        of = self.window.get(plan.of or 0)
+        return not isinstance(self.learner, StudyRounds) or (of is not None and not of.settled)
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
@@ -428,27 +493,32 @@ class Fold:
 
     # Snapshots ---------------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> SnapshotRow:
-        """Return the state as bytes, and count it as saved."""
-        tree = {
+    def _tree(self) -> dict[str, Any]:
+        return {
             "of": self._origin(self.prefix, self.actions),
             "read": [self.change, self.stamp],
             "learner": self.learner.snapshot(),
             "tally": self.tally.as_tree(),
             "digest": self.digest,
             "proof": self.proof,
+            "trace": [list(point) for point in self.trace],
         }
-        row = SnapshotRow(self.prefix, self.actions, encode_tree(tree))
+
+    def snapshot(self) -> SnapshotRow:
+        """Return the state as bytes, and count it as saved."""
+        row = SnapshotRow(self.prefix, self.actions, encode_tree(self._tree()))
         self.mark_saved(self.prefix)
         return row
 
     def save(self, log: Writing) -> None:
-        """Save a snapshot now and then, so that opening the study is quick."""
+        """Save a snapshot now and then, so that opening the study is quick; none that is large beside the log."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
         kept = log.snapshot_prefix()  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
+        elif array_bytes(self._tree()) > SMALL_SNAPSHOT + SNAPSHOT_BYTES * self.prefix:
+            self.mark_saved(self.prefix)
         else:
             log.save_snapshot(self.snapshot())
 
@@ -473,6 +543,7 @@ class Fold:
             self.learner.restore(tree["learner"])
             self.tally.load(tree["tally"])
             self.digest, self.proof = tree["digest"], tree["proof"]
+            self.trace = [Point(*point) for point in tree["trace"]]
         except Exception:  # whatever is wrong with a cache, the log is the truth
             self._reset()
             return
@@ -489,7 +560,10 @@ def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
     if row.source == LATE:
         return []
     rewards = list(row.rewards)
-    if row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
+    if row.state in (PARTIAL, FAILED) and on_failure == WORST and mdp.scored is not None:
+        for stage in mdp.scored[sum(stage < len(rewards) for stage in mdp.scored) :]:  # what failed has no other score
+            rewards += [0.0] * (stage - len(rewards)) + [_worst_reward(mdp, row.path[stage])]
+    elif row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
         rewards.append(_worst_reward(mdp, row.path[len(rewards)]))
     return rewards
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from time import thread_time as clock
@@ -16,6 +17,7 @@ from surepath.learners.challenger.learner import Challenger, gap_now, play_on
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Bounded, Gaussian, Instance
+from surepath.study.fold import money
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -38,6 +40,7 @@ class Forecast:
         gaps: In each world, the certified gap after `more` trials, or at the stop if that comes first.
         cut: Whether time ran out before all worlds were done.
         wanted: How many worlds were asked for.
+        price: What a trial has cost on average so far, as told or declared; None where nothing costs.
     """
 
     done: bool
@@ -49,6 +52,7 @@ class Forecast:
     gaps: tuple[float, ...]
     cut: bool
     wanted: int
+    price: float | None = None
 
     def trials_left(self, share: float = MIDDLE) -> float:
         """Return the trials until done that this share of the worlds needs at most; infinite where a cut hides it."""
@@ -73,6 +77,7 @@ class Forecast:
             "trials_left": {name: self.trials_left(share) for name, share in shares},
             "more": self.more,
             "gap_after_more": {name: self.gap_after(share) for name, share in shares},
+            "cost_left": {} if self.price is None else {name: self.price * self.trials_left(q) for name, q in shares},
             "worlds": len(self.left),
             "cut": self.cut,
         }
@@ -91,7 +96,11 @@ class Forecast:
         if np.isinf(middle):
             return f"more than {self._cut_after():,.0f} further trials until done in most worlds"
         most = f"{high:,.0f}" if np.isfinite(high) else f"over {self._cut_after():,.0f}"
-        return f"about {middle:,.0f} more trials until done (in 8 worlds of 10: {low:,.0f} to {most})"
+        words = f"about {middle:,.0f} more trials until done (in 8 worlds of 10: {low:,.0f} to {most})"
+        if self.price is None:
+            return words
+        most = money(self.price * high) if np.isfinite(high) else f"over {money(self.price * self._cut_after())}"
+        return f"{words}, which cost about {money(self.price * middle)} ({money(self.price * low)} to {most})"
 
     def _gap_in_words(self) -> str:
         low, middle, high = (self.gap_after(share) for share in (LOW, MIDDLE, HIGH))
@@ -174,10 +183,10 @@ class Run:
         self.world, self.reality, self.rng = world, reality_of(world), rng
         self.start, self.played, self.done = int(learner.episodes), 0, False
 
-    def go(self, trials: int, end: float) -> None:
-        """Play until there are so many trials, it is done, or the clock says `end`."""
+    def go(self, trials: int, over: Callable[[], bool]) -> None:
+        """Play until there are so many trials, it is done, or the time is over."""
         own = self.learner
-        while self.played < trials and not self.done and clock() < end:
+        while self.played < trials and not self.done and not over():
             goal = min(trials, self.played + max(1, CLOCK_STRETCH // own.mdp.n_arcs))
             episodes, self.done = play_on(own, self.reality, self.rng, self.start + goal)
             self.played = episodes - self.start
@@ -200,8 +209,15 @@ MOST_BYTES = 200_000_000  # of copies of the evidence
 GROUP = 8  # worlds that are played to their end side by side
 
 
-def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, seconds: float = SECONDS) -> Forecast:
-    """Simulate how a study may go on, with at most about `seconds` of work."""
+def forecast(
+    study: Study,
+    more: int = 50,
+    draws: int = 32,
+    seed: int = 0,
+    seconds: float = SECONDS,
+    ended: Callable[[], bool] = lambda: False,
+) -> Forecast:
+    """Simulate how a study may go on, with at most about `seconds` of work, or until nobody waits: `ended()`."""
     more, draws = whole("more", more, low=1), whole("draws", draws, low=1)
     learner = study.learner
     gap = proven_gap(learner)
@@ -209,6 +225,12 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
     if learner.stopped:
         return Forecast(True, trials, gap, more, (), (), (), False, draws)
     end, budget = clock() + seconds, _trial_budget(learner)
+    spent, settled = study.spent, study.evidence_trials
+    price = spent / settled if spent is not None and settled else None
+
+    def over() -> bool:
+        return clock() > end or ended()
+
     size = sum(value.nbytes for value in learner._evidence().values() if isinstance(value, np.ndarray))
     children = np.random.SeedSequence([seed, int(study._fold.digest[:16], 16)]).spawn(
         min(draws, max(2, MOST_BYTES // max(1, 2 * size)))
@@ -218,35 +240,35 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
     for child in children:
         rng = np.random.default_rng(child)
         run = Run(learner, draw_world(study.mdp, learner, rng), rng)
-        run.go(more, end)
+        run.go(more, over)
         budget -= run.played
-        if runs and clock() > end and run.played < more and not run.done:
+        if runs and over() and run.played < more and not run.done:
             break  # the last world was not played far enough to count
         runs.append(run)
         gaps.append(run.gap())
-        if clock() > end or budget <= 0:
+        if over() or budget <= 0:
             break
-    left, played = _to_the_end(runs, more, end, budget)
+    left, played = _to_the_end(runs, more, over, budget)
     cut = len(runs) < draws or len(left) < len(runs) or bool(np.isinf(left).any())
-    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws)
+    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws, price)
 
 
-def _to_the_end(runs: list[Run], more: int, end: float, budget: int) -> tuple[list[float], list[int]]:
+def _to_the_end(runs: list[Run], more: int, over: Callable[[], bool], budget: int) -> tuple[list[float], list[int]]:
     """Play worlds until they are done, a few side by side, and the next few when those are done and time is left."""
     left: list[float] = []
     played: list[int] = []
     for first in range(0, len(runs), GROUP):
         group, goal = runs[first : first + GROUP], 2 * more
-        if first > 0 and (clock() > end or budget <= 0):
+        if first > 0 and (over() or budget <= 0):
             break
-        while clock() < end and not all(run.done for run in group):
+        while not over() and not all(run.done for run in group):
             ahead = sum(goal - run.played for run in group if not run.done)
             if ahead > budget:  # all are cut after the same trials
                 budget = 0
                 break
             for run in group:
                 before = run.played
-                run.go(goal, end)
+                run.go(goal, over)
                 budget -= run.played - before
             goal *= 2
         left += [float(run.played) if run.done else float("inf") for run in group]

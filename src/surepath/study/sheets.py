@@ -16,14 +16,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from surepath._checks import repeated
 from surepath.errors import RewardError, StorageError, StudyError, SurepathError
 from surepath.model.mdp import MDP
-from surepath.model.text_files import csv_line, plain_cell, read_bytes
+from surepath.model.text_files import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
 from surepath.study import telling
 from surepath.study.storage import PAGE, Reading, Writing
 from surepath.study.telling import Result, append, check_countable, past_result
-from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow
+from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow, case_text
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 # the whole plan has one score at its end, every step still has its plan column, and the score is in `score`.
 
 EVERY_ROW = 2**31
-FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
+FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries")
 
 
 def steps(mdp: MDP) -> list[str]:
@@ -84,8 +86,8 @@ def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
     """Read every trial and waiting plan, each as a list of values in the order of `columns`."""
     waiting = (TrialRow(0, WAITING, row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
     for row in chain(all_trials(log), waiting):
-        facts = [getattr(row, name) for name in FACTS]
-        facts[0] = row.number or None  # waiting plans have none
+        own = {**row._asdict(), "number": row.number or None, "case": case_text(row.cases)}  # waiting plans have none
+        facts = [own[name] for name in FACTS]
         scores = [row.rewards[stage] if stage < len(row.rewards) else None for stage in mdp.score_stages]
         yield [*facts, *option_names(mdp, row.path), *scores]
 
@@ -108,8 +110,9 @@ def table(study: Study) -> dict[str, list[Any]]:
 # Sheet ----------------------------------------------------------------------------------------------------------------
 # Results by CSV: a sheet of trials to be filled in, the same sheet read back, and tables of past results.
 #
-# A sheet has the columns number, plan.STEP and score.STEP. A row whose scores are all empty is not done yet; `failed`
-# in a score cell says that the trial failed at that step. Other columns are left alone. Where the whole plan has one
+# A sheet has the columns number, case (in a study with cases), plan.STEP and score.STEP. A row whose scores are all
+# empty is not done yet; `failed` in a score cell says that the trial failed at that step. A column `cost` may say what
+# each trial really cost. Other columns are left alone. Where the whole plan has one
 # score at its end, its column is `score`. Sheets saved by spreadsheets are read too: with semicolons or tabs and
 # decimal commas, in Windows' encoding or in UTF-16.
 
@@ -134,8 +137,10 @@ class PastResult(NamedTuple):
 
 
 def read_table(path: Path) -> str:
-    """Read a sheet's text: UTF-8, UTF-16 with its mark, or the Windows encoding that Excel's plain CSV has."""
+    """Read a sheet's text: UTF-8, UTF-16 with its mark, the Windows encoding of Excel's plain CSV, or a workbook."""
     data = read_bytes(path, kind="sheets")
+    if is_workbook(path):
+        return workbook_text(data, path.name)
     marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     bad = -1 if marked else data.find(b"\0")  # UTF-16 that does not say so, or no text at all
     for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252") if bad < 0 else ():
@@ -151,12 +156,15 @@ def read_table(path: Path) -> str:
 
 def sheet_text(mdp: MDP, trials: Iterable[Trial]) -> str:
     """Write trials as a sheet with empty scores; those of known options are filled in."""
-    lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]
+    trials = list(trials)
+    cases = any(trial.cases for trial in trials)
+    lines = [csv_line(["number", *(["case"] if cases else []), *plan_columns(mdp), *score_columns(mdp)])]
     for trial in trials:
         arcs = trial.path.tolist()
         own = [arcs[stage] for stage in mdp.score_stages]
         known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in own]
-        lines.append(csv_line([trial.number, *option_names(mdp, tuple(arcs)), *known]))
+        case = [trial.case or ""] if cases else []
+        lines.append(csv_line([trial.number, *case, *option_names(mdp, tuple(arcs)), *known]))
     return "".join(lines)
 
 
@@ -179,13 +187,23 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
             continue
         rewards, failed = read
         note = row.get("note") or (f"failed{at_step[len(rewards)]}" if failed else "")
-        results.append(Result(number, rewards, failed, note, where, path))
+        cost = _number(row["cost"], "cost", where) if row.get("cost") else None
+        results.append(Result(number, rewards, failed, note, where, path, row.get("case"), cost))
     return Sheet(results, empty, plans)
 
 
-def read_past(mdp: MDP, text: str, name: str) -> tuple[list[PastResult], int]:
-    """Read a table of past results, and how many of its rows hold no score."""
-    results, empty = [], 0
+class Past(NamedTuple):
+    """Past results of a table, how many of its rows are not filled in, and how many failed at the first step."""
+
+    results: list[PastResult]
+    empty: int
+    failed: int
+
+
+def read_past(mdp: MDP, text: str, name: str) -> Past:
+    """Read a table of past results."""
+    results: list[PastResult] = []
+    empty = failed = 0
     named = list(zip(plan_steps(mdp), plan_columns(mdp)))
     for where, row in _rows(mdp, text, name):
         bare = {plan: row[step] for step, plan in named if step in row}
@@ -198,11 +216,11 @@ def read_past(mdp: MDP, text: str, name: str) -> tuple[list[PastResult], int]:
             )
         read = _scores(mdp, row, path, where, past=True)
         if read is None or not read[0]:
-            empty += 1
+            empty, failed = empty + (read is None), failed + (read is not None)
             continue
         plan = dict(zip(plan_steps(mdp), option_names(mdp, path)))
         results.append(PastResult(plan, read[0], where, _trial_number(row.get("number", ""))))
-    return results, empty
+    return Past(results, empty, failed)
 
 
 def _trial_number(cell: str) -> int | None:
@@ -278,7 +296,8 @@ def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[t
                 raise StudyError(f"{where} has {len(cells)} cells; the header has {len(header)} columns")
             found = dict(zip(header, cells))
             if mark != ",":  # then a comma in a number is a decimal point
-                found |= {key: found[key].replace(",", ".", 1) for key in score_columns(mdp)}
+                numbers = [*score_columns(mdp), *(["cost"] if "cost" in found else [])]
+                found |= {key: found[key].replace(",", ".", 1) for key in numbers}
             yield where, found
     except csv.Error as error:
         raise StudyError(f"{name}, line {line} is not valid CSV: {error}") from None
@@ -307,11 +326,12 @@ Seen = tuple[tuple[int, ...], tuple[float, ...]]  # path and rewards
 
 
 class Imported(NamedTuple):
-    """Numbers of results taken in, known from the same import before, and without a score."""
+    """Numbers of results taken in, known from the same import before, not filled in, and failed at the first step."""
 
     imported: int
     repeated: int
     empty: int
+    failed: int
 
 
 class Imports:
@@ -415,7 +435,8 @@ def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
 
     What is in the log already is refused; with `again` it counts once more.
     """
-    results, empty = read_past(study.mdp, read_table(path), path.name)
+    results, empty, failed = read_past(study.mdp, read_table(path), path.name)
+    _refuse_pilot(study, results, path.name)
     rows: list[TrialRow] = []
     for result in results:
         try:
@@ -430,4 +451,21 @@ def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
         if isinstance(error, StorageError):
             raise
         raise StudyError(f"{path.name}: {error}") from None
-    return Imported(taken, len(results) - taken, empty)
+    return Imported(taken, len(results) - taken, empty, failed)
+
+
+def _refuse_pilot(study: Study, results: Sequence[PastResult], name: str) -> None:
+    """Refuse the pilot from which the sigma of a study was taken: it was chosen after a look at these scores."""
+    from surepath.study.pilot import read_pilot
+
+    sigma = json.loads(study.record.settings)["sigma"]
+    declared = {float(one) for one in np.ravel(sigma)[~study.mdp.is_known]} if isinstance(sigma, list) else {sigma}
+    if len(declared) != 1 or not results:
+        return
+    found = read_pilot(study.mdp, [(study.mdp.path(result.plan), result.rewards) for result in results]).sigma
+    if found is not None and float(f"{found:.3g}") in declared:
+        raise StudyError(
+            f"{name}: the sigma of this study, {found:.3g}, is what surepath pilot suggests from these very scores. "
+            f"A sigma chosen from scores does not belong to a proof that counts them: nothing was taken. Leave the "
+            f"pilot out; or create a study with a range, or with a sigma that was known before"
+        )

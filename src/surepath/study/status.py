@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
@@ -27,8 +27,9 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, graph_svg, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
 from surepath.study.creation import duration_text
-from surepath.study.fold import MOST_REPLAYED, Fold, money
-from surepath.study.storage import PAGE, Reading
+from surepath.study.fold import Fold, Point, money
+from surepath.study.rounds import round_facts, round_in_words
+from surepath.study.storage import Reading
 from surepath.study.study import Study
 from surepath.study.trial import (
     CANCELLED,
@@ -51,27 +52,6 @@ log = logging.getLogger("surepath.study")
 
 REDRAWN_EVERY = 0.2  # seconds
 MOST_PLAN = 48  # characters of the current plan
-
-
-def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
-    """Guess how many more trials the proof needs at most: the gap falls at least with the root of the trials.
-
-    Example:
-        >>> rough_trials_left(100, 0.2, 0.1), rough_trials_left(100, 0.05, 0.1), rough_trials_left(3, math.inf, 0.1)
-        (300, 0, None)
-    """
-    if trials < 1 or not math.isfinite(gap) or epsilon <= 0.0:
-        return None
-    more = trials * max((gap / epsilon) ** 2 - 1.0, 0.0)
-    if more > 1e12:
-        return None
-    digits = max(len(str(int(more))) - 2, 0)  # two figures are all that such a guess is worth
-    return round(more / 10.0**digits) * int(10**digits)
-
-
-def at_most(left: int) -> str:
-    """Describe a rough guess of the trials left, as a condition and not as a forecast."""
-    return f"at most about {left:,} more if the gap falls with the root of the trials"
 
 
 def gap_in_words(gap: float, epsilon: float) -> str:
@@ -111,8 +91,7 @@ class Progress:
         study = self._study
         status = study.status()
         trials, gap, epsilon, failed = status.evidence, status.certified_gap, status.epsilon, status.states[FAILED]
-        left = rough_trials_left(trials, gap, epsilon)
-        more = ", done" if status.done else "" if left is None else f", {at_most(left)}"
+        more = ", done" if status.done else ""
         more += ", in doubt" if status.findings else ""
         lost = f", {failed:,} failed" if failed else ""
         plan = plan_in_words(status.best_plan) if math.isfinite(gap) else ""
@@ -142,24 +121,24 @@ MOST_SHOWN = 6  # running trials, each on a line of its own
 MOST_WORKERS_LISTED = 10
 
 
-def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False) -> str:
-    """Describe a status; brief gives one line, and where a forecast follows, no rough guess is made."""
+def status_in_words(now: Status, *, brief: bool = False) -> str:
+    """Describe a status; brief gives one line."""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
-    left = "" if now.rough_trials_left is None or now.done or forecast else f", {at_most(now.rough_trials_left)}"
     spent = "" if now.spent is None else f"; spent {money(now.spent)}"
     if brief:
-        return f"trials: {counts}{spent}; {gap}{left}{'; in doubt' if now.findings else ''}"
+        return f"trials: {counts}{spent}; {gap}{'; in doubt' if now.findings else ''}"
     proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
-        f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}",
+        *([f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}"] if now.settled else []),
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
-        f"{': done' if now.done and not now.findings else left}",
+        f"{': done' if now.done and not now.findings else ''}",
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.doubt else []
+    lines += [round_in_words(now.round)] if now.round is not None else []
     lines += [waiting] if (waiting := waiting_in_words(now)) else []
     lines += [f"{many(now.late, 'result')} came too late to count"] if now.late else []
     lines += [f"running: {line}" for line in _running(now)]
@@ -178,7 +157,7 @@ def waiting_in_words(now: Status) -> str:
     who = f" by {shown(first.worker)}" if first.attended else f", taken by hand by {shown(first.worker)},"
     until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
     return f"{results} once trial {first.number}{who} is reported or cancelled ({until})" + (
-        "; that is then enough" if now.enough else ""
+        "; that is then enough" if now.enough and now.round is None else ""
     )
 
 
@@ -244,8 +223,6 @@ class Status:
         certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
         epsilon, delta: What is asked for.
         done: Whether that is proven.
-        rough_trials_left: A rough upper bound: those needed if the gap fell no faster than with the root of the trials;
-            None when nothing can be said. `Study.forecast` simulates instead.
         running: The first trials whose lease has not ended.
         workers: Who runs them.
         findings: What the scores say against the declared noise, in sentences.
@@ -254,6 +231,7 @@ class Status:
         worth: How a plan's worth is made of score and cost; "" where it is the score.
         overdue: Trials whose lease has ended and that are awaited still.
         late: Results that came after their trial was given up or cancelled: they do not count.
+        round: In a study in rounds: number of the round, plans that have their score, plans, effects to tell apart.
     """
 
     name: str
@@ -275,7 +253,6 @@ class Status:
     epsilon: float
     delta: float
     done: bool
-    rough_trials_left: int | None
     running: tuple[RunningTrial, ...]
     workers: tuple[Worker, ...]
     findings: tuple[str, ...]
@@ -284,6 +261,7 @@ class Status:
     worth: str
     overdue: tuple[RunningTrial, ...]
     late: int
+    round: dict[str, Any] | None = None
 
     @property
     def answer(self) -> str:
@@ -368,7 +346,6 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         epsilon=epsilon,
         delta=float(learner.delta),
         done=bool(learner.stopped),
-        rough_trials_left=0 if learner.stopped else rough_trials_left(evidence, gap, epsilon),
         running=_listed(study.mdp, running),
         workers=_workers(running),
         findings=findings,
@@ -377,6 +354,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         worth=costs_in_words(study.mdp),
         overdue=_listed(study.mdp, overdue),
         late=fold.tally.sources[LATE] + sum(row.source == LATE for row in after),
+        round=round_facts(learner),
     )
 
 
@@ -509,18 +487,14 @@ def _shower(study: Study) -> Any:
 
 
 # Gap history ----------------------------------------------------------------------------------------------------------
-# The proven gap over trials: the log is folded again, and the gap read after every trial at first, then after one in a
-# hundred of those before.
-
 MOST_POINTS = 400
-Point = tuple[int, float, float]  # settled trials, proven gap (inf: nothing proven), epsilon at that time
 
 
 def thin(points: list[Point], most: int = MOST_POINTS) -> list[Point]:
     """Keep about `most` points: half of them evenly spread over the trials, half over their logarithm, and the last.
 
     Example:
-        >>> len(thin([(i, 1.0 / i, 0.1) for i in range(1, 100_000)])) <= 400
+        >>> len(thin([Point(i, 1.0 / i, 0.1, 0) for i in range(1, 100_000)])) <= 400
         True
     """
     if len(points) <= most:
@@ -540,30 +514,6 @@ def grid(last: int, most: int = MOST_POINTS) -> list[int]:
     return sorted({int(number) for number in np.round(np.concatenate([even, spread]))})
 
 
-class GapReader:
-    """Fold a log again and read the proven gap on the way."""
-
-    def __init__(self, study: Study) -> None:
-        self.study, self.fold = study, study._fold.anew()
-
-    def points(self, last: int) -> Iterator[Point]:
-        """Read up to a number of settled trials and yield the points on the way."""
-        fold, end = self.fold, min(last, MOST_REPLAYED)
-        rows: list[TrialRow] = []
-        while fold.prefix < end:
-            if not rows:
-                with self.study.storage.reading(self.study.name) as log:
-                    fold.read_actions(log)
-                    rows = log.trials(fold.prefix + 1, min(PAGE, end - fold.prefix))
-            number = max(1, fold.prefix // 100)
-            fold.take(rows[:number])
-            rows = rows[number:]
-            learner: Any = fold.learner
-            remembered = dict(learner._proven)
-            yield fold.prefix, proven_gap(learner), float(learner.epsilon)
-            learner._proven = remembered  # reading changes nothing, here as in a study
-
-
 def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
     """Return what was proven after each number of settled trials, thinned to about `most` points, and now.
 
@@ -572,13 +522,16 @@ def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
         >>> study = Study.create(MDP.from_steps({"a": ["x", "y"]}, sigma=0.1), "memory", epsilon=0.5, delta=0.1)
         >>> for trial, score in zip(study.ask(2), (0.2, 0.9)):
         ...     _ = study.tell(trial, [score])
-        >>> [(trials, bool(gap < 9), epsilon) for trials, gap, epsilon in gap_history(study)]
+        >>> [(point.trials, bool(point.gap < 9), point.epsilon) for point in gap_history(study)]
         [(1, False, 0.5), (2, True, 0.5)]
     """
-    status = study.status()
-    points = list(GapReader(study).points(status.settled))
-    if status.settled and (not points or points[-1][0] == status.settled):
-        points = points[:-1]
-    if status.settled:
-        points.append((status.settled, status.certified_gap, status.epsilon))
-    return thin(points, most)
+    study.sync()
+    with study._lock:
+        return thin(points_of(study._fold), most)
+
+
+def points_of(fold: Fold) -> list[Point]:
+    """Return the points on the way, and that of now."""
+    if fold.prefix == 0 or (fold.trace and fold.trace[-1].trials == fold.prefix):
+        return fold.trace
+    return [*fold.trace, fold.now()]

@@ -110,6 +110,7 @@ class Storage:
         self._path = os.path.abspath(str(self._url.database))  # of SQLite's file, wherever this process goes
         self._process = os.getpid()
         self._clock = clock
+        self.patience = STORAGE_PATIENCE  # seconds for which a database that is away is tried again
         self._ready = False
         self._file: tuple[int, int] | None = None  # which file the connections have open, where it is SQLite's
 
@@ -121,17 +122,14 @@ class Storage:
     def _connection(self, *, write: bool) -> Iterator[Connection]:
         """Open a transaction; errors of the database come out in words."""
         self._abandon_inherited()
-        options: dict[str, Any] = {PENDING_WRITE: write}
-        if not self.is_sqlite:
-            level = "READ COMMITTED" if write else "REPEATABLE READ"
-            options = {"isolation_level": level, "postgresql_readonly": not write}
         try:
             with self._turn, self._engine.connect() as plain:
-                connection = plain.execution_options(**options)
+                connection = plain.execution_options(**{PENDING_WRITE: write})
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise storage_error(error, self._url) from error
+            found = storage_error(error, self._url, self._ready)
+            raise found from (None if sql.WITHHELD in str(found) else error)
 
     def _abandon_inherited(self) -> None:
         """Leave connections alone that this process inherited by a fork: they are the parent's."""
@@ -257,6 +255,12 @@ class Storage:
         if self._clock is not None:
             return self._clock()
         return time.time() if self.is_sqlite else float(study.now)
+
+    def ping(self) -> None:
+        """Raise StorageError where the database does not answer."""
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            connection.execute(select(1))
 
     def close(self) -> None:
         """Release connections."""
@@ -431,16 +435,13 @@ class Writing(Reading):
             self._trials = rows[-1].number
 
     def update_trial(self, row: TrialRow) -> None:
-        """Change state, rewards, lease, note and moment of telling of a trial without a result, nothing else."""
+        """Change what a report changes, in a trial without a result: state, rewards, lease, cost and the like."""
         done = self.run(
             sql.UPDATE_TRIAL,
             the_number=row.number,
-            new_state=row.state,
             new_rewards=json.dumps(row.rewards),
-            new_lease=row.lease,
-            new_told=row.told,
-            new_note=row.note,
             new_change=self.change(),
+            **{f"new_{name}": getattr(row, name) for name in sql.SETTLED_BY},
         )
         if done.rowcount != 1:
             raise StorageError(f"trial {row.number} does not exist or is settled with a result: it cannot be changed")
@@ -480,12 +481,13 @@ def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> Non
 
 
 def _rows(found: Iterable[Any]) -> list[TrialRow]:
-    path, rewards = TrialRow._fields.index("path"), TrialRow._fields.index("rewards")
+    path, rewards, cases = (TrialRow._fields.index(name) for name in ("path", "rewards", "cases"))
     rows = []
     for row in found:
         values = list(row)
         try:
-            values[path], values[rewards] = _numbers(values[path], int), _numbers(values[rewards], (int, float))
+            values[path], values[rewards] = _list(values[path], int), _list(values[rewards], (int, float))
+            values[cases] = _list(values[cases], str)
             rows.append(TrialRow._make(values))
             if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
                 raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")
@@ -494,15 +496,15 @@ def _rows(found: Iterable[Any]) -> list[TrialRow]:
     return rows
 
 
-def _numbers(text: str, kind: Any) -> tuple[Any, ...]:
+def _list(text: str, kind: Any) -> tuple[Any, ...]:
     values = json.loads(text)
     if not isinstance(values, list) or any(not isinstance(x, kind) or isinstance(x, bool) for x in values):
-        raise ValueError(f"{shortened(text)} is not a list of numbers")
+        raise ValueError(f"{shortened(text)} is not a list of {'texts' if kind is str else 'numbers'}")
     return tuple(values)
 
 
 def _written(row: TrialRow) -> dict[str, Any]:
-    return {**row._asdict(), "path": json.dumps(row.path), "rewards": json.dumps(row.rewards)}
+    return {**row._asdict(), **{name: json.dumps(getattr(row, name)) for name in ("path", "rewards", "cases")}}
 
 
 def open_storage(storage: Any) -> Storage:
@@ -559,8 +561,16 @@ def encode_tree(tree: Any) -> bytes:
     text = json.dumps(plain(tree))
     file = io.BytesIO()
     arrays[_TREE] = np.frombuffer(text.encode(), dtype=np.uint8)
-    np.savez(file, allow_pickle=False, **arrays)
+    np.savez_compressed(file, allow_pickle=False, **arrays)
     return file.getvalue()
+
+
+def array_bytes(tree: Any) -> int:
+    """Return how many bytes the arrays of a tree take."""
+    if isinstance(tree, np.ndarray):
+        return int(tree.nbytes)
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (list, tuple)) else ()
+    return sum(map(array_bytes, parts))
 
 
 def decode_tree(content: bytes) -> Any:

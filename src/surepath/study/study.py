@@ -11,19 +11,22 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from surepath._checks import IntArray, check_epsilon, whole
-from surepath.errors import StoppedError, StorageError, StudyError
+from surepath.errors import StoppedError, StorageError, StudyError, WaitingError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.runs import proven_gap
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
 from surepath.study import telling
-from surepath.study.creation import Options, enter, expire, new_record, only_name, this_worker
+from surepath.study.cases import Cases, CaseSummary, summarize
+from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
+from surepath.study.rounds import refuse_own_plans
 from surepath.study.sheets import Imports
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
 from surepath.study.tables import TransientError
@@ -51,11 +54,15 @@ def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[Q
     """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it."""
     plans = _from_queue(log, fold, n)
     if len(plans) < n:
-        for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
-            plans.append(QueueRow(0, tuple(path), ASKED))
-    if budget is not None and fold.committed is not None:
-        prices = [fold.mdp.price(plan.path) for plan in plans]
-        kept = affordable(fold.committed, prices, budget)
+        try:
+            for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
+                plans.append(QueueRow(0, tuple(path), ASKED))
+        except WaitingError:
+            if not plans:
+                raise
+    if budget is not None:
+        spending = fold.committed()
+        kept = affordable(spending.total, [spending.expected(plan.path) for plan in plans], budget)
         for plan in reversed(plans[kept:]):
             if plan.source != ASKED:
                 log.add_to_queue(plan, front=True)
@@ -64,13 +71,13 @@ def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[Q
 
 
 def _from_queue(log: Writing, fold: Fold, n: int) -> list[QueueRow]:
-    """Take up to n waiting plans from the front; those with an excluded option are dropped."""
+    """Take up to n waiting plans from the front; those with an excluded option, or not of the round, are dropped."""
     plans: list[QueueRow] = []
     while len(plans) < n and (waiting := log.queue(n - len(plans))):
         excluded = fold.learner.excluded
         for plan in waiting:
             log.take_from_queue(plan.number)
-            if not excluded[list(plan.path)].any():
+            if not excluded[list(plan.path)].any() and fold.wants(plan):
                 plans.append(plan)
     return plans
 
@@ -104,6 +111,7 @@ class Study:
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
         self._imports = Imports()
+        self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
         settings = json.loads(record.settings)
         self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure)
         self._fold = Fold(self.mdp, settings, self.options.on_failure, seed)
@@ -116,13 +124,15 @@ class Study:
         problem: Any,
         storage: str | Storage = "sqlite:///study.db",
         name: str | None = None,
-        learner: str | Mapping[str, Any] = "challenger",
+        learner: str | Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         sigma: Any = None,
         lease: Any = "10min",
         *,
         on_failure: str = LEAVE_OUT,
+        cases: Any = None,
+        cases_per_trial: int = 1,
         exist_ok: bool = False,
     ) -> Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
@@ -131,17 +141,22 @@ class Study:
             problem: An MDP, a problem file, a dict with the fields of one, or the options of each step {step: options}.
             storage: "sqlite:///study.db" or a file name, "postgresql://...", or "memory".
             name: Unique in its storage; by default the problem's name, or "study".
-            learner: A name, or {"name": ..., setting: value, ...}.
+            learner: A name, or {"name": ..., setting: value, ...}; by default Challenger, or Rounds for a problem with
+                structure="additive".
             epsilon: How far from the best the answer may be; by default what the problem file asks.
             delta: Allowed probability of a wrong answer; by default what the problem file asks.
             sigma: Noise of the rewards; by default what the problem declares.
             lease: How long a trial may stay unreported before its plan is assigned again: "10min", "2h", seconds.
             on_failure: "leave-out" (a failed trial is no evidence, and is counted) or "worst" (the step that failed
                 counts as its worst score; for problems with a declared range in which failing is part of the score).
+            cases: What trials are played on: a number of cases, their names, or a CSV file of them. Every trial gets
+                one, drawn by the study with replacement and without a look at the plan.
+            cases_per_trial: How many cases a trial is played on; its score is their mean.
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
         """
         place = open_storage(storage)
-        record = new_record(problem, name, learner, epsilon, delta, sigma, lease, on_failure)
+        options = new_options(lease, on_failure, cases, cases_per_trial)
+        record = new_record(problem, name, learner, epsilon, delta, sigma, options)
         return cls(place, enter(place, record, exist_ok))
 
     @classmethod
@@ -149,7 +164,7 @@ class Study:
         """Open a study; the name may be left out where the storage has only one."""
         place = open_storage(storage)
         wanted = only_name(place) if name is None else name
-        return cls(place, retrying(lambda: place.load(wanted)))
+        return cls(place, retrying(lambda: place.load(wanted), place.patience))
 
     def close(self) -> None:
         """Release the database's connections; the study itself stays."""
@@ -178,7 +193,7 @@ class Study:
             self._own += 1
             return answer
 
-        return retrying(once)
+        return retrying(once, self.storage.patience)
 
     def _read(self, do: Callable[[Reading], T]) -> T:
         def once() -> T:
@@ -186,7 +201,7 @@ class Study:
                 self._check_same(log)
                 return do(log)
 
-        return retrying(once)
+        return retrying(once, self.storage.patience)
 
     def _check_same(self, log: Reading) -> None:
         if log.created() != self.record.created:
@@ -243,12 +258,12 @@ class Study:
             n: How many trials; they spread over what is worth knowing.
             worker: Who asks; by default host and process.
             request: A text that names this request: asking again with the same one returns the same trials.
-            budget: What this study may spend in all, in the unit of the problem's costs: fewer trials than n where
-                they would cost more, and a BudgetError where not even one fits.
+            budget: What this study may spend in all, in the unit of its costs: fewer trials than n where they are
+                expected to cost more, and a BudgetError where not even one fits.
             attended: Whether the lease is renewed while the trial runs, as `optimize` does: when it ends all the same,
                 the worker has died, and the trial is given up at once. Otherwise it is awaited for ten leases.
         """
-        limit = checked_budget(self.mdp, budget)
+        limit = checked_budget(budget)
         count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
         who = self.worker if worker is None else telling.name_text("worker", worker)
         key = _key(request)
@@ -285,8 +300,8 @@ class Study:
         self._own = 0
         if self._fold.learner.stopped:
             raise StoppedError(
-                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer, "
-                f"tighten() goes on"
+                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer"
+                f"{'' if self.mdp.scored else ', tighten() goes on'}"
             )
         plans = next_plans(log, self._fold, n, budget)
         lease = now + self.options.lease
@@ -302,6 +317,7 @@ class Study:
                 lease=lease,
                 attended=attended,
                 request=request,
+                cases=self._cases.drawn(i),
             )
             for i, plan in enumerate(plans, start=log.last_number() + 1)
         ]
@@ -311,10 +327,12 @@ class Study:
 
     def _trial(self, row: TrialRow) -> Trial:
         path = self.mdp.check_path(row.path)
-        return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker)
+        return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker, row.cases)
 
-    def tell(self, trial: Trial | int, rewards: Any) -> str:
+    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
         """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
+
+        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun.
 
         Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
         been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
@@ -322,14 +340,17 @@ class Study:
         """
         number = trial_number(trial)
         with self._lock:
-            return self._write(lambda log: telling.tell(log, self.mdp, number, rewards, self._rules, _played(trial)))
+            report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries)
+            return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
-    def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
+    def fail(
+        self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
+    ) -> str:
         """Report that a trial failed, with the rewards seen before it did."""
         number = trial_number(trial)
         with self._lock:
-            rules, path = self._rules, _played(trial)
-            return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, rules, path))
+            report = telling.Result(number, rewards, True, note, path=_played(trial), cost=cost, tries=tries)
+            return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
@@ -350,6 +371,7 @@ class Study:
             plan: {step: option}, or arcs.
             request: A text that names this request: a second one of the same name changes nothing.
         """
+        refuse_own_plans(self._fold.learner, "a plan of your own")
         path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
         arcs, key = tuple(path.tolist()), _key(request)
 
@@ -389,19 +411,25 @@ class Study:
         """
         from surepath.study.sheets import import_rows
 
+        refuse_own_plans(self._fold.learner, "a result from before")
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
         return len(rows)
 
     def optimize(
         self,
-        function: Callable[[Any], Any],
-        n_jobs: int = 1,
+        function: Callable[..., Any],
+        n_jobs: int | None = None,
         n_trials: int | None = None,
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
         budget: float | None = None,
+        *,
+        executor: Executor | None = None,
+        retry: int = 0,
+        retry_on: Any = (),
+        backoff: Any = 1.0,
     ) -> None:
         """Run trials until the answer is proven, the budget is spent or the time is up.
 
@@ -409,22 +437,31 @@ class Study:
         trials and is raised again.
 
         Args:
-            function: Gets the plan {step: option}; returns its rewards (H numbers, or {step: reward}), or yields them
-                step by step. An exception makes it a failed trial with the rewards yielded so far. A result that is no
-                reward (NaN, text, outside the declared range), or one without a reward for every step whose reward is
-                not known anyway, ends the run with an error. With on_failure="worst" it must be a generator, so that
-                the step that failed is known.
-            n_jobs: Trials that run at the same time, each in a thread; 1 runs them in this thread.
+            function: Gets the plan {step: option} and, in a study with cases, the case, once for each case of a
+                trial; returns its rewards (H numbers, or {step: reward}), or yields them step by step. An async one
+                runs in one event loop with all others. A `Cost` among the rewards is what the trial cost. An exception
+                makes it a failed trial with the rewards yielded so far. A result that is no reward (NaN, text, outside
+                the declared range), or one without a reward for every step whose reward is not known anyway, ends the
+                run with an error. With on_failure="worst" it must be a generator, so that the step that failed is
+                known.
+            n_jobs: Trials that run at the same time, each in a thread; 1, the default, runs them in this thread. With
+                an executor, as many as it has workers.
             n_trials: Run at most so many.
             timeout: Begin no trial after this time: seconds, "2h".
             callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
             progress: A line on standard error; by default where that is a terminal.
-            budget: What this study may spend in all, in the unit of the problem's costs; no trial is begun that would
+            budget: What this study may spend in all, in the unit of its costs; no trial is begun that is expected to
                 cost more than what is left.
+            executor: Runs the function elsewhere: any executor of concurrent.futures, Dask, mpi4py, or RayExecutor.
+            retry: How often a trial is begun anew after an exception of `retry_on`; only the last try counts.
+            retry_on: Types of exceptions that say nothing about the plan: a rate limit, a lost connection.
+            backoff: Seconds before the first new try; doubled with each.
         """
+        from surepath.study.performing import read_retry
         from surepath.study.runner import optimize
 
-        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, checked_budget(self.mdp, budget))
+        limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
 
     # Files -------------------------------------------------------------------------------------------------------
 
@@ -545,6 +582,11 @@ class Study:
         from surepath.study.export import trials_frame
 
         return trials_frame(self)
+
+    @property
+    def cases(self) -> list[CaseSummary]:
+        """Return what is known of each case that was played, the hardest first."""
+        return summarize(self)
 
     def _repr_html_(self) -> str:
         from surepath.study.status import html_page

@@ -25,14 +25,16 @@ from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.model.text_files import read_text
+from surepath.verify.stages import missing_rule
 
-KIND, CERTIFICATE_FORMAT = "surepath certificate", 4
+KIND, CERTIFICATE_FORMAT = "surepath certificate", 5
 CERTIFICATE_FIELDS = {
     *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
     *("warnings", "trials", "actions", "log", "proof", "evidence", "planned", "settings", "problem", "problem_hash"),
     *("study", "version", "created", "sha256"),
 }
 SUMS, SCORES, MOMENTS, LOG, NOTHING = "sums", "scores", "moments", "log", "nothing"  # what proves the gap
+ROUNDS = "rounds"  # and in studies whose scores cover several steps
 
 # What a trial can be when it is settled, where it can come from, and what is counted option by option.
 STATES = ("cancelled", "complete", "expired", "failed", "partial")
@@ -133,6 +135,7 @@ def statement(content: Mapping[str, Any]) -> str:
         claim = f"costs on average at most {size} more than the best plan{among}"
     else:
         claim = f"scores on average at most {size} less than the best plan{among}"
+    claim += ", if effects add up" if content["problem"].get("structure") else ""
     spent = content["trials"].get("spent")
     paid = "" if spent is None else f", which cost {spent:.10g} in all"
     if content["warnings"]:
@@ -156,27 +159,48 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     """List what must hold and no certificate can show; the problem of the certificate comes with it."""
     counts, options = content["trials"]["states"], content["study"]["options"]
     left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
+    if mdp.scored is not None:
+        return _of_rounds(content, mdp, left_out)
+    shared = content["settings"]["dependence"] == "any"
     said = [
-        "Playing an option again in the same state draws a fresh score with the same mean, whatever happened before: "
-        "no drift, no dependence between trials or between the scores of one trial, no effect of earlier choices but "
-        "through the state.",
+        "Playing an option again in the same state draws a fresh score with the same mean, whatever happened in "
+        "earlier trials: no drift, no effect of earlier choices but through the state, and in every trial a fresh case "
+        "that has nothing to do with its plan. The scores of one trial may depend on each other in any way."
+        if shared
+        else "Playing an option again in the same state draws a fresh score with the same mean, whatever happened "
+        "before: no drift, no dependence between trials or between the scores of one trial, no effect of earlier "
+        "choices but through the state.",
         _noise(content["settings"], mdp),
         "Every score that was seen was told, as it was seen. Which result comes in first does not matter until a "
         "trial is given up: trials count in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
     ]
-    if options.get("on_failure") == WORST:
+    rule, late = missing_rule(mdp, content["settings"]), content["trials"]["sources"]["late"]
+    worst = "A step that failed counts as its worst score. " if options.get("on_failure") == WORST else ""
+    if rule is not None and rule.fills:
         said.append(
-            "A step that failed counts as its worst score; expired and cancelled trials "
-            f"({counts['expired'] + counts['cancelled']}) are left out for reasons that do not depend on their scores."
+            f"{worst}Scores that are missing of trials that broke off or were lost ({counts['partial']} with some "
+            f"scores, {counts['failed'] + counts['expired']} with none) count as the end of their range that is worse "
+            f"for the claim; cancelled trials ({counts['cancelled']}) are left out for reasons that do not depend on "
+            "their scores."
+        )
+    elif rule is not None:
+        said.append(
+            f"{worst}Trials that broke off or were lost ({left_out + counts['partial']}: with some scores, failed, "
+            "expired or cancelled) are left out whole, for reasons that do not depend on any of their scores."
+        )
+    elif worst:
+        said.append(
+            f"{worst}Expired and cancelled trials ({counts['expired'] + counts['cancelled']}) are left out for reasons "
+            "that do not depend on their scores."
         )
     else:
         said.append(
             f"Trials that were left out ({left_out}: failed, expired or cancelled), and steps after a failure "
-            f"({counts['partial']} trials), are missing for reasons that do not depend on the scores that are missing."
+            f"({counts['partial']} trials), are missing for reasons that do not depend on "
+            f"{'any score of their trial' if shared else 'the scores that are missing'}."
         )
-    if counts["expired"]:
-        late = content["trials"]["sources"]["late"]
+    if counts["expired"] and not (rule is not None and rule.fills):
         said.append(
             f"The {counts['expired']} trials that were given up after their lease were lost with their workers, not "
             f"for being slow in a way that has to do with their scores ({late} results came too late to count)."
@@ -187,6 +211,35 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         )
     if any(action["kind"] == EXCLUDE for action in content["actions"]):
         said.append("Excluded options are infeasible as a fact of the world, not a verdict on their scores.")
+    return said
+
+
+def _of_rounds(content: Mapping[str, Any], mdp: MDP, left_out: int) -> list[str]:
+    """List what must hold where scores cover several steps."""
+    state = " in the state that its earlier choices make" if mdp.n_nodes > mdp.horizon else ""
+    noise = {
+        "sigma": f"Given all before it, the noise of a score is sub-Gaussian with sigma "
+        f"{content['settings'].get('sigma')}, for whole plans.",
+        "range": "Every score lies within the declared range, and nothing else is assumed of its noise.",
+        "gaussian": "The noise of every score is Gaussian, independent, with one standard deviation, whatever it is. "
+        "Rare losses or gains would make this statement wrong.",
+    }[content["settings"]["noise"]]
+    said = [
+        f"Effects add up: the mean of a score is the sum of an effect of each option{state}. Nothing is claimed of "
+        "plans that were not played if they do not.",
+        "A trial draws a fresh score, whatever happened before. What all scores of a round have in common (a day, a "
+        "batch) cancels; cases that a round shares do not: then the claim is about those cases.",
+        noise,
+        "The plans of a round were fixed before its first score. Every score that was seen was told, as it was seen.",
+        "Problem, settings and every number of the bound were fixed before the first result.",
+        f"Trials without a score ({left_out}: failed, expired or cancelled) lack it for reasons that do not depend on "
+        "it; their plans were played again.",
+    ]
+    if content["study"]["options"].get("on_failure") == WORST:
+        said[-1] = (
+            "A trial that failed counts as the worst score; expired and cancelled ones were played again, and lack"
+        )
+        said[-1] += " their score for reasons that do not depend on it."
     return said
 
 
@@ -202,28 +255,30 @@ def _noise(settings: Mapping[str, Any], mdp: MDP) -> str:
     if mdp.reward_range is not None:
         half = (mdp.reward_range[1] - mdp.reward_range[0]) / 2
     bare = sigma[~mdp.is_known & (sigma < half)]  # sigmas that do not follow from a range
+    given = "the earlier trials" if settings["dependence"] == "any" else "everything before it"
     if settings.get("noise", "sigma") != "sigma":
         if not len(bare):
             return "Every score lies within the declared range of its option, and nothing else is assumed of its noise."
-        return f"Every score lies within the declared range of its option, if there is one. Besides: {_declared(bare)}"
+        besides = _declared(bare, given)
+        return f"Every score lies within the declared range of its option, if there is one. Besides: {besides}"
     noisy = sigma[sigma > 0]
     if not len(noisy):
         return "Scores have no noise at all."
     said = (
-        f"Given everything before it, the noise of a score is sub-Gaussian with the declared sigma ({_sizes(noisy)}"
+        f"Given {given}, the noise of a score is sub-Gaussian with the declared sigma ({_sizes(noisy)}"
         f"{'' if noisy.min() == noisy.max() else ', as declared option by option'}); a score within a declared range "
         "is, with half the range."
     )
     quiet = bare[bare == 0]
-    return said + (f" Besides: {_declared(quiet)}" if len(quiet) and len(quiet) < len(bare) else "")
+    return said + (f" Besides: {_declared(quiet, given)}" if len(quiet) and len(quiet) < len(bare) else "")
 
 
-def _declared(bare: FloatArray) -> str:
+def _declared(bare: FloatArray, given: str) -> str:
     """Say what is assumed of the noise of options by their sigma alone."""
     noisy, said = bare[bare > 0], []
     if len(noisy):
         said.append(
-            f"given everything before it, the noise of a score of {len(noisy)} options is sub-Gaussian with the sigma "
+            f"given {given}, the noise of a score of {len(noisy)} options is sub-Gaussian with the sigma "
             f"that was declared for it ({_sizes(noisy)})"
         )
     if len(noisy) < len(bare):

@@ -27,6 +27,7 @@ from surepath.model.mdp import MDP
 from surepath.model.text_files import plain_cell, read_text
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import LEFT_OUT, MARKED, SOURCES, STATES, TIGHTEN, WORST
+from surepath.verify.stages import MissingRule
 
 MOST_LOG_BYTES = 4 * 1024**3
 LOG_FORMAT = "surepath-study-log"
@@ -42,6 +43,7 @@ class Trial(NamedTuple):
     source: str
     of: int | None  # the trial this one repeats or reports late
     rewards: tuple[float, ...]  # those that were reported, in the user's direction
+    cost: float | None = None  # what it really cost, where that was told
 
 
 class Action(NamedTuple):
@@ -114,6 +116,8 @@ def read_log(path: str | Path, mdp: MDP) -> Log:
             entry = line.get("entry", "trial")
             if not table and line.get("format") == LOG_FORMAT:
                 study = frozen({name: line[name] for name in FROZEN})
+            elif not table and "format" in line:
+                raise ValueError(f"{line['format']!r} is not the format of an export; it begins with {LOG_FORMAT!r}")
             elif entry == "action":
                 content = json.loads(line["content"])
                 actions.append(Action(_whole(line["action"]), _whole(line["after"]), str(line["kind"]), content))
@@ -153,6 +157,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
         source=str(line["source"]),
         of=None if line.get("of") in (None, "") else _whole(line["of"]),
         rewards=tuple(float(value) for value in rewards),
+        cost=None if line.get("cost") in (None, "") else float(line["cost"]),
     )
 
 
@@ -178,7 +183,7 @@ class Replay:
     """Sums, scores, counts and hash of a log, entry after entry, without any learner.
 
     Attributes:
-        visits, origin, sums: As in `Sums`, arrays that grow.
+        visits, origin, sums, missing: As in `Sums`, arrays that grow.
         scores: The gains themselves, where they are kept.
         trials: Trials so far.
         states, sources: How many there were of each.
@@ -199,10 +204,12 @@ class Replay:
         epsilon: float,
         keep_scores: bool = False,
         watch: Watch | None = None,
+        rule: MissingRule | None = None,
     ) -> None:
         self.mdp, self.on_failure, self.epsilon, self.watch = mdp, on_failure, epsilon, watch
         self.visits = np.zeros(mdp.n_arcs, dtype=np.int64)
         self.origin, self.sums = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
+        self.missing, self.rule = np.zeros(mdp.n_arcs, dtype=np.int64), rule
         self.scores = Scores(mdp.n_arcs) if keep_scores else None
         self.trials, self.refused, self.unfit = 0, 0, list[int]()
         self.outlived, self._expired = 0, set[int]()
@@ -223,7 +230,9 @@ class Replay:
         if entry.source not in SOURCES:
             raise CertificateError(f"trial {entry.number} has the source {entry.source!r}, which there is not")
         self.trials = entry.number
-        self._add(entry.number, entry.path, self._counted(entry))
+        counted = self.counted(entry)
+        if counted or entry.state in ("failed", "expired"):
+            self._add(entry.number, entry.path, counted)
         self.states[entry.state] += 1
         self.sources[entry.source] += 1
         if entry.state == "expired":
@@ -237,7 +246,7 @@ class Replay:
         self._pay(entry)
         self._chain([entry.number, entry.state, list(entry.path), list(entry.rewards), entry.source, entry.of])
 
-    def _counted(self, row: Trial) -> list[float]:
+    def counted(self, row: Trial) -> list[float]:
         """Return the rewards that count: those seen, and the worst one of an arc that failed if the study asks for it.
 
         That is the worst reward of its declared range; the known one, where it is known. A late result does not count.
@@ -245,7 +254,13 @@ class Replay:
         if row.source == "late":
             return []
         rewards, mdp = list(row.rewards), self.mdp
-        if self.on_failure == WORST and row.state in ("partial", "failed") and len(rewards) < len(row.path):
+        if self.on_failure == WORST and row.state in ("partial", "failed") and mdp.scored is not None:
+            if mdp.reward_range is None:
+                raise CertificateError("failures count as the worst score, but no range of scores is declared")
+            worst = mdp.reward_range[0 if mdp.sign > 0 else 1]
+            for stage in [stage for stage in mdp.scored if stage >= len(rewards)]:
+                rewards += [0.0] * (stage - len(rewards)) + [float(worst[row.path[stage]])]
+        elif self.on_failure == WORST and row.state in ("partial", "failed") and len(rewards) < len(row.path):
             arc = row.path[len(rewards)]
             if mdp.known is not None and mdp.is_known[arc]:
                 rewards.append(float(mdp.known[arc]))
@@ -271,7 +286,14 @@ class Replay:
             self.refused += 1
             return
         self._largest = largest
-        if self.watch is not None and rewards:
+        rest = [] if self.rule is None else [arc for arc in path[len(rewards) :] if self.rule.noisy[arc]]
+        if self.rule is not None and rest and not self.rule.fills:
+            return
+        for arc in rest:
+            self.missing[arc] += 1
+            if self.scores is not None:
+                self.scores.add(arc, math.nan)
+        if self.watch is not None and rewards and not rest:
             self.watch.observe(arcs, gains)
         for arc, gain in zip(path, gains.tolist()):
             self.visits[arc] += 1
@@ -283,7 +305,7 @@ class Replay:
                     self.scores.add(arc, gain)
 
     def _pay(self, row: Trial) -> None:
-        """Count what a trial cost: the steps that were run, all of them where nobody knows; not what was not run here.
+        """Count what a trial cost, as told or declared: the steps that were run, all of them where nobody knows.
 
         A failed trial ran the steps that were scored and the one that failed. What an expired one counts is taken back
         when its late result comes. Cancelled and imported trials count nothing.
@@ -297,7 +319,7 @@ class Replay:
         if row.state == "expired":
             self._unreported.add(row.number)
         run = len(row.path) if row.state in ("complete", "expired") else len(row.rewards) + 1
-        self.spent += math.fsum(self.mdp.cost[list(row.path[:run])])
+        self.spent += math.fsum(self.mdp.cost[list(row.path[:run])]) if row.cost is None else row.cost
 
     def _chain(self, entry: list[Any]) -> None:
         self.digest = hashlib.sha256((self.digest + json.dumps(entry)).encode()).hexdigest()
@@ -305,7 +327,7 @@ class Replay:
     @property
     def seen(self) -> Sums:
         """Return the sums, as they are now."""
-        return Sums(self.visits.copy(), self.origin.copy(), self.sums.copy(), self.scores)
+        return Sums(self.visits.copy(), self.origin.copy(), self.sums.copy(), self.scores, self.missing.copy())
 
 
 def largest_known(mdp: MDP) -> float:

@@ -13,6 +13,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,9 +34,10 @@ from surepath.study.creation import Options, this_worker
 from surepath.study.status import Status
 from surepath.study.telling import past_result
 from surepath.study.trial import QueueRow, StudyRecord, Trial, TrialRow, trial_number
-from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, is_loopback
+from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, SLOWEST, is_loopback
 
 if TYPE_CHECKING:
+    from surepath.study.cases import CaseSummary
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
     from surepath.study.telling import Result
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
 CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
 SERVER_PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
 TIMEOUT = 60.0  # seconds for one answer
-SLOWEST = 100_000  # bytes a second of a body that a server takes in at the least
 LONGEST_IDLE = KEEP_ALIVE - 1.0  # seconds; a server must not close a connection just as a request goes out
 LONGEST_REQUEST_PAUSE = 5.0
 BUSY_STATUSES = (502, 503, 504)
@@ -149,6 +150,13 @@ class RemoteStudy:
         from surepath.study.export import trials_frame
 
         return trials_frame(cast(Any, self))
+
+    @property
+    def cases(self) -> list[CaseSummary]:
+        """Return what is known of each case that was played; see Study.cases."""
+        from surepath.study.cases import CaseSummary
+
+        return [CaseSummary(one["case"], one["trials"], *_values(one)) for one in self._call("cases")["cases"]]
 
     def export(self, path: str | Path) -> int:
         """Write the whole log to a file here; see Study.export."""
@@ -262,15 +270,19 @@ class RemoteStudy:
 
     def _trial(self, found: dict[str, Any]) -> Trial:
         path = self.mdp.check_path(found["path"])
-        return Trial(found["number"], self.mdp.plan(path), path, found["lease_until"], found["source"], found["worker"])
+        number, lease, source, worker = (found[name] for name in ("number", "lease_until", "source", "worker"))
+        return Trial(number, self.mdp.plan(path), path, lease, source, worker, tuple(found["cases"]))
 
-    def tell(self, trial: Trial | int, rewards: Any) -> str:
+    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
         """Report a trial's rewards; see Study.tell."""
-        return str(self._call(f"trials/{trial_number(trial)}/tell", {"rewards": _rewards(rewards)})["outcome"])
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries}
+        return str(self._call(f"trials/{trial_number(trial)}/tell", body)["outcome"])
 
-    def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
+    def fail(
+        self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
+    ) -> str:
         """Report that a trial failed; see Study.fail."""
-        body = {"rewards": _rewards(rewards), "note": note}
+        body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries}
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
@@ -318,18 +330,25 @@ class RemoteStudy:
 
     def optimize(
         self,
-        function: Callable[[Any], Any],
-        n_jobs: int = 1,
+        function: Callable[..., Any],
+        n_jobs: int | None = None,
         n_trials: int | None = None,
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
         budget: float | None = None,
+        *,
+        executor: Executor | None = None,
+        retry: int = 0,
+        retry_on: Any = (),
+        backoff: Any = 1.0,
     ) -> None:
         """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
+        from surepath.study.performing import read_retry
         from surepath.study.runner import optimize
 
-        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
+        again, study = read_retry(retry, retry_on, backoff), cast(Any, self)
+        optimize(study, function, n_jobs, n_trials, timeout, callbacks, progress, budget, executor, again)
 
     def _holds(self) -> bool:
         """Return whether what was reported suffices once earlier trials are settled, as of a few seconds ago."""
@@ -359,7 +378,7 @@ class Server:
             raise SettingError(f'the address of a server is one such as "http://127.0.0.1:8700", not "{shown}"')
         if not (token.isascii() and token.isprintable()):
             raise SettingError("the token of a server is printable ASCII text")
-        self.url = f"{parts.scheme}://{parts.netloc}"
+        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._local = is_loopback(parts.hostname or "")
         self._token, self._patience = token, patience
         self._kept: tuple[int, Any] | None = None  # the process that opened the connections, and httpx's client
@@ -453,6 +472,10 @@ def raised(answer: Any) -> Exception:
     return StudyError(message)
 
 
+def _values(found: dict[str, Any]) -> list[float]:
+    return [float("nan") if found[name] is None else found[name] for name in ("mean", "spread", "beside")]
+
+
 def _numbers(values: list[float | None]) -> list[float]:
     return [float("inf") if value is None else float(value) for value in values]
 
@@ -467,7 +490,7 @@ class ExportedLog:
             entry: dict[str, Any] = json.loads(line)
             kind = entry.pop("entry")
             if kind == "trial":
-                entry |= {"path": tuple(entry["path"]), "rewards": tuple(entry["rewards"])}
+                entry |= {name: tuple(entry[name]) for name in ("path", "rewards", "cases")}
                 self._trials.append(TrialRow(**entry))
             elif kind == "waiting":
                 self._queue.append(QueueRow(len(self._queue), **{**entry, "path": tuple(entry["path"])}))
