@@ -426,7 +426,7 @@ def simulate(
     found.along = {whole("along", t, low=1): found for t in along}
     for t in found.along:
         if t < budget:
-            cut: dict[str, int] = {"budget": t, "first_run": first_run}
+            cut: dict[str, Any] = {"budget": t, "first_run": first_run}
             found.along[t] = simulate(learner, instance, runs, seed, grid.tolist(), workers, **cut)
     if (found.censored & (found.epsilon == 0)).any():
         warnings.warn(BUDGET_AND_ZERO.format(f"{budget:,} trials"), stacklevel=2)
