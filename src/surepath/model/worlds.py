@@ -339,18 +339,28 @@ class Instance:
         return cls(mdp, Gaussian(means, cast(FloatArray, mdp.sigma)))
 
     @classmethod
-    def from_edges(cls, rows: Any, sigma: float = 1.0, *, source: str | int | None = None, **options: Any) -> Instance:
+    def from_edges(
+        cls,
+        rows: Any,
+        sigma: float = 1.0,
+        *,
+        source: str | int | None = None,
+        target: str | int | None = None,
+        direction: str = "maximize",
+        horizon: int | None = None,
+    ) -> Instance:
         """Build a world of Gaussian rewards from a table of transitions with a column `mean`.
 
         Args:
-            rows: As in `MDP.from_edges`: a pandas or polars frame, mappings, or tuples.
+            rows: As in `MDP.from_edges`: a pandas or polars frame, or mappings.
             sigma: Standard deviation of the rows that have no `sigma` of their own.
-            source: The first state; by default the only one it can be.
-            options: `target`, `direction` and `cost_weight`, as in `MDP.from_edges`.
+            source, target, direction: As in `MDP.from_edges`.
+            horizon: With stages: how many there are, when all plans may end before the last one.
         """
         from surepath.model.edges import build, read_rows
 
-        mdp, means = build(read_rows(rows), source=source, sigma=sigma, **options)
+        edges = read_rows(rows)
+        mdp, means = build(edges, source=source, target=target, sigma=sigma, direction=direction, horizon=horizon)
         if means is None:
             raise ProblemError("a world to simulate needs a mean in every row; MDP.from_edges takes a table without")
         return cls(mdp, Gaussian(means, mdp.declared_sigma))
