@@ -24,6 +24,7 @@ from surepath.study.fold import EXCLUDE, TIGHTEN
 from surepath.study.sheets import EVERY_ROW, FACTS, all_trials, columns, plan_columns, table, table_rows
 from surepath.study.storage import PAGE, Reading, Storage, Writing, retrying
 from surepath.study.trial import PARTIAL, SCORED, SOURCES, STATES, WAITING, ActionRow, QueueRow, StudyRecord, TrialRow
+from surepath.verify.file import CONFIRM, CONFIRMED
 from surepath.verify.stages import missing_rule
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ def _record(head: dict[str, Any], name: str) -> StudyRecord:
 
 def _action(entry: dict[str, Any], expected: int, trials: int) -> ActionRow:
     row = ActionRow(number=entry.pop("action"), **entry)
-    if row.number != expected or row.kind not in (EXCLUDE, TIGHTEN) or not 0 <= row.after <= trials:
+    if row.number != expected or row.kind not in (EXCLUDE, TIGHTEN, CONFIRM, CONFIRMED) or not 0 <= row.after <= trials:
         raise ValueError(f"an action that cannot be: {entry}")
     json.loads(row.content)
     return row

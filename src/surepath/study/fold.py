@@ -404,7 +404,7 @@ class Fold:
         if action.kind == EXCLUDE:
             self.learner.exclude(np.array(content, dtype=np.int64))
             self.proof = None  # it was about the plans that were feasible then
-        else:
+        elif action.kind == TIGHTEN:
             self.learner.tighten(float(content))
             if self.proof is not None and self.proof["gap"] > float(content):
                 self.proof = None  # it proved what was asked for then; what stops now proves more

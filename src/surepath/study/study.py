@@ -46,6 +46,7 @@ from surepath.study.trial import (
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
+    from surepath.study.confirm import Confirmation
     from surepath.study.forecast import Forecast
     from surepath.study.status import Status
 
@@ -468,6 +469,28 @@ class Study:
 
         limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
         optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
+
+    def confirm(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        margin: float,
+        rivals: Iterable[Any] | None = None,
+        delta: float | None = None,
+    ) -> Confirmation:
+        """Play the answer of a study in rounds against rivals, and state what holds with no model of the scores.
+
+        The number of fresh plays is fixed before the first, and looked at once, at the end; the certificate holds it.
+
+        Args:
+            function: Gets the plan {step: option} and returns its score.
+            margin: What two plans' means are told apart by: a lead of this size is proven to be one.
+            rivals: Plans, today's among them; by default the closest ones.
+            delta: Probability that a statement is wrong, added to the study's own; by default the same.
+        """
+        from surepath.study.confirm import confirm
+
+        return confirm(self, function, rivals, margin, delta)
 
     # Files -------------------------------------------------------------------------------------------------------
 
