@@ -188,10 +188,10 @@ def new_record(
     found = read_problem(problem, sigma)
     spec = learner_spec(learner, found.mdp)
     shared = {"dependence": (dependence, found.dependence, "any"), "missing": (missing, found.missing, "related")}
-    for key, (given, asked, default) in shared.items():
+    for key, (said, suggested, default) in shared.items():
         if spec["name"] == "Challenger":
-            spec[key] = given if given is not None else spec.get(key, asked or default)
-        elif given is not None:
+            spec[key] = said if said is not None else spec.get(key, suggested or default)
+        elif said is not None:
             raise SettingError(f"{key} is a setting of Challenger; {spec['name']} proves by totals of whole trials")
     wanted = {"epsilon": (epsilon, found.epsilon), "delta": (delta, found.delta)}
     for key, (given, asked) in wanted.items():
