@@ -308,9 +308,18 @@ def _fact_in_words(key: str, value: Any) -> str:
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
-        return shown_plan(
-            {key: json.dumps(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+        return "".join(
+            f"\n  {shown(key)}: {_setting_in_words(item)}" for key, item in value.items() if item is not None
         )
+    return shown(value)
+
+
+def _setting_in_words(value: Any) -> str:
+    """Write a setting on one line; what has many parts is left to --json."""
+    if isinstance(value, list) and len(set(map(str, value))) == 1:
+        return shown(value[0])
+    if isinstance(value, (dict, list)):
+        return f"{len(value):,} entries (--json lists them)"
     return shown(value)
 
 

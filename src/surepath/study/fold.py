@@ -8,7 +8,8 @@ import math
 import time
 from collections.abc import Iterable
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from surepath._checks import FloatArray, IntArray, real
 from surepath._version import __version__
 from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
 from surepath.learners.base import build
+from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.study.storage import PAGE, Reading, Writing, array_bytes, decode_tree, encode_tree, missing_row
 from surepath.study.trial import (
@@ -235,8 +237,16 @@ SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
 SNAPSHOT_BYTES = 500  # and as many more for each trial that it saves from being folded again
-MOST_REPLAYED = 20_000  # trials that another learner is fed one by one, for a certificate or the gap over the trials
 EXCLUDE, TIGHTEN = "exclude", "tighten"
+
+
+class Point(NamedTuple):
+    """What was proven after some trials."""
+
+    trials: int  # settled ones
+    gap: float  # infinite while nothing was proven
+    epsilon: float  # what was asked for at that time
+    plan: int  # a number that differs between plans
 
 
 class Fold:
@@ -251,6 +261,7 @@ class Fold:
         window: Trials after the prefix, by number.
         digest: Hash over settings, prefix and actions, in order.
         proof: From the moment of the stop on: the evidence that proved the answer; else None.
+        trace: What was proven on the way: after every trial at first, then after one in a hundred of those before.
     """
 
     def __init__(self, mdp: MDP, settings: dict[str, Any], on_failure: str, seed: str) -> None:
@@ -275,6 +286,7 @@ class Fold:
         self.tally = Tally(self.mdp.n_arcs, self.mdp.cost)
         self.digest = hashlib.sha256(self._seed.encode()).hexdigest()
         self.proof: dict[str, Any] | None = None
+        self.trace: list[Point] = []
         self._note_proof()
 
     # Reading the log ---------------------------------------------------------------------------------------------
@@ -324,11 +336,15 @@ class Fold:
                 self._torn = True
                 self._act(action)
                 del self._coming[0]
+                if self.trace and self.trace[-1].trials == self.prefix:
+                    self.trace[-1] = self.now()
             elif row is not None and row.settled:
                 self._torn = True
                 self.prefix = row.number
                 self._fold(row)
                 del self.window[row.number]
+                if not self.trace or self.prefix >= self.trace[-1].trials + max(1, self.prefix // 100):
+                    self.trace.append(self.now())
             else:
                 return
             self._torn = False
@@ -340,6 +356,11 @@ class Fold:
         if self._view is None or self._view[0] != key:
             self._view = key, self.copy()
         return self._view[1]
+
+    def now(self) -> Point:
+        """Return what is proven now."""
+        view = self.view
+        return Point(self.prefix, proven_gap(view), float(view.epsilon), crc32(view.recommend().tobytes()))
 
     def copy(self) -> Any:
         """Copy the learner, all but the graph, which never changes."""
@@ -463,6 +484,7 @@ class Fold:
             "tally": self.tally.as_tree(),
             "digest": self.digest,
             "proof": self.proof,
+            "trace": [list(point) for point in self.trace],
         }
 
     def snapshot(self) -> SnapshotRow:
@@ -504,6 +526,7 @@ class Fold:
             self.learner.restore(tree["learner"])
             self.tally.load(tree["tally"])
             self.digest, self.proof = tree["digest"], tree["proof"]
+            self.trace = [Point(*point) for point in tree["trace"]]
         except Exception:  # whatever is wrong with a cache, the log is the truth
             self._reset()
             return
