@@ -36,6 +36,7 @@ from surepath.verify.file import (
     MARKED,
     MOMENTS,
     NOTHING,
+    REFERENCE,
     SCORES,
     SOURCES,
     STATES,
@@ -327,7 +328,7 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
         wrong.append("the actions are not numbered 1, 2, ...")
     if facts.acted > len(facts.actions):
         wrong.append("the log is said to have more actions than are listed")
-    if any(action.kind not in (EXCLUDE, TIGHTEN) for action in facts.actions):
+    if any(action.kind not in (EXCLUDE, TIGHTEN, REFERENCE) for action in facts.actions):
         wrong.append("there is an action that is neither exclude nor tighten")
     if any(action.kind == EXCLUDE for action in facts.actions[facts.acted :]):
         wrong.append("an option was excluded after the moment of this proof")
