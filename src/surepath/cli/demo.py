@@ -381,7 +381,7 @@ def serve_demo(instance: Instance, file: Path, port: int, seed: int, pause: floa
 
     need("fastapi", "web")
     need("uvicorn", "web")
-    from surepath.web.access import serve
+    from surepath.web.server import serve
 
     study = new_study(instance, file, *settings)
 

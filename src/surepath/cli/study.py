@@ -189,7 +189,7 @@ def create(
 
     if any(pair.partition("=")[0] in ("name", "learner") for pair in setting or []):
         raise typer.BadParameter("a study runs Challenger; the other learners are for surepath simulate")
-    spec: dict[str, Any] = {"name": "challenger", **learner_settings(setting or [])}
+    spec: dict[str, Any] = learner_settings(setting or [])
     if sigma is not None and "sigma" in spec:
         raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
     made = Study.create(
@@ -677,7 +677,12 @@ def _headline(verdict: Verdict) -> str:
 
 @app.command()
 def serve(
-    storage: Annotated[str, typer.Argument(help='The studies: "sqlite:///study.db", a file, or "postgresql://...".')],
+    storage: Annotated[
+        str,
+        typer.Argument(
+            envvar="SUREPATH_STORAGE", help='The studies: "sqlite:///study.db", a file, or "postgresql://...".'
+        ),
+    ],
     host: Annotated[str, typer.Option(help="The address to serve on; one that others can reach needs a token.")] = (
         "127.0.0.1"
     ),
@@ -689,23 +694,35 @@ def serve(
         str | None,
         typer.Option(envvar="SUREPATH_WRITE_TOKEN", help="Lets people read, ask and tell; random by default."),
     ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(envvar="SUREPATH_TOKENS", help="A file of named tokens, read again on SIGHUP.", metavar="FILE"),
+    ] = None,
+    root_path: Annotated[str, typer.Option(help="The path under which a proxy serves this: /surepath.")] = "",
+    proxy: Annotated[
+        str | None, typer.Option(help="The address of a proxy whose X-Forwarded headers are believed.")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, max=64, help="How many processes serve.")] = 1,
+    log_level: Annotated[str, typer.Option(help="debug, info (every request), warning or error.")] = "warning",
     as_json: AsJson = False,
 ) -> None:
     """Show the studies of a storage on a live page, and let workers ask and tell over HTTP."""
-    import logging
-
+    from surepath._optional import need
     from surepath.web.access import Access
-    from surepath.web.access import serve as run
+
+    for module in ("fastapi", "uvicorn", "prometheus_client"):
+        need(module, "web")
+    from surepath.web.server import serve as run
 
     def started(address: str, access: Access, _: Any) -> None:
         if as_json:
-            tokens = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
-            print_json({"address": address, **tokens})
+            found = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
+            print_json({"address": address, **found})
         else:
             typer.echo("\n".join(page_links(address, access)))
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    run(storage, host, port, read_token, write_token, started)
+    options: dict[str, Any] = {"tokens": tokens, "root_path": root_path, "proxy": proxy, "processes": processes}
+    run(storage, host, port, read_token, write_token, started, **options, log_level=log_level)
 
 
 def page_links(address: str, access: Any, rest: str = "") -> list[str]:
@@ -721,4 +738,6 @@ def page_links(address: str, access: Any, rest: str = "") -> list[str]:
         if token is not None:
             link = f"#token={url_quote(token, safe='')}{rest}" if access.generated else f"  with the {kind} token given"
             text.append(f"{what:24}{address}{link}")
+    if access.file is not None:
+        text.append(f"{address}  with the tokens of {access.file}")
     return [*text, "Ctrl-C ends it; nothing is lost"]

@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Iterable
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -16,9 +16,9 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray, real
 from surepath._version import __version__
 from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
-from surepath.learners.base import build
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
+from surepath.study.rounds import StudyRounds, learner_of
 from surepath.study.storage import PAGE, Reading, Writing, array_bytes, decode_tree, encode_tree, missing_row
 from surepath.study.trial import (
     CANCELLED,
@@ -33,6 +33,7 @@ from surepath.study.trial import (
     SOURCES,
     WORST,
     ActionRow,
+    QueueRow,
     SnapshotRow,
     TrialRow,
 )
@@ -273,7 +274,7 @@ class Fold:
         return Fold(self.mdp, self.settings, self.on_failure, self._seed)
 
     def _reset(self) -> None:
-        self.learner = build(self.settings, self.mdp)
+        self.learner = learner_of(self.settings, self.mdp)
         self.prefix = self.actions = self.change = self.saved = 0
         self.seconds = 0.0  # spent on folding since the last snapshot
         self._torn = False  # whether a step was interrupted, so that the learner may be half updated
@@ -366,6 +367,14 @@ class Fold:
         """Copy the learner, all but the graph, which never changes."""
         return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
 
+    def frozen(self) -> Fold:
+        """Return the fold as it is now; the study may go on with its own."""
+        still = copy(self)
+        still.learner, still.tally = self.copy(), deepcopy(self.tally)
+        still.window, still._coming, still.trace = dict(self.window), list(self._coming), list(self.trace)
+        still._view = (self.prefix, self.actions), still.learner
+        return still
+
     def _fold(self, row: TrialRow) -> None:
         try:
             self.tally.refused += not self._feed(self.learner, row)
@@ -451,6 +460,8 @@ class Fold:
         It is tried on a copy of the learner, where far more wait than run (else their turn comes soon), and again
         when a quarter more do. Further trials would then be wasted, most likely.
         """
+        if isinstance(self.learner, StudyRounds):  # all plans of the round are assigned
+            return not self.learner.stopped and not len(self.learner.left(self.pending()))
         key, waiting = (self.prefix, self.actions), sum(row.settled for row in self.window.values())
         if self.learner.stopped or self._coming or waiting < 2 * (len(self.window) - waiting) + FEW_AHEAD:
             return False
@@ -466,8 +477,14 @@ class Fold:
 
     def pending(self) -> list[tuple[int, ...]]:
         """List the paths of trials that run or are awaited, or whose results wait for their turn, by number."""
-        rows = [self.window[number] for number in sorted(self.window)[-MOST_PENDING:]]
+        most = _ALL if isinstance(self.learner, StudyRounds) else MOST_PENDING
+        rows = [self.window[number] for number in sorted(self.window)[-most:]]
         return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != LATE)]
+
+    def wants(self, plan: QueueRow) -> bool:
+        """Return whether a plan that was queued is still of use: in rounds, while the trial it repeats is awaited."""
+        of = self.window.get(plan.of or 0)
+        return not isinstance(self.learner, StudyRounds) or (of is not None and not of.settled)
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
@@ -547,7 +564,10 @@ def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
     rewards = list(row.rewards)
     if row.baseline:
         rewards = [reward - taken for reward, taken in zip(rewards, row.baseline)]
-    if row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
+    if row.state in (PARTIAL, FAILED) and on_failure == WORST and mdp.scored is not None:
+        for stage in mdp.scored[sum(stage < len(rewards) for stage in mdp.scored) :]:  # what failed has no other score
+            rewards += [0.0] * (stage - len(rewards)) + [_worst_reward(mdp, row.path[stage])]
+    elif row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
         rewards.append(_worst_reward(mdp, row.path[len(rewards)]))
     return rewards
 

@@ -28,6 +28,7 @@ from surepath.model.paths import Plan, graph_svg, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
 from surepath.study.creation import duration_text
 from surepath.study.fold import Fold, Point, money
+from surepath.study.rounds import round_facts, round_in_words
 from surepath.study.storage import Reading
 from surepath.study.study import Study
 from surepath.study.trial import (
@@ -137,6 +138,7 @@ def status_in_words(now: Status, *, brief: bool = False) -> str:
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.doubt else []
+    lines += [round_in_words(now.round)] if now.round is not None else []
     lines += [waiting] if (waiting := waiting_in_words(now)) else []
     lines += [f"{many(now.late, 'result')} came too late to count"] if now.late else []
     lines += [f"running: {line}" for line in _running(now)]
@@ -155,7 +157,7 @@ def waiting_in_words(now: Status) -> str:
     who = f" by {shown(first.worker)}" if first.attended else f", taken by hand by {shown(first.worker)},"
     until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
     return f"{results} once trial {first.number}{who} is reported or cancelled ({until})" + (
-        "; that is then enough" if now.enough else ""
+        "; that is then enough" if now.enough and now.round is None else ""
     )
 
 
@@ -229,6 +231,7 @@ class Status:
         worth: How a plan's worth is made of score and cost; "" where it is the score.
         overdue: Trials whose lease has ended and that are awaited still.
         late: Results that came after their trial was given up or cancelled: they do not count.
+        round: In a study in rounds: number of the round, plans that have their score, plans, effects to tell apart.
     """
 
     name: str
@@ -258,6 +261,7 @@ class Status:
     worth: str
     overdue: tuple[RunningTrial, ...]
     late: int
+    round: dict[str, Any] | None = None
 
     @property
     def answer(self) -> str:
@@ -350,6 +354,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         worth=costs_in_words(study.mdp),
         overdue=_listed(study.mdp, overdue),
         late=fold.tally.sources[LATE] + sum(row.source == LATE for row in after),
+        round=round_facts(learner),
     )
 
 

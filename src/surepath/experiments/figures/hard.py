@@ -36,7 +36,7 @@ READING = (
     "max-coverage at most. All means are equal here, so no answer can be wrong."
 )
 EPSILON = 1.0  # in units of sigma
-REFUTED = (126_866, 176_129)  # episodes of the design and of the published bound; tests/theory/test_worst_case.py
+REFUTED = (126_866, 176_129)  # episodes of the design and of the published bound; tests/theory/test_bounds.py
 GROWING_SIZES = {  # S, A, H, one of them growing
     "states": [(2, 2, 12), (4, 2, 12), (8, 2, 12), (16, 2, 12)],
     "actions": [(4, 2, 6), (4, 4, 6), (4, 8, 6), (4, 16, 6)],
