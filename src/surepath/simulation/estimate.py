@@ -257,6 +257,7 @@ def estimate(
     spread: tuple[float, float] | None = None,
     ties: float = 0.0,
     scatter: float | None = None,
+    dependence: str = "any",
     instance: Instance | None = None,
     worlds: int = 20,
     seed: int = 0,
@@ -279,6 +280,7 @@ def estimate(
         scatter: Standard deviation of scores in a declared range without sigma, whose noise the learners then learn as
             in real trials; by default that of the instance's law, else a fifth of the range. The worst case, half the
             range and Gaussian, is played too.
+        dependence: That of Challenger, as a study has it: "any" or "independent".
         instance: A world of the problem's own, used in place of drawn ones unless spread or ties is given.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
@@ -297,10 +299,11 @@ def estimate(
     worlds, seed, noise = whole("worlds", worlds, low=1, high=1_000_000), drawn.seed, drawn.sigma
     budget = whole("budget", budget, low=1)
     learns = drawn.learns
+    specs = {**SPECS, "Challenger": {**SPECS["Challenger"], "dependence": dependence}}
     leader = "Challenger" if mdp.scored is None else "Rounds"
-    players = {name: (spec, drawn) for name, spec in SPECS.items() if (name == "Rounds") == (leader == "Rounds")}
+    players = {name: (spec, drawn) for name, spec in specs.items() if (name == "Rounds") == (leader == "Rounds")}
     if learns and mdp.scored is None:
-        players[WORST_NOISE] = (SPECS["Challenger"], drawn.worst)
+        players[WORST_NOISE] = (specs["Challenger"], drawn.worst)
     trials: dict[str, list[int]] = {name: [] for name in players}
     censored: dict[str, list[bool]] = {name: [] for name in players}
 
@@ -357,7 +360,7 @@ def estimate(
         "budget": budget,
         "seconds": seconds,
         "out_of_time": halt.is_set(),
-        "learners": SPECS,
+        "learners": specs,
     }
     played = [name for name in players if trials[name]]
     return Estimate(

@@ -134,6 +134,8 @@ class Study:
         on_failure: str = LEAVE_OUT,
         cases: Any = None,
         cases_per_trial: int = 1,
+        dependence: str | None = None,
+        missing: str | None = None,
         exist_ok: bool = False,
     ) -> Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
@@ -153,11 +155,15 @@ class Study:
             cases: What trials are played on: a number of cases, their names, or a CSV file of them. Every trial gets
                 one, drawn by the study with replacement and without a look at the plan.
             cases_per_trial: How many cases a trial is played on; its score is their mean.
+            dependence: "any" (the default): the scores of one trial may depend on each other, since they share a case,
+                at a price of about 2 times the trials, more for long plans that share no step; or "independent".
+            missing: What the breaking off of a trial has to do with its scores, under "any": "related" (the default) or
+                "unrelated", as in `Challenger`.
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
         """
         place = open_storage(storage)
         options = new_options(lease, on_failure, cases, cases_per_trial)
-        record = new_record(problem, name, learner, epsilon, delta, sigma, options)
+        record = new_record(problem, name, learner, epsilon, delta, sigma, options, dependence, missing)
         return cls(place, enter(place, record, exist_ok))
 
     @classmethod
@@ -506,6 +512,19 @@ class Study:
 
         place = open_storage(storage)
         return cls(place, read_export(Path(path), place, name))
+
+    def copy(self, name: str, *, dependence: str | None = None) -> Study:
+        """Make another study of the same log, in the same storage.
+
+        Args:
+            name: Of the copy.
+            dependence: "any" reads a log of whole trials again as one whose scores may depend on each other, which is
+                valid by itself; whoever takes the answer that comes first, of the study or its copy, is wrong with
+                probability 2 delta at most.
+        """
+        from surepath.study.export import copy_log
+
+        return Study(self.storage, copy_log(self, name, dependence))
 
     # Decisions ---------------------------------------------------------------------------------------------------
 

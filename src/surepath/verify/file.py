@@ -51,8 +51,7 @@ ADVICE = {
     "noise": "declare a larger sigma in a new study, and do not choose it by looking at trials that you import there",
     "dependence": "let the state tell the earlier choice apart (depends=...) in a new study",
     "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
-    "luck": "find what the steps of one trial share (an input, a day, a machine) and vary it within the trial, or begin"
-    " a new study with one step for the whole plan, whose score is the total",
+    "luck": "read this log again with scores that may depend on each other: surepath study copy NEW --dependence any",
     "late": "give trials a longer lease in a new study, or renew it while they run: none may be lost for being slow",
     "refused": "begin a new study with scores that can be counted: subtract the same amount from all scores of a step",
     "unequal": "declare the noise of each option, or a range of its scores, and begin a new study",
