@@ -84,7 +84,7 @@ def test_the_gap_is_what_was_proven_at_the_time() -> None:
         study.tell(trial, [GOOD.get(str(option), 0.1) + 0.1 * rng.standard_normal() for option in trial.plan.values()])
         gaps.append(study.certified_gap)
     curve = plots.gap_data(study)
-    assert len(gaps) > 9
+    assert len(gaps) > 5
     assert curve.trials.tolist() == list(range(1, len(gaps) + 1))
     assert curve.epsilon.tolist() == [0.05] * len(gaps)
     np.testing.assert_allclose(curve.gap, gaps, rtol=1e-9)

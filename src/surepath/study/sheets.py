@@ -25,7 +25,7 @@ from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
 from surepath.study import telling
 from surepath.study.storage import PAGE, Reading, Writing
-from surepath.study.telling import Result, append, check_countable, past_result
+from surepath.study.telling import Result, append, batch_note, check_countable, past_result
 from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow, case_text
 
 if TYPE_CHECKING:
@@ -201,7 +201,11 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
             empty.append(number)
             continue
         rewards, failed = read
-        note = row.get("note") or (f"failed{at_step[len(rewards)]}" if failed else "")
+        note = (
+            row.get("note")
+            or batch_note(row.get("batch") or None)
+            or (f"failed{at_step[len(rewards)]}" if failed else "")
+        )
         cost = _number(row["cost"], "cost", where) if row.get("cost") else None
         results.append(Result(number, rewards, failed, note, where, path, row.get("case"), cost))
     return Sheet(results, empty, plans)

@@ -348,10 +348,13 @@ class Study:
         path = self.mdp.check_path(row.path)
         return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker, row.cases)
 
-    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
+    def tell(
+        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, batch: str | None = None
+    ) -> str:
         """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
 
-        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun.
+        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun;
+        `batch` what it shared with others (a plate, a day), which is noted beside it.
 
         Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
         been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
@@ -359,7 +362,8 @@ class Study:
         """
         number = trial_number(trial)
         with self._lock:
-            report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries)
+            note = telling.batch_note(batch)
+            report = telling.Result(number, rewards, note=note, path=_played(trial), cost=cost, tries=tries)
             return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
     def fail(

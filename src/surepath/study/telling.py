@@ -66,6 +66,11 @@ def first_time(log: Writing, request: str, content: Any) -> bool:
     return False
 
 
+def batch_note(batch: str | None) -> str:
+    """Write down the batch that a trial was part of: a plate, a day, a machine."""
+    return "" if batch is None else f"batch {name_text('batch', batch)}"
+
+
 class Result(NamedTuple):
     """What came of a trial; `where` is its place for messages, `path` and `case` what was played, to be compared."""
 
@@ -97,7 +102,9 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
         return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(result.note), rules)
     if not seen:
         raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
-    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules)
+    return _record(
+        log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, kept_text(result.note), rules
+    )
 
 
 def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:

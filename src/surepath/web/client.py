@@ -273,9 +273,11 @@ class RemoteStudy:
         number, lease, source, worker = (found[name] for name in ("number", "lease_until", "source", "worker"))
         return Trial(number, self.mdp.plan(path), path, lease, source, worker, tuple(found["cases"]))
 
-    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
+    def tell(
+        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, batch: str | None = None
+    ) -> str:
         """Report a trial's rewards; see Study.tell."""
-        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries}
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "batch": batch}
         return str(self._call(f"trials/{trial_number(trial)}/tell", body)["outcome"])
 
     def fail(

@@ -199,6 +199,7 @@ class Tell(Report):
     """Report scores: one per step, in order or by step."""
 
     rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
+    batch: str | None = Field(default=None, description="What it shared with other trials: a plate, a day.")
 
 
 class Fail(Report):
