@@ -57,8 +57,8 @@ class Served:
         """Start the server and wait until it is ready."""
         environment = {**os.environ, "SUREPATH_STORAGE": self.storage, "SUREPATH_WRITE_TOKEN": TOKEN}
         command = [sys.executable, "-m", "surepath", "serve", "--port", str(self.port), "--json"]
-        log = (self.folder / "server.log").open("ab")
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
         while socket.socket().connect_ex(("127.0.0.1", self.port)):
             assert self.process.poll() is None, (self.folder / "server.log").read_text()[-2000:]
             time.sleep(0.05)
@@ -249,7 +249,7 @@ def main(arguments: list[str] | None = None) -> None:
                 try:
                     measure("a full disk, SQLite", f"sqlite:///{folder / 'study.db'}", folder, fill_disk)
                 finally:
-                    subprocess.run(["umount", str(folder)], check=False)
+                    subprocess.run(["umount", "--lazy", str(folder)], check=False)
         for key, name in (("postgres", "PostgreSQL restarted 10 times"), ("pgbouncer", "the same, behind pgbouncer")):
             if not wanted(key):
                 continue
