@@ -93,7 +93,8 @@ def test_a_users_rules_decide_as_the_compiled_ones() -> None:
 
 def test_a_users_rule_can_be_simulated() -> None:
     instance = families.paper_random(seed=6)
-    python = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling=Widest()), instance, runs=2, seed=3)
+    with pytest.warns(UserWarning, match="Widest is a rule written in Python: about a millisecond an episode"):
+        python = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling=Widest()), instance, runs=2, seed=3)
     compiled = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling="max-diameter"), instance, runs=2, seed=3)
     assert python.to_dict() == compiled.to_dict()
 
@@ -139,7 +140,7 @@ class AtOnce(StoppingRule):
         (Fickle(), "Fickle: asked twice without news it gave two paths"),
         (Meddler(), "Meddler: ValueError: assignment destination is read-only"),
         (Hasty(), "of a best path while all intervals held"),
-        (WrongShape(), "WrongShape.eliminate must return bool"),
+        (WrongShape(), "WrongShape must return bool"),
         (AtOnce(), "AtOnce: it stopped on a path"),
     ],
 )
@@ -153,12 +154,6 @@ def test_bad_rules_are_found_out(rule: object, message: str) -> None:
 def test_only_rules_are_checked() -> None:
     with pytest.raises(SettingError, match="check_rule needs a SamplingRule, EliminationRule or StoppingRule, not str"):
         check_rule("max-diameter")  # type: ignore[arg-type]
-
-
-def test_infinite_weights_are_refused() -> None:
-    learner = EPRL(families.paper_random().mdp, 0.1, 0.1, 1.0)
-    with pytest.raises(SettingError, match=r"weights must be finite"):
-        View(learner).best_path(View(learner).widths)
 
 
 class Fails(Return, StoppingRule):

@@ -1,18 +1,22 @@
-"""Pictures of a study: every number in them is one that the learner, the log or the certificate has."""
+"""Pictures of studies and graphs."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from surepath import EPRL, MDP, Challenger, Study, plots
-from surepath.errors import CertificateError, SettingError
-from surepath.experiments.drawing import PLAN
-from surepath.plots.studies import Challenge, Challenges, Difference, GapCurve
+from surepath import EPRL, MDP, Challenger, families, plots
+from surepath.errors import CertificateError, ProblemError, SettingError
+from surepath.experiments.drawing import OTHER, OUT, PLAN, picture_bytes
+from surepath.plots import draw_graph, graph_layout, save
+from surepath.plots.studies import Challenge, Challenges, Difference
 from tests.plots.worlds import GOOD, STEPS, told_study
+
+# Pictures of a study: every number in them is one that the learner, the log or the certificate has --------------------
 
 pytest.importorskip("matplotlib")
 
@@ -89,32 +93,6 @@ def test_the_gap_is_what_was_proven_at_the_time() -> None:
     np.testing.assert_array_equal(line.get_xdata(), curve.trials)
 
 
-def test_a_gap_of_nothing_and_a_gap_of_zero_are_drawn() -> None:
-    nothing = GapCurve(np.array([1, 2]), np.array([np.inf, np.inf]), np.array([0.1, 0.1]), np.zeros(2, dtype=bool))
-    assert "nothing proven" in {text.get_text() for text in plots.draw_gap(nothing).legends[0].get_texts()}
-    best = GapCurve(np.array([1, 2]), np.array([0.5, 0.0]), np.array([0.0, 0.0]), np.zeros(2, dtype=bool))
-    assert "proven best of all" in {text.get_text() for text in plots.draw_gap(best).axes[0].texts}
-
-
-def test_means_with_costs_in_them_are_called_worth() -> None:
-    for weight, unit in ((0.0, "score"), (0.5, "worth")):
-        mdp = MDP.from_steps({"a": ["x", "y"]}, sigma=0.1, costs={"a": {"x": 2}}, cost_weight=weight)
-        study = Study.create(mdp, storage="memory", epsilon=0.1, delta=0.1)
-        study.tell(study.ask(), [0.7])
-        assert plots.known(study).unit == unit
-        rows = plots.intervals_data(study)
-        assert plots.draw_intervals(rows, plots.known(study).unit).axes[0].get_xlabel() == unit
-
-
-def test_only_what_was_not_proven_is_shaded() -> None:
-    gaps = np.array([np.inf, np.inf, 4.0, 3.0, np.inf, 5.0, 2.0])
-    axis = plots.draw_gap(GapCurve(np.arange(1, 8), gaps, np.full(7, 1.0), np.zeros(7, dtype=bool))).axes[0]
-    spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in axis.patches]
-    assert spans == [(0, 3), (5, 6)]
-    assert np.isnan(axis.get_lines()[0].get_ydata()).tolist() == np.isinf(gaps).tolist()
-    assert not axis.texts  # a text in a narrow span would lie over the line
-
-
 def test_challengers_are_those_of_the_learner() -> None:
     study = told_study(12, sigma=0.5)
     said, data = study.learner.explain(4), plots.challengers_data(study, 4)
@@ -178,10 +156,43 @@ def test_what_a_source_lacks_is_said_in_words() -> None:
         plots.known(content)
 
 
-def test_the_plan_is_green_in_the_bars() -> None:
+# The picture of a graph: positions are plain numbers, drawings are complete, bad requests are refused -----------------
+
+
+def test_visits_and_ruled_out_arcs_are_shown() -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, depends="none", sigma=1.0)
+    visits, active = np.array([8, 2, 4, 6]), np.array([True, False, True, True])
+    layout = graph_layout(mdp, [0, 3], visits, active)
+    assert layout.share.tolist() == [1.0, 0.25, 0.5, 0.75]
+    assert layout.open.tolist() == active.tolist()
+    pytest.importorskip("matplotlib")
     from matplotlib.colors import to_hex
 
-    rows = plots.visits_data(told_study(20))
-    bars = plots.draw_visits(rows).axes[0].patches
-    assert [bar.get_width() for bar in bars] == [row.visits for row in rows]
-    assert [to_hex(bar.get_facecolor()) == PLAN.lower() for bar in bars] == [row.chosen for row in rows]
+    lines = draw_graph(mdp, [0, 3], visits, active).axes[0].collections[0]
+    assert [to_hex(colour) for colour in lines.get_colors()] == [c.lower() for c in (OUT, OTHER, PLAN, PLAN)]
+    widths = lines.get_linewidths()
+    assert widths[0] < widths[1] < widths[2] < widths[3]
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.pdf", b"%PDF")])
+def test_a_graph_is_drawn_into_every_format(name: str, start: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    save(draw_graph(families.chain(3, 2, seed=1).mdp, best=[0]), tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_names_are_in_the_picture_and_are_escaped() -> None:
+    pytest.importorskip("matplotlib")
+    mdp = MDP.from_steps({"$x^2$": ["$\\frac{", "y"], "b": ["<i>", "v"]}, depends="none", sigma=1.0)
+    figure = draw_graph(mdp)
+    texts = {text.get_text() for text in figure.axes[0].texts}
+    assert {"$x^2$", "b", "$\\frac{", "y", "<i>", "v"} <= texts
+    assert b"<svg" in picture_bytes(figure, "svg")
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    wide = MDP.from_arrays([[[0] * 3001]])
+    with pytest.raises(
+        ProblemError, match=re.escape("a picture of 3,001 options shows nothing; up to 3,000 are drawn")
+    ):
+        draw_graph(wide)

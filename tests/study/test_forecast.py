@@ -7,7 +7,7 @@ import pytest
 
 from surepath import MDP, Study
 from surepath.errors import SettingError
-from surepath.study.forecast import SIMULATED_WORK, Forecast, draw_world, forecast
+from surepath.study.forecast import SIMULATED_WORK, draw_world, forecast
 from surepath.web.views import notes
 from tests.study.pipelines import new_study, pipeline, play
 from tests.study.worlds import bounded
@@ -54,24 +54,6 @@ def test_options_without_a_range_stand_beside_those_with_one() -> None:
         study.tell(trial, np.where(mdp.is_known[trial.path], 0.0, 20.0 + rng.standard_normal(mdp.horizon)))
 
 
-def test_a_study_without_any_result_has_one_too() -> None:
-    for problem in (pipeline(), pipeline(sigma=None, reward_range=(0.0, 1.0), direction="minimize")):
-        study = new_study(problem=problem, epsilon=1.5)
-        guess = forecast(study, draws=2, seconds=60.0)
-        assert guess.trials_left() > 3
-        assert np.isinf(guess.certified_gap)
-        assert "from nothing" in str(guess)
-
-
-@pytest.mark.parametrize("noise", [pytest.param("bernstein", marks=pytest.mark.rare), "betting", "unknown"])
-def test_learners_that_find_out_the_noise_have_one_too(noise: str) -> None:
-    mdp = pipeline() if noise == "unknown" else pipeline(sigma=None, reward_range=(-2.0, 2.0))
-    learner = {"name": "challenger"} if noise == "unknown" else {"name": "challenger", "noise": noise}
-    study = new_study(problem=mdp, learner=learner, sigma="unknown" if noise == "unknown" else None, epsilon=0.5)
-    play(study, trials=12)
-    assert np.isfinite(forecast(study, draws=2, seconds=60.0).trials_left())
-
-
 def test_it_says_when_it_was_cut_short() -> None:
     study = new_study(epsilon=0.0001, problem=pipeline(sigma=50.0))
     play(study, trials=15)
@@ -93,15 +75,6 @@ def test_the_same_log_gives_the_same_forecast_and_another_log_another(monkeypatc
     assert len({n for n, left in zip(first.played, first.left) if np.isinf(left)}) == 1
 
 
-def test_a_median_beyond_the_first_cut_is_no_median() -> None:
-    guess = Forecast(False, 50, 0.4, 50, (60.0, 90.0, 162.0, np.inf), (60, 90, 162, 100), (0.1,) * 4, True, 4)
-    assert guess.trials_left() == np.inf
-    assert "more than 100 further trials until done in most worlds" in str(guess)
-    assert guess.trials_left(0.1) == 60.0
-    guess = Forecast(False, 50, 0.4, 50, (60.0, 80.0, 90.0, np.inf), (60, 80, 90, 100), (0.1,) * 4, True, 4)
-    assert "about 90 more trials until done (in 8 worlds of 10: 60 to over 100)" in str(guess)
-
-
 def test_a_finished_study_needs_nothing_more() -> None:
     study = new_study()
     play(study)
@@ -110,25 +83,11 @@ def test_a_finished_study_needs_nothing_more() -> None:
     assert "nothing more is needed" in str(guess)
 
 
-def test_larger_noise_means_more_trials() -> None:
-    guesses = []
-    for sigma in (0.2, 0.8):
-        study = new_study(epsilon=0.3, problem=pipeline(sigma=sigma))
-        play(study, trials=10)
-        guesses.append(forecast(study, draws=6, seconds=60.0).trials_left())
-    assert guesses[1] > 3 * guesses[0]
-
-
 def test_wrong_numbers_are_refused() -> None:
     study = new_study()
     for wrong in ({"more": 0}, {"draws": 0}, {"more": 1.5}):
         with pytest.raises(SettingError):
             study.forecast(**wrong)  # type: ignore[arg-type]
-
-
-def test_no_time_at_all_is_said() -> None:
-    empty = Forecast(False, 3, float("inf"), 50, (), (), (), True, 32)
-    assert str(empty) == "no forecast: there was no time to simulate a single world"
 
 
 def test_explain_names_the_plan_the_gap_and_what_was_left_out() -> None:

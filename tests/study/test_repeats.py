@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from surepath.errors import StudyError
 from surepath.study import Study
 from surepath.study.storage import Reading, Storage, Writing
 from surepath.study.tables import TransientError
@@ -96,21 +95,6 @@ def test_every_call_counts_once() -> None:
     assert answer == expected
 
 
-def test_a_study_made_anew_under_its_name_is_another_one() -> None:
-    place = Storage("memory")
-    study = new_study(place, ENDLESS)
-    trial = study.ask()
-    place.delete("work")
-    with pytest.raises(StudyError, match="there is no study 'work'"):
-        study.tell(trial, [0.1, 0.2, 0.3])
-    again = new_study(place, ENDLESS)
-    again.ask()
-    for call in (lambda: study.tell(trial, [0.1, 0.2, 0.3]), study.ask, lambda: study.done):
-        with pytest.raises(StudyError, match="deleted and created anew; load it again"):
-            call()
-    assert not again._fold.prefix
-
-
 def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Storage("memory")
     study, other = new_study(place, ENDLESS), Study.load(place, "work")
@@ -132,34 +116,6 @@ def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.Monkey
     assert study.learner.visits.sum() == 18
     assert study.learner.sums.tolist() == other.learner.sums.tolist()
     assert study._fold.digest == other._fold.digest
-
-
-def test_threads_share_a_study() -> None:
-    import threading
-
-    study = new_study(Storage("memory"), ENDLESS, epsilon=0.001)
-    errors: list[BaseException] = []
-    numbers: list[int] = []
-
-    def work() -> None:
-        try:
-            for _ in range(15):
-                trial = study.ask()
-                numbers.append(trial.number)
-                study.tell(trial, rewards_of(trial))
-                assert study.certified_gap > 0
-                assert study.best_plan
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert errors == []
-    assert sorted(numbers) == list(range(1, 61))
-    assert study.learner.visits.sum() == 180
 
 
 def poisoned(content: bytes, kind: str) -> bytes:

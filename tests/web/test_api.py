@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,11 @@ from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
 from surepath.study.storage import Storage
-from surepath.web.access import LARGEST_BODY, Access, open_access
-from surepath.web.app import create_app
+from surepath.web.access import Access, open_access
+from surepath.web.app import LARGEST_BODY, create_app
 from surepath.web.views import warnings
 from tests.study.test_bad_places import as_nobody
-from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
+from tests.web.site import READ, WRITE, Caller, database, new_study, score
 
 
 def test_a_study_runs_to_its_proof_over_http(storage: Storage, writer: Caller) -> None:
@@ -46,66 +45,6 @@ def test_a_study_runs_to_its_proof_over_http(storage: Storage, writer: Caller) -
     )
     assert status["sentence"].startswith(words)
     assert "study 'rag' is done" in writer.post("ask", expect=409)["message"]
-
-
-def test_asking_again_with_the_same_key_changes_nothing(storage: Storage, writer: Caller) -> None:
-    study = new_study(storage)
-    first = writer.post("ask", {"n": 3, "request": "a", "worker": "me"})
-    assert writer.post("ask", {"n": 3, "request": "a", "worker": "me"}) == first
-    assert len(study) == 3
-    assert writer.post("ask", {"request": "b"})["trials"][0]["number"] == 4
-
-
-def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: Storage, writer: Caller) -> None:
-    new_study(storage)
-    writer.post("ask", {"n": 2})
-    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "told"
-    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "repeated"
-    told = writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.4]}, expect=409)
-    assert told["error"] == "ConflictError"
-    by_step = {"rewards": {"chunk": 1.0, "retriever": 0.5, "answer": 0.0}}
-    assert writer.post("trials/2/tell", by_step)["outcome"] == "told"
-    assert writer.get("trials/2")["rewards"] == [1.0, 0.5, 0.0]
-
-
-def test_failures_cancellations_and_leases(storage: Storage, writer: Caller) -> None:
-    new_study(storage)
-    writer.post("ask", {"n": 4, "worker": "bench 3"})
-    status = writer.get("status")
-    workers = status["workers"]
-    assert [(one["name"], one["trials"]) for one in workers] == [("bench 3", 4)]
-    assert 590 < workers[0]["lease_until"] - status["now"] <= 600
-    assert writer.post("trials/1/fail", {"rewards": [0.5], "note": "spilled"})["outcome"] == "told"
-    assert writer.post("trials/2/fail")["outcome"] == "told"
-    before = writer.get("trials/3")["lease"]
-    assert writer.post("trials/3/renew")["lease_until"] >= before
-    writer.post("trials/4/cancel")
-    states = [writer.get(f"trials/{number}")["state"] for number in (1, 2, 3, 4)]
-    assert states == ["partial", "failed", "running", "cancelled"]
-    assert writer.get("trials/1")["note"] == "spilled"
-    assert "only a running trial" in writer.post("trials/4/renew", expect=409)["message"]
-
-
-def test_queued_plans_are_assigned_next_and_once(storage: Storage, writer: Caller) -> None:
-    new_study(storage)
-    plan = {"chunk": "256", "retriever": "dense", "answer": "small"}
-    for _ in range(2):
-        writer.post("enqueue", {"plan": plan, "request": "one"})
-    assert writer.get("status")["states"]["waiting"] == 1
-    trials = writer.post("ask", {"n": 2})["trials"]
-    assert [trial["source"] for trial in trials] == ["queued", "asked"]
-    assert trials[0]["plan"] == plan
-
-
-def test_exclude_and_tighten(storage: Storage, writer: Caller) -> None:
-    study = new_study(storage, trials=60)
-    writer.post("tighten", {"epsilon": 0.15, "request": "t"})
-    writer.post("tighten", {"epsilon": 0.15, "request": "t"})
-    assert study.epsilon == 0.15
-    writer.post("exclude", {"option": {"retriever": "hybrid"}})
-    assert "hybrid" not in study.best_plan.values()
-    assert "an epsilon below" in writer.post("tighten", {"epsilon": 0.5}, expect=422)["message"]
-    assert any("excluded as infeasible" in said for said in writer.get("status")["notes"])
 
 
 def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> None:
@@ -146,15 +85,6 @@ def test_many_results_are_taken_or_none(storage: Storage, writer: Caller) -> Non
     assert writer.post("tell-many", {"results": []}) == {"outcomes": []}
     assert writer.post("tell-many", {"results": [{"number": 9, "rewards": [0.1]}]}, expect=404)["error"] == "StudyError"
     assert writer.get("trials/2")["note"] == "spilled"
-
-
-def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: Storage, reader: Caller) -> None:
-    new_study(storage)
-    status = reader.get("status")
-    assert status["sentence"] == "Nothing is proven yet: no trial has been reported."
-    assert status["certified_gap"] is None
-    assert reader.get("gap") == {"points": [], "complete": True}
-    assert reader.get("trials") == {"trials": [], "total": 0, "next": None, "searched": None}
 
 
 def test_the_log_can_be_kept_as_a_file(storage: Storage, reader: Caller, client: TestClient) -> None:
@@ -206,17 +136,6 @@ def test_the_graph_has_every_option_and_what_is_known_of_it(storage: Storage, re
     assert reader.get("graph", first=10**9)["first"] == 2
 
 
-def test_the_gap_history_ends_in_what_is_proven(storage: Storage, reader: Caller) -> None:
-    study = new_study(storage, trials=200)
-    end = time.monotonic() + 60
-    while not (found := reader.get("gap"))["complete"]:  # the past is read in the background
-        assert time.monotonic() < end
-    numbers = [point[0] for point in found["points"]]
-    assert numbers == list(range(1, len(study) + 1))
-    assert found["points"][-1][1] == pytest.approx(study.certified_gap, rel=1e-5)
-    assert found["points"][0][:3] == [1, None, 0.2]
-
-
 def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     storage: Storage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,15 +152,6 @@ def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     assert "if what was declared of the scores holds; they contradict it" in status["sentence"]
     study = new_study(storage, "sound", trials=20)
     assert "contradict" not in reader.get("status", study="sound")["sentence"]
-
-
-def test_challengers_are_named_with_what_tells_them_apart(storage: Storage, reader: Caller) -> None:
-    new_study(storage, trials=60, sigma=1.0)
-    rivals = reader.get("explain", challengers=2)["rivals"]
-    assert len(rivals) == 2
-    assert rivals[0]["bound"] >= rivals[1]["bound"]
-    for rival in rivals:
-        assert {one["step"] for one in rival["differs"]} <= set(STEPS)
 
 
 @pytest.mark.parametrize(
@@ -306,14 +216,6 @@ def test_a_request_that_is_none_is_told_what_to_send(
         method, f"/api/{route}", content=body, headers={**writer.headers, **({"Content-Type": kind} if kind else {})}
     )
     assert said in answer.json()["message"]
-
-
-def test_a_trial_is_cancelled_with_or_without_a_note(storage: Storage, writer: Caller, client: TestClient) -> None:
-    new_study(storage)
-    writer.post("ask", {"n": 2})
-    assert client.post("/api/trials/1/cancel", headers=writer.headers).json() == {"outcome": "cancelled"}
-    writer.post("trials/2/cancel", {"note": "no time"})
-    assert [writer.get(f"trials/{number}")["note"] for number in (1, 2)] == ["", "no time"]
 
 
 def test_unknown_studies_and_trials(storage: Storage, writer: Caller) -> None:

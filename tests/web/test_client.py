@@ -47,7 +47,8 @@ from surepath.errors import (
 from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from surepath.web import client
-from surepath.web.access import KEEP_ALIVE, LARGEST_BODY, Access
+from surepath.web.access import Access
+from surepath.web.app import LARGEST_BODY
 from surepath.web.client import RemoteStudy, Server
 from tests.cli.test_serve import running
 from tests.study.postgres import free_port
@@ -246,24 +247,6 @@ def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None
     assert remote._repr_html_().replace(site.url, storage.shown) == local._repr_html_()
 
 
-def test_the_progress_line_and_the_watch_work_over_http(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    new_study(site.app.state.studies.storage, "watched")
-    remote = surepath.connect(site.url, WRITE, "watched")
-    remote.optimize(score, n_trials=3, progress=True)
-    assert "3 trials, 0 running" in capsys.readouterr().err
-    remote.optimize(score)
-    remote.watch()
-    assert ", done (chunk=512" in capsys.readouterr().out
-
-
-def test_the_link_that_a_server_prints_is_address_and_token(site: Site) -> None:
-    assert surepath.connect(f"{site.url}/#token={READ}&study=kept").name == "kept"
-    with pytest.raises(SettingError, match="give the token of the server, or the link that it prints"):
-        surepath.connect(site.url)
-    with pytest.raises(SettingError, match="this token was not accepted"):
-        surepath.connect(f"{site.url}/#token={READ}", "another", "kept")
-
-
 def test_a_budget_is_kept_over_http(site: Site) -> None:
     steps = {"chunk": ["256", "512"], "model": ["small", "large"]}
     mdp = MDP.from_steps(steps, sigma=0.1, costs={"model": {"small": 1.0, "large": 2.0}})
@@ -356,13 +339,6 @@ def test_an_import_whose_connection_breaks_leaves_nothing_behind(tmp_path: Path)
     assert local.trials["score.chunk"].to_list() == [scores[0] for _, scores in results]
 
 
-def test_what_is_too_long_is_refused_before_it_is_sent(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    remote = surepath.connect(site.url, WRITE, "kept")
-    monkeypatch.setattr(client, "LARGEST_IMPORT", 10_000)
-    with pytest.raises(SettingError, match=r"bytes are more than a server takes at once \(10,000\); send fewer"):
-        remote.import_trials(past(1_000))
-
-
 @pytest.mark.parametrize("storage", ["memory", "sqlite"])
 def test_a_key_stands_for_one_content(storage: str, tmp_path: Path) -> None:
     study = new_study("memory" if storage == "memory" else database(tmp_path))
@@ -438,43 +414,6 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Opened:
     return seen
 
 
-def test_requests_and_refusals_share_one_connection(site: Site, seen: Opened) -> None:
-    with surepath.connect(site.url, WRITE, "endless") as study:
-        for _ in range(10):
-            trial = study.ask()
-            assert study.tell(trial, SCORES) == "told"
-            with pytest.raises(ConflictError):
-                study.tell(trial, [9.0, 9.0, 9.0])
-        assert (seen.opened, seen.sent) == (1, 1 + 30)
-        study.close()
-        assert study.status().trials >= 10  # which opens one again
-        assert seen.opened == 2
-
-
-def test_threads_have_their_own_and_their_own_answers(site: Site, seen: Opened) -> None:
-    study, gate = surepath.connect(site.url, WRITE, "endless"), threading.Barrier(8)
-    numbers: list[int] = []
-    assert study.mdp.horizon == 3
-
-    def work(name: str) -> None:
-        gate.wait()
-        for _ in range(10):
-            trial = study.ask(worker=name)
-            assert trial.worker == name
-            assert study.tell(trial, SCORES) == "told"
-            numbers.append(trial.number)
-
-    workers = [threading.Thread(target=work, args=(f"thread {i}",)) for i in range(8)]
-    for one in workers:
-        one.start()
-    for one in workers:
-        one.join(60)
-    assert len(set(numbers)) == len(numbers) == 80
-    assert seen.opened <= 9
-    assert seen.sent == 1 + 160
-    study.close()
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_shares_no_connection(site: Site) -> None:
     study = surepath.connect(site.url, WRITE, "endless")
@@ -499,32 +438,6 @@ def test_a_fork_shares_no_connection(site: Site) -> None:
     os.waitpid(child, 0)
     assert (ours, theirs) == (["parent"] * 20, ["child"] * 20)
     study.close()
-
-
-def test_one_that_the_server_closes_costs_no_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert client.LONGEST_IDLE < KEEP_ALIVE
-    monkeypatch.setattr(client, "LONGEST_IDLE", 60.0)
-    new_study(database(tmp_path), epsilon=1e-6)
-    with (
-        served(database(tmp_path), timeout_keep_alive=0) as site,
-        surepath.connect(site.url, WRITE, patience=0.0) as study,
-    ):
-        for _ in range(20):
-            assert study.tell(study.ask(), SCORES) in ("told", "repeated")
-
-
-def test_a_server_that_restarts_between_requests_is_found_again(tmp_path: Path) -> None:
-    place, port = database(tmp_path), free_port()
-    local = new_study(place)
-    with served(place, port) as site:
-        study = surepath.connect(site.url, WRITE, patience=0.0)
-        trial = study.ask()
-    with pytest.raises(StorageError, match=r"does not answer: .*refused"):
-        study.tell(trial, SCORES)
-    with served(place, port):
-        assert study.tell(trial, SCORES) == "told"
-        assert study.tell(trial, SCORES) == "repeated"
-    assert len(local) == 1
 
 
 def test_a_process_that_is_killed_and_started_again_is_found_again(tmp_path: Path) -> None:
@@ -592,34 +505,6 @@ class Slow:
     def __exit__(self, *_: object) -> None:
         self.place.shutdown(socket.SHUT_RDWR)
         self.place.close()
-
-
-def test_no_request_reads_the_late_answer_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "TIMEOUT", 0.1)
-    with Slow(late=0.3) as slow:
-        server = Server(slow.url, "token", patience=0.0)
-        with pytest.raises(StorageError, match="does not answer: timed out"):
-            server.send("first", {})
-        for _ in range(10):
-            time.sleep(0.05)
-            assert server.send("second", {}).json() == {"path": "/api/second"}
-        server.close()
-
-
-@pytest.mark.parametrize(
-    ("status", "said", "words"),
-    [
-        ("409 Conflict", {"error": "StorageError", "message": "read-only"}, "^read-only$"),
-        ("302 Found", None, "^the server answered 302 Found$"),
-    ],
-)
-def test_a_refusal_is_not_sent_again(status: str, said: dict[str, str] | None, words: str) -> None:
-    with Slow(status=status, said=said) as slow:
-        server = Server(slow.url, "token", patience=1.0)
-        with pytest.raises(StorageError, match=words):
-            server.send("first", {})
-        assert slow.heard == ["/api/first"]
-        server.close()
 
 
 @pytest.fixture

@@ -15,12 +15,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.status import MOST_POINTS, Point, point_of, thin
+from surepath.study.fold import Point
+from surepath.study.status import MOST_POINTS, points_of, thin
 from surepath.study.storage import Storage
-from surepath.web import routes
-from surepath.web.access import Access, listen
+from surepath.web import live, routes
+from surepath.web.access import Access
 from surepath.web.app import create_app
-from surepath.web.live import BackgroundForecast, History, OpenStudies, Watcher
+from surepath.web.live import BackgroundForecast, Opened, OpenStudies, Pulse, Watcher
+from surepath.web.server import listen
 from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
 
 
@@ -36,7 +38,7 @@ def test_a_study_deleted_and_created_anew_is_another(storage: Storage, reader: C
 
 def test_the_stream_tells_only_what_differs(storage: Storage) -> None:
     study = new_study(storage)
-    watcher = Watcher(OpenStudies(storage).get("rag"))
+    watcher = Watcher(OpenStudies(storage).get("rag"), Pulse(storage))
     first = watcher.poll()
     assert first is not None
     assert first["status"]["trials"] == 0
@@ -91,36 +93,30 @@ def told(trials: int) -> tuple[Study, list[float]]:
     return study, gaps
 
 
-def read(study: Study) -> History:
-    history: Any = History(study)
-    study.sync()
-    history.note(point_of(study.learner, study._fold.prefix))
-    assert history.wait(60)
-    return history
-
-
 def test_the_past_is_what_was_proven_at_the_time() -> None:
     study, gaps = told(60)
-    points = read(study).points()
-    assert [point[0] for point in points] == list(range(1, 61))
-    assert [point[2] for point in points] == [0.5] * 40 + [0.25] * 20  # with what was decided after a trial
-    seen = np.array([point[1] for point in points])
+    points = points_of(study._fold)
+    assert [point.trials for point in points] == list(range(1, 61))
+    assert [point.epsilon for point in points] == [0.5] * 40 + [0.25] * 20  # with what was decided after a trial
+    seen = np.array([point.gap for point in points])
     assert np.isfinite(seen).any()
     same = np.delete(np.arange(60), [30, 40])
     np.testing.assert_allclose(seen[same], np.array(gaps)[same], rtol=1e-9)
 
 
-def test_it_reads_on_as_trials_come_in() -> None:
-    study, _ = told(45)
-    history = read(study)
-    for _ in range(5):
+def test_a_study_opened_from_its_snapshot_knows_its_past(tmp_path: Path) -> None:
+    study = new_study(database(tmp_path), epsilon=0.001, sigma=1.0)
+    for _ in range(130):
         trial = study.ask()
         study.tell(trial, score(trial.plan))
     study.sync()
-    history.note(point_of(study.learner, study._fold.prefix))
-    assert history.wait(60)
-    assert [point[0] for point in history.points(45)] == [46, 47, 48, 49, 50]
-    assert history.points()[-1][1] == study.certified_gap
+    with study.storage.writing(study.name) as log:
+        log.save_snapshot(study._fold.snapshot())
+    points = points_of(study._fold)
+    again = Study.load(database(tmp_path), study.name)
+    again.sync()
+    assert again._fold.saved == 130
+    assert points_of(again._fold) == points
 
 
 def test_thinning_keeps_the_ends_and_the_shape() -> None:
@@ -149,7 +145,7 @@ def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: Storag
 def test_the_forecast_says_how_many_trials_are_left(
     storage: Storage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(BackgroundForecast, "_renew", lambda self: None)  # a better one could come at any moment
+    monkeypatch.setattr(BackgroundForecast, "_make", lambda self, still: None)  # a better one could come at any moment
     study = new_study(storage, trials=60, sigma=1.0)
     assert reader.get("forecast")["words"] == ""
     new_study(storage, "new")
@@ -170,12 +166,12 @@ def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> N
         def __str__(self) -> str:
             return "about 7 trials"
 
-    def forecast(self: Study) -> Slow:
+    def forecast(study: Study, ended: Any) -> Slow:
         made.wait(60)
         return Slow()
 
-    monkeypatch.setattr(Study, "forecast", forecast, raising=False)
-    background = BackgroundForecast(new_study("memory", trials=60, sigma=1.0))
+    monkeypatch.setattr(live, "forecast", forecast)
+    background = Opened(new_study("memory", trials=60, sigma=1.0), lambda: None).forecast
     first = background.get()
     assert first["words"] == ""
     assert first["pending"]

@@ -32,6 +32,13 @@ STOP_REASONS = ("budget", "gap", "single", "cleared")
 GO_ON, BUDGET, GAP, SINGLE, CLEARED = range(-1, 4)  # GO_ON is not one of them
 
 
+# On a fixed budget epsilon 0 spends trials on plans that hardly differ.
+BUDGET_AND_ZERO = (
+    "epsilon 0 asks for the best plan itself: of {}, many go to plans that hardly differ; choose the epsilon that you "
+    "can accept, such as a tenth of what plans differ by"
+)
+
+
 class RunRecord(NamedTuple):
     """Simulated runs, one entry per run and epsilon (largest epsilon need not come first)."""
 
@@ -119,5 +126,7 @@ def range_gap(mdp: MDP, path: IntArray) -> float:
     low, high = (np.where(mdp.is_known, mdp.known_gain, end) for end in mdp.gain_range)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         return float("inf")
+    if mdp.scored is not None:
+        return float(sum(high[path[stage]] - low[path[stage]] for stage in mdp.scored))
     high[path] = low[path]  # what two paths share cannot set them apart
     return float(high[best_path(mdp, high)].sum() - low[path].sum())

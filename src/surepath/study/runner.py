@@ -17,14 +17,24 @@ import tempfile
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from logging import INFO
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from surepath._checks import suggest, whole
-from surepath._text import shown
-from surepath.errors import BudgetError, ProblemError, RewardError, SettingError, StoppedError, StudyError
+from surepath._text import many, shown
+from surepath.errors import (
+    BudgetError,
+    ProblemError,
+    RewardError,
+    SettingError,
+    StoppedError,
+    StudyError,
+    WaitingError,
+)
+from surepath.learners.runs import BUDGET_AND_ZERO
 from surepath.model.mdp import MDP
 from surepath.study.creation import seconds
 from surepath.study.performing import (
@@ -341,6 +351,9 @@ class Runner:
     ) -> None:
         self._study, self._perform, self._callbacks = study, perform, tuple(callbacks)
         self._left = None if n_trials is None else whole("n_trials", n_trials, low=1)
+        if (n_trials is not None or budget is not None) and study.epsilon == 0:
+            limit = "a limited budget" if n_trials is None else many(n_trials, "trial")
+            warnings.warn(BUDGET_AND_ZERO.format(limit), stacklevel=4)
         self._end = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
         self._abandon = abandon
         self._limit: dict[str, Any] = {} if budget is None else {"budget": budget}
@@ -403,6 +416,11 @@ class Runner:
             except StoppedError:  # proven, by this worker or by another
                 del self._running[request]
                 return
+            except WaitingError:  # another worker has taken the last plan of the round
+                del self._running[request]
+                self._give_back()
+                self._ending.wait(HOLD)
+                continue
             except BudgetError as error:
                 del self._running[request]
                 self.out_of_budget = str(error)
@@ -431,6 +449,10 @@ class Runner:
 
     def _late(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
+
+    def _give_back(self) -> None:
+        with self._guard:
+            self._left = None if self._left is None else self._left + 1
 
     def _may_begin(self) -> bool:
         with self._guard:

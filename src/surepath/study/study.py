@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from surepath._checks import IntArray, check_epsilon, whole
-from surepath.errors import StoppedError, StorageError, StudyError
+from surepath.errors import StoppedError, StorageError, StudyError, WaitingError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.runs import proven_gap
 from surepath.model.files import parse_json_problem
@@ -26,6 +26,7 @@ from surepath.study import telling
 from surepath.study.cases import Cases, CaseSummary, summarize
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
+from surepath.study.rounds import refuse_own_plans
 from surepath.study.sheets import Imports
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
 from surepath.study.tables import TransientError
@@ -45,6 +46,7 @@ from surepath.study.trial import (
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
+    from surepath.study.confirm import Confirmation
     from surepath.study.forecast import Forecast
     from surepath.study.status import Status
 
@@ -53,8 +55,12 @@ def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[Q
     """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it."""
     plans = _from_queue(log, fold, n)
     if len(plans) < n:
-        for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
-            plans.append(QueueRow(0, tuple(path), ASKED))
+        try:
+            for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
+                plans.append(QueueRow(0, tuple(path), ASKED))
+        except WaitingError:
+            if not plans:
+                raise
     if budget is not None:
         spending = fold.committed()
         kept = affordable(spending.total, [spending.expected(plan.path) for plan in plans], budget)
@@ -66,13 +72,13 @@ def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[Q
 
 
 def _from_queue(log: Writing, fold: Fold, n: int) -> list[QueueRow]:
-    """Take up to n waiting plans from the front; those with an excluded option are dropped."""
+    """Take up to n waiting plans from the front; those with an excluded option, or not of the round, are dropped."""
     plans: list[QueueRow] = []
     while len(plans) < n and (waiting := log.queue(n - len(plans))):
         excluded = fold.learner.excluded
         for plan in waiting:
             log.take_from_queue(plan.number)
-            if not excluded[list(plan.path)].any():
+            if not excluded[list(plan.path)].any() and fold.wants(plan):
                 plans.append(plan)
     return plans
 
@@ -119,7 +125,7 @@ class Study:
         problem: Any,
         storage: str | Storage = "sqlite:///study.db",
         name: str | None = None,
-        learner: str | Mapping[str, Any] = "challenger",
+        learner: str | Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         sigma: Any = None,
@@ -128,6 +134,8 @@ class Study:
         on_failure: str = LEAVE_OUT,
         cases: Any = None,
         cases_per_trial: int = 1,
+        dependence: str | None = None,
+        missing: str | None = None,
         exist_ok: bool = False,
     ) -> Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
@@ -136,7 +144,8 @@ class Study:
             problem: An MDP, a problem file, a dict with the fields of one, or the options of each step {step: options}.
             storage: "sqlite:///study.db" or a file name, "postgresql://...", or "memory".
             name: Unique in its storage; by default the problem's name, or "study".
-            learner: A name, or {"name": ..., setting: value, ...}.
+            learner: A name, or {"name": ..., setting: value, ...}; by default Challenger, or Rounds for a problem with
+                structure="additive".
             epsilon: How far from the best the answer may be; by default what the problem file asks.
             delta: Allowed probability of a wrong answer; by default what the problem file asks.
             sigma: Noise of the rewards; by default what the problem declares.
@@ -146,11 +155,15 @@ class Study:
             cases: What trials are played on: a number of cases, their names, or a CSV file of them. Every trial gets
                 one, drawn by the study with replacement and without a look at the plan.
             cases_per_trial: How many cases a trial is played on; its score is their mean.
+            dependence: "any" (the default): the scores of one trial may depend on each other, since they share a case,
+                at a price of about 2 times the trials, more for long plans that share no step; or "independent".
+            missing: What the breaking off of a trial has to do with its scores, under "any": "related" (the default) or
+                "unrelated", as in `Challenger`.
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
         """
         place = open_storage(storage)
         options = new_options(lease, on_failure, cases, cases_per_trial)
-        record = new_record(problem, name, learner, epsilon, delta, sigma, options)
+        record = new_record(problem, name, learner, epsilon, delta, sigma, options, dependence, missing)
         return cls(place, enter(place, record, exist_ok))
 
     @classmethod
@@ -158,7 +171,7 @@ class Study:
         """Open a study; the name may be left out where the storage has only one."""
         place = open_storage(storage)
         wanted = only_name(place) if name is None else name
-        return cls(place, retrying(lambda: place.load(wanted)))
+        return cls(place, retrying(lambda: place.load(wanted), place.patience))
 
     def close(self) -> None:
         """Release the database's connections; the study itself stays."""
@@ -187,7 +200,7 @@ class Study:
             self._own += 1
             return answer
 
-        return retrying(once)
+        return retrying(once, self.storage.patience)
 
     def _read(self, do: Callable[[Reading], T]) -> T:
         def once() -> T:
@@ -195,7 +208,7 @@ class Study:
                 self._check_same(log)
                 return do(log)
 
-        return retrying(once)
+        return retrying(once, self.storage.patience)
 
     def _check_same(self, log: Reading) -> None:
         if log.created() != self.record.created:
@@ -294,8 +307,8 @@ class Study:
         self._own = 0
         if self._fold.learner.stopped:
             raise StoppedError(
-                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer, "
-                f"tighten() goes on"
+                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer"
+                f"{'' if self.mdp.scored else ', tighten() goes on'}"
             )
         plans = next_plans(log, self._fold, n, budget)
         lease = now + self.options.lease
@@ -365,6 +378,7 @@ class Study:
             plan: {step: option}, or arcs.
             request: A text that names this request: a second one of the same name changes nothing.
         """
+        refuse_own_plans(self._fold.learner, "a plan of your own")
         path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
         arcs, key = tuple(path.tolist()), _key(request)
 
@@ -404,6 +418,7 @@ class Study:
         """
         from surepath.study.sheets import import_rows
 
+        refuse_own_plans(self._fold.learner, "a result from before")
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
         return len(rows)
@@ -455,6 +470,28 @@ class Study:
         limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
         optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
 
+    def confirm(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        margin: float,
+        rivals: Iterable[Any] | None = None,
+        delta: float | None = None,
+    ) -> Confirmation:
+        """Play the answer of a study in rounds against rivals, and state what holds with no model of the scores.
+
+        The number of fresh plays is fixed before the first, and looked at once, at the end; the certificate holds it.
+
+        Args:
+            function: Gets the plan {step: option} and returns its score.
+            margin: What two plans' means are told apart by: a lead of this size is proven to be one.
+            rivals: Plans, today's among them; by default the closest ones.
+            delta: Probability that a statement is wrong, added to the study's own; by default the same.
+        """
+        from surepath.study.confirm import confirm
+
+        return confirm(self, function, rivals, margin, delta)
+
     # Files -------------------------------------------------------------------------------------------------------
 
     def export(self, path: str | Path) -> int:
@@ -475,6 +512,19 @@ class Study:
 
         place = open_storage(storage)
         return cls(place, read_export(Path(path), place, name))
+
+    def copy(self, name: str, *, dependence: str | None = None) -> Study:
+        """Make another study of the same log, in the same storage.
+
+        Args:
+            name: Of the copy.
+            dependence: "any" reads a log of whole trials again as one whose scores may depend on each other, which is
+                valid by itself; whoever takes the answer that comes first, of the study or its copy, is wrong with
+                probability 2 delta at most.
+        """
+        from surepath.study.export import copy_log
+
+        return Study(self.storage, copy_log(self, name, dependence))
 
     # Decisions ---------------------------------------------------------------------------------------------------
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -34,6 +35,7 @@ CERTIFICATE_FIELDS = {
     *("study", "version", "created", "sha256"),
 }
 SUMS, SCORES, MOMENTS, LOG, NOTHING = "sums", "scores", "moments", "log", "nothing"  # what proves the gap
+ROUNDS = "rounds"  # and in studies whose scores cover several steps
 
 # What a trial can be when it is settled, where it can come from, and what is counted option by option.
 STATES = ("cancelled", "complete", "expired", "failed", "partial")
@@ -41,6 +43,7 @@ SOURCES = ("asked", "queued", "retried", "late", "imported")
 LEFT_OUT, MARKED = ("failed", "expired", "cancelled"), ("late", "imported")
 WORST = "worst"  # of `on_failure`: a step that failed counts as its worst score
 EXCLUDE, TIGHTEN = "exclude", "tighten"
+CONFIRM, CONFIRMED = "confirm", "confirmed"  # which plans are to be played again, and what they scored
 
 GAP_DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
 ADVICE = {
@@ -48,8 +51,7 @@ ADVICE = {
     "noise": "declare a larger sigma in a new study, and do not choose it by looking at trials that you import there",
     "dependence": "let the state tell the earlier choice apart (depends=...) in a new study",
     "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
-    "luck": "find what the steps of one trial share (an input, a day, a machine) and vary it within the trial, or begin"
-    " a new study with one step for the whole plan, whose score is the total",
+    "luck": "read this log again with scores that may depend on each other: surepath study copy NEW --dependence any",
     "late": "give trials a longer lease in a new study, or renew it while they run: none may be lost for being slow",
     "refused": "begin a new study with scores that can be counted: subtract the same amount from all scores of a step",
     "unequal": "declare the noise of each option, or a range of its scores, and begin a new study",
@@ -134,6 +136,7 @@ def statement(content: Mapping[str, Any]) -> str:
         claim = f"costs on average at most {size} more than the best plan{among}"
     else:
         claim = f"scores on average at most {size} less than the best plan{among}"
+    claim += ", if effects add up" if content["problem"].get("structure") else ""
     spent = content["trials"].get("spent")
     paid = "" if spent is None else f", which cost {spent:.10g} in all"
     if content["warnings"]:
@@ -148,6 +151,39 @@ def statement(content: Mapping[str, Any]) -> str:
     )
 
 
+def confirmed_leads(mdp: MDP, design: Mapping[str, Any], scores: Sequence[Sequence[float]]) -> list[float]:
+    """Return by how much the first plan is better than each other at least, with all at once, whatever the model.
+
+    The difference of two means of n plays errs by more than x with probability at most exp(-n x^2 / (4 sigma^2)).
+    """
+    n, rivals = int(design["plays"]), len(design["paths"]) - 1
+    off = math.sqrt(4 * float(design["sigma"]) ** 2 * math.log(rivals / float(design["delta"])) / n)
+    means = [math.fsum(some) / n for some in scores]
+    return [mdp.sign * (means[0] - mean) - off for mean in means[1:]]
+
+
+def confirmed_words(mdp: MDP, design: Mapping[str, Any], scores: Sequence[Sequence[float]]) -> str:
+    """State what fresh plays say, whatever the model."""
+    said = []
+    for path, lead in zip(design["paths"][1:], confirmed_leads(mdp, design, scores)):
+        size = f"{math.floor(abs(lead) * 1e4) / 1e4:g}" if lead >= 0 else rounded_up(-lead, GAP_DIGITS)
+        words = f"better than {{}} by at least {size}" if lead >= 0 else f"at most {size} worse than {{}}"
+        said.append(words.format(plan_in_words(mdp.plan(path))))
+    return (
+        f"Whatever the model, by {design['plays']} fresh plays of each: {'; '.join(said)} (wrong with probability at "
+        f"most {_number(design['delta'])})."
+    )
+
+
+def confirmations(actions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    """Yield each confirmation that was begun, and its scores; None where it was not finished."""
+    rows = list(actions)
+    scores = {row["content"]["of"]: row["content"]["scores"] for row in rows if row["kind"] == CONFIRMED}
+    for row in rows:
+        if row["kind"] == CONFIRM:
+            yield row["content"], scores.get(row["number"])
+
+
 def contradiction(message: str) -> str:
     """Return the message of a warning without what follows from it for the certificate."""
     return message.rpartition(": the certificate ")[0] or message
@@ -157,6 +193,8 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     """List what must hold and no certificate can show; the problem of the certificate comes with it."""
     counts, options = content["trials"]["states"], content["study"]["options"]
     left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
+    if mdp.scored is not None:
+        return _of_rounds(content, mdp, left_out)
     shared = content["settings"]["dependence"] == "any"
     said = [
         "Playing an option again in the same state draws a fresh score with the same mean, whatever happened in "
@@ -207,6 +245,43 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         )
     if any(action["kind"] == EXCLUDE for action in content["actions"]):
         said.append("Excluded options are infeasible as a fact of the world, not a verdict on their scores.")
+    return said
+
+
+def _of_rounds(content: Mapping[str, Any], mdp: MDP, left_out: int) -> list[str]:
+    """List what must hold where scores cover several steps."""
+    state = " in the state that its earlier choices make" if mdp.n_nodes > mdp.horizon else ""
+    noise = {
+        "sigma": f"Given all before it, the noise of a score is sub-Gaussian with sigma "
+        f"{content['settings'].get('sigma')}, for whole plans.",
+        "range": "Every score lies within the declared range, and nothing else is assumed of its noise.",
+        "gaussian": "The noise of every score is Gaussian, independent, with one standard deviation, whatever it is. "
+        "Rare losses or gains would make this statement wrong.",
+    }[content["settings"]["noise"]]
+    said = [
+        f"Effects add up: the mean of a score is the sum of an effect of each option{state}. Nothing is claimed of "
+        "plans that were not played if they do not.",
+        "A trial draws a fresh score, whatever happened before. What all scores of a round have in common (a day, a "
+        "batch) cancels; cases that a round shares do not: then the claim is about those cases.",
+        noise,
+        "The plans of a round were fixed before its first score. Every score that was seen was told, as it was seen.",
+        "Problem, settings and every number of the bound were fixed before the first result.",
+        f"Trials without a score ({left_out}: failed, expired or cancelled) lack it for reasons that do not depend on "
+        "it; their plans were played again.",
+    ]
+    if content["study"]["options"].get("on_failure") == WORST:
+        said[-1] = (
+            "A trial that failed counts as the worst score; expired and cancelled ones were played again, and lack"
+        )
+        said[-1] += " their score for reasons that do not depend on it."
+    for design, scores in confirmations(content["actions"]):
+        if scores is None:
+            said.append("A confirmation was begun and not finished; what it showed is not part of this.")
+        else:
+            said.append(
+                confirmed_words(mdp, design, scores) + " The plays were fresh, each with noise of the declared sigma "
+                "(or half of the range), and their number was fixed before the first."
+            )
     return said
 
 

@@ -30,12 +30,15 @@ from surepath.verify.bound import PlainBound, Scores, Sums
 from surepath.verify.file import (
     ADVICE,
     CERTIFICATE_FIELDS,
+    CONFIRM,
+    CONFIRMED,
     EXCLUDE,
     LEFT_OUT,
     LOG,
     MARKED,
     MOMENTS,
     NOTHING,
+    ROUNDS,
     SCORES,
     SOURCES,
     STATES,
@@ -44,6 +47,7 @@ from surepath.verify.file import (
     WORST,
     assumptions,
     checked_kind,
+    confirmations,
     content_hash,
     contradiction,
     moment,
@@ -52,6 +56,7 @@ from surepath.verify.file import (
 )
 from surepath.verify.log import Action, Log, Replay, Watch, in_order, largest_known, read_log, too_coarse
 from surepath.verify.noise import checker_of
+from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
 from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments, missing_rule
 
 YES, NO, OPEN, DOUBT = "yes", "no", "open", "in doubt"
@@ -208,6 +213,7 @@ class Facts:
     actions: list[Action]
     acted: int  # how many of them count before the moment of the proof
     planned: FloatArray | None
+    rounds: list[Round]  # in studies whose scores cover several steps
     seed: str
     on_failure: str
     file: str
@@ -238,6 +244,7 @@ def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Fact
         actions=actions,
         acted=_whole(content["log"]["actions"]),
         planned=None if planned is None else np.array([_real(share) for share in planned]),
+        rounds=read_rounds(content["evidence"].get("rounds", ()), mdp),
         seed=f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}",
         on_failure=str(options["on_failure"]),
         file=file,
@@ -264,7 +271,8 @@ def _sums(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
 
 def _scores(evidence: Mapping[str, Any], mdp: MDP) -> Scores | None:
     """Read the scores of each arc, where the evidence holds them."""
-    _fields(evidence, {*OF_SUMS} | ({"scores"} & set(evidence)), "the evidence")
+    more = {"scores"} & set(evidence) if mdp.scored is None else {"rounds"}
+    _fields(evidence, {*OF_SUMS} | more, "the evidence")
     if "scores" not in evidence:
         return None
     if len(evidence["scores"]) != mdp.n_arcs:
@@ -327,8 +335,11 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
         wrong.append("the actions are not numbered 1, 2, ...")
     if facts.acted > len(facts.actions):
         wrong.append("the log is said to have more actions than are listed")
-    if any(action.kind not in (EXCLUDE, TIGHTEN) for action in facts.actions):
-        wrong.append("there is an action that is neither exclude nor tighten")
+    if any(action.kind not in (EXCLUDE, TIGHTEN, CONFIRM, CONFIRMED) for action in facts.actions):
+        wrong.append("there is an action that is none of exclude, tighten, confirm and confirmed")
+    for design, scores in confirmations(content["actions"]):
+        if wanted := _confirmation(design, scores, facts, settings):
+            wrong.append(wanted)
     if any(action.kind == EXCLUDE for action in facts.actions[facts.acted :]):
         wrong.append("an option was excluded after the moment of this proof")
     mean = np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
@@ -364,6 +375,26 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
             wrong.append("the statement is not what the numbers say")
         if content["assumptions"] != assumptions(content, mdp):
             wrong.append("the assumptions are not those of these settings and counts")
+
+
+def _confirmation(design: Mapping[str, Any], scores: Any, facts: Facts, settings: Mapping[str, Any]) -> str:
+    """Say what is wrong with a confirmation; "" where nothing is."""
+    _fields(design, {"paths", "plays", "sigma", "delta"}, "a confirmation")
+    mdp, plays, sigma = facts.mdp, _whole(design["plays"]), _real(design["sigma"])
+    paths = [mdp.check_path(path) for path in design["paths"]]
+    least = np.sum(settings["sigma"]) if settings.get("noise") == "sigma" else np.inf
+    if mdp.reward_range is not None:
+        ends = [sum(float(end[mdp.stage_arc[stage]]) for stage in mdp.score_stages) for end in mdp.reward_range]
+        least = min(least, (ends[1] - ends[0]) / 2)
+    if mdp.scored is None or len(paths) < 2 or plays < 1 or not 0 < _real(design["delta"]) < 1 or sigma < least:
+        return "a confirmation needs rivals, plays, a delta and the noise of whole plans"
+    if not np.array_equal(paths[0], facts.path):
+        return "a confirmation is of another plan"
+    if scores is not None and [len(some) for some in scores] != [plays] * len(paths):
+        return "a confirmation has other plays than were fixed before"
+    return (
+        "" if all(abs(_real(score)) <= LARGEST for some in scores or () for score in some) else "a score is too large"
+    )
 
 
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
@@ -409,7 +440,7 @@ def _check_visits(facts: Facts, wrong: list[str]) -> None:
     np.add.at(leaving, mdp.source, seen.visits)
     if (leaving[1:-1] > arriving[1:-1]).any():
         wrong.append("some state was left more often than it was reached")
-    idle = (seen.visits == 0) | mdp.is_known
+    idle = (seen.visits == 0) | mdp.unscored
     if (seen.sums[idle] != 0).any() or (seen.origin[idle & (seen.visits == 0)] != 0).any():
         wrong.append("there are sums for options that have no score")
     if (seen.sums[seen.visits == 1] != 0).any():
@@ -489,9 +520,9 @@ def _check_trials(
     sums of the moments that the proof names; and what the warnings say, None without a watch.
     """
     mdp, settings = facts.mdp, content["settings"]
-    checker, _ = checker_of(mdp, settings, facts.planned)
+    checker = None if mdp.scored is not None else checker_of(mdp, settings, facts.planned)[0]
     keep = checker is not None and checker.needs_scores
-    watching = None if watch is None else watch(settings, mdp)
+    watching = None if watch is None or mdp.scored is not None else watch(settings, mdp)
     rule = missing_rule(mdp, settings)
     replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching, rule)
     steps, pairs = content["proof"].get("moments", []), dict[int, list[Kept]]()
@@ -500,8 +531,11 @@ def _check_trials(
     wanted = {_whole(step["trials"]) for step in steps}
     at = {0: replay.seen} if 0 in wanted else {}
     rows = iter(log.settled())
+    plays = []
     for entry in in_order(islice(rows, facts.prefix), facts.actions[: facts.acted]):
         replay.take(entry)
+        if mdp.scored is not None and not isinstance(entry, Action):
+            plays.append((entry.path, replay.counted(entry)))
         if replay.trials in wanted:
             at[replay.trials] = replay.seen
         for row in pairs.pop(replay.trials, []):
@@ -513,6 +547,8 @@ def _check_trials(
     if replay.trials != facts.prefix:
         wrong.append(f"the log has {replay.trials} settled trials in a row; the certificate is about {facts.prefix}")
         return facts, at, None
+    if mdp.scored is not None and not same_in_log(facts.rounds, plays, mdp):
+        wrong.append("the trials of the log do not give these rounds")
     if replay.unfit:
         wrong.append(f"trial {replay.unfit[0]} has a score that is not finite, too large or outside its range")
     for step in steps:
@@ -620,13 +656,16 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
     by = proof["by"]
     shared = content["settings"].get("dependence") == "any"
     steps = {"moments", "kept"} if shared else {"moments"}
-    _fields(proof, {"by", *(steps if by in (MOMENTS, LOG) else ()), *({"why"} & set(proof))}, "the proof")
+    _fields(proof, {"by", *(steps if by in (MOMENTS, LOG) else ()), *({"why", "after"} & set(proof))}, "the proof")
     if gap is None or by == NOTHING:
         if gap is not None or by != NOTHING:
             wrong.append(
                 "a certificate with nothing proven must state no gap, and one with a gap must say what proves it"
             )
         verdict.notes.append("nothing is claimed to be proven yet")
+        return
+    if facts.mdp.scored is not None:
+        _check_rounds(content, facts, verdict)
         return
     checker, why = checker_of(facts.mdp, content["settings"], facts.planned)
     if checker is None:
@@ -672,6 +711,30 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
             f"options being ruled out by those of {len(proof['moments'])} earlier moments"
             + (f" and {len(proof['kept'])} pairs of options being bounded by earlier ones" if shared else "")
         )
+
+
+def _check_rounds(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> None:
+    """Check the gap of a study in rounds, from its plans and scores."""
+    gap, settings, wrong, after = content["certified_gap"], content["settings"], verdict.differences, 0
+    if content["proof"]["by"] == ROUNDS:
+        after = _whole(content["proof"]["after"])
+    if not 1 <= after <= len(facts.rounds) or settings["name"] != "Rounds":
+        wrong.append("the gap of a study in rounds is proven by some of its rounds, and by nothing else")
+        return
+    if why := refusal(settings):
+        wrong.append(why)
+        return
+    checker = PlainRounds(facts.mdp, settings, facts.planned, facts.rounds)
+    if checker.wrong_design():
+        wrong.append("the planned shares of the trials are not those of the optimal design")
+        return
+    found = checker.gap(facts.path, checker.alive_after(facts.feasible), after, gap)
+    if not found <= gap * (1 + 1e-9):
+        verdict.answer, verdict.recomputed_gap = NO, found
+        said = f"prove a gap of {found:.6g}" if found < np.inf else "prove nothing"
+        wrong.append(f"certified_gap is {gap!r}, but the rounds {said}")
+    else:
+        verdict.notes.append(f"the bound was computed again: the first {after} rounds prove the gap")
 
 
 def _check_moments(

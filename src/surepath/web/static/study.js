@@ -1,13 +1,13 @@
 // One study: what is proven, the options, the gap, challengers, workers and trials, kept up to date.
 
-import { blob, get, listen } from "/static/api.js";
-import { TrialForm } from "/static/trial_form.js";
-import { card, h, set, setText, throttle } from "/static/dom.js";
-import { Gap } from "/static/gap.js";
-import { Graph, legend, zoom } from "/static/graph.js";
-import { Heat, histogram } from "/static/heat.js";
-import { Trials } from "/static/trials.js";
-import { atMost, count, number, plans, plural, span } from "/static/words.js";
+import { blob, get, listen } from "./api.js";
+import { TrialForm } from "./trial_form.js";
+import { card, h, set, setText, throttle } from "./dom.js";
+import { Gap } from "./gap.js";
+import { Graph, legend, zoom } from "./graph.js";
+import { Heat, histogram } from "./heat.js";
+import { Trials } from "./trials.js";
+import { atMost, count, number, plans, plural, span } from "./words.js";
 
 const MANY_STEPS = 12; // beyond which the options are first shown as a table, and the plan in several columns
 
@@ -66,7 +66,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
         found.all ? null : h("p", { class: "muted" }, `Of the last ${count(found.searched)} trials.`));
     } catch (error) { set(chosen, h("p", { class: "wrong" }, error.message)); }
   }
-  const gapBox = h("div", { class: "gap" }), gapTip = h("div", { class: "tip", hidden: true }), gapNote = h("p", { class: "muted" });
+  const gapBox = h("div", { class: "gap" }), gapTip = h("div", { class: "tip", hidden: true });
   const gap = new Gap(gapBox, gapTip);
   let stages = {};
   async function loadGraph() {
@@ -76,10 +76,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     set(zoomBox, zoom(found, (first, last) => { stages = { first, last }; loadGraph(); }));
   }
   async function loadGap() {
-    const found = await get("gap", query);
-    gap.load(found.points);
-    gapNote.textContent = found.complete ? "" : "Reading the past…";
-    if (!found.complete && !ending.signal.aborted) setTimeout(() => loadGap().catch(() => {}), 1500);
+    gap.load((await get("gap", query)).points);
   }
 
   // What is beside them.
@@ -111,7 +108,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     card("Options", { class: "wide" }, h("div", { class: "views", role: "group", "aria-label": "How to show the options" }, views), asGraph, heatBox, zoomBox, chosen),
     many ? planned : null,
     h("div", { class: "columns" },
-      h("div", { class: "stack" }, card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote), many ? card("Forecast", {}, forecast) : challengers),
+      h("div", { class: "stack" }, card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint)), many ? card("Forecast", {}, forecast) : challengers),
       h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), hard, card("Workers", {}, workers, notes))),
     trials.element);
 
@@ -153,6 +150,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       if (hello.change !== null && hello.change > graph.graph.change) reload();
     },
     change: (event) => {
+      if (live.querySelector(".away")) set(live, h("span", { class: "dot" }), "live");
       if (event.gap) gap.add(event.gap);
       if (!event.status) return;
       const was = status;
@@ -165,6 +163,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       } else if (event.change > graph.graph.change) reload();
       if (was.change !== status.change) later.forEach((run) => run());
     },
+    away: (message) => { set(live, h("span", { class: "dot away" }), message); },
     lost: (error) => { set(live, h("span", { class: "dot away" }), error ? error.message : "no connection; trying again"); },
   });
   return () => { ending.abort(); graph.close(); gap.close(); };

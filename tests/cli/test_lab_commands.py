@@ -1,9 +1,8 @@
-"""surepath plot: a picture for a study, a certificate, a problem, an experiment; and what is refused, in words."""
+"""Experiments and pictures from the command line."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,71 @@ from typer.testing import CliRunner
 
 from surepath import MDP, Study
 from surepath.cli.main import app
-from surepath.cli.plot import Kind
-from surepath.errors import MissingExtraError, SettingError, StudyError
+from surepath.errors import SettingError, StudyError
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from tests.experiments.specs import small
 
-ROOT = Path(__file__).resolve().parents[2]
+# surepath experiment: run, check, report ------------------------------------------------------------------------------
+
+pytest.importorskip("polars")
+
+SPEC = """
+runs = 3
+deltas = [0.1]
+epsilons = [2.0]
+instances = ["chain-v1/n3k2/seed7"]
+learners = [{name = "BPIUCRL"}, {name = "EPRL", label = "max-diameter", sampling = "max-diameter"}]
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    file = tmp_path / "spec.toml"
+    file.write_text(SPEC)
+    return file
+
+
+def test_run_resume_and_compare(spec: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ["experiment", "run", str(spec), "--out", str(out), "--workers", "1"]
+    first = CliRunner().invoke(app, [*command, "--json"])
+    assert first.exit_code == 0, first.output
+    told = json.loads(first.stdout)
+    assert (told["experiment"], told["cells"], told["runs"], told["played"]) == ("spec", 2, 6, 6)
+    again = CliRunner().invoke(app, command)
+    assert isinstance(again.exception, SettingError)
+    resumed = CliRunner().invoke(app, [*command, "--resume"])
+    assert "6 runs in 2 cells, 0 of them played now" in resumed.stdout
+    pytest.importorskip("matplotlib")
+    report = ["experiment", "report", str(out), "--baseline", "BPIUCRL"]
+    text = CliRunner().invoke(app, report).stdout
+    assert text.startswith("| learner | cells | runs | mean trials (geometric) | wrong at most | ratio |\n")
+    rows = json.loads(CliRunner().invoke(app, [*report, "--json"]).stdout)["rows"]
+    assert {row["learner"] for row in rows} == {"BPIUCRL", "max-diameter"}
+    assert "runs are stored" not in text
+    next((out / "rows").glob("*.parquet")).unlink()
+    assert "runs are stored; play the others with" in CliRunner().invoke(app, report).stdout
+
+
+def test_check_lists_cells_and_runs_nothing(spec: Path) -> None:
+    shown = CliRunner().invoke(app, ["experiment", "run", str(spec), "--check"])
+    assert "chain-v1/n3k2/seed7 | max-diameter | delta 0.1" in shown.stdout
+    assert "spec: 2 cells of 3 runs each" in shown.stdout
+    told = json.loads(CliRunner().invoke(app, ["experiment", "run", str(spec), "--check", "--json"]).stdout)
+    assert len(told["cells"]) == 2
+    assert list(spec.parent.iterdir()) == [spec]
+    assert CliRunner().invoke(app, ["experiment", "run", str(spec)]).exit_code == 2
+
+
+def test_a_bad_back_end_is_named(spec: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["experiment", "run", str(spec), "--out", str(tmp_path), "--backend", "rai"])
+    assert isinstance(result.exception, SettingError)
+    assert "backend 'rai' is not known (did you mean \"ray\"?)" in str(result.exception)
+
+
+# surepath plot: a picture for a study, a certificate, a problem, an experiment; and what is refused, in words ---------
+
 pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
 
@@ -97,22 +154,6 @@ def test_what_cannot_be_drawn_is_refused_in_words(
     assert message in str(done.exception)
 
 
-def test_an_option_that_counts_for_nothing_is_refused() -> None:
-    for words, option in ((["gap", "a.db", "--delta", "0.1"], "--delta"), (["cost", "f", "x"], "the name of a study")):
-        done = CliRunner().invoke(app, ["plot", *words])
-        assert done.exit_code == 2
-        assert f"plot {words[0]} does not take {option}" in " ".join(done.output.replace("│", "").split())
-
-
-def test_a_missing_matplotlib_is_reported_before_anything_is_computed(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    done = CliRunner().invoke(app, ["plot", "gap", "there-is-none.db"])
-    assert isinstance(done.exception, MissingExtraError)
-    assert "pip install 'surepath[plot]'" in str(done.exception)
-
-
 def test_the_report_of_an_experiment(place: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["experiment", "report", str(place / "results")])
     assert done.exit_code == 0, done.output
@@ -122,8 +163,3 @@ def test_the_report_of_an_experiment(place: Path, tmp_path: Path) -> None:
     told = json.loads(CliRunner().invoke(app, words).stdout)
     assert (tmp_path / "r.html").exists()
     assert len(told["rates"]) == 4
-
-
-def test_every_kind_of_picture_is_in_the_guide() -> None:
-    text = (ROOT / "docs" / "plots.md").read_text(encoding="utf-8")
-    assert [kind for kind in Kind if f"| `plot {kind}` |" not in text] == []
