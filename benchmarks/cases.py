@@ -1,6 +1,6 @@
 """Trials with and without a reference on cases of different difficulty: `python -m benchmarks.cases`.
 
-Four steps with four options each, scored as option + case + noise: cases scatter by 0.48, the noise by 0.14. Without the
+Four steps with four options each, scored as option + case + noise: cases scatter by 0.48, noise by 0.14. Without the
 reference a sigma of 0.5 must be declared, with it one of 0.2, that of a difference of two noises.
 """
 
@@ -26,7 +26,7 @@ def trials(seed: int, reference: bool) -> int:
 
     study = Study.create(mdp, "memory", epsilon=EPSILON, delta=DELTA, cases=500)
     if reference:
-        today = mdp.path({step: "a" for step in STEPS})
+        today = mdp.path(dict.fromkeys(STEPS, "a"))
         study.reference(today, {case: play(today, case) for case in luck})
     while not study.done:
         trial = study.ask()
