@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -179,3 +180,24 @@ def test_ctrl_c_ends_long_runs_soon() -> None:
     _, said = process.communicate(timeout=60)
     assert time.monotonic() - begun < 20
     assert "KeyboardInterrupt" in said
+
+
+@pytest.mark.parametrize("name", ["Challenger", "EPRL", "BPIUCRL", "Uniform", "WholePlan", "Design"])
+def test_runs_are_seen_along_the_way(name: str) -> None:
+    instance = families.chain(3, 2, sigma=0.5)
+    spec = {"name": name, "epsilon": 0.3, "delta": 0.1}
+    found = simulate(spec, instance, 4, 7, budget=60, along=[10, 60])
+    assert found.along[60] is found
+    alone = simulate(spec, instance, 4, 7, budget=10)
+    assert found.along[10].to_dict() == alone.to_dict()
+    assert (found.along[10].tau <= 10).all()
+    assert (found.gap <= found.along[10].gap).mean() >= 0.5
+
+
+def test_a_budget_with_epsilon_zero_is_warned_of() -> None:
+    instance = families.chain(3, 2, sigma=0.5)
+    with pytest.warns(UserWarning, match="epsilon 0 asks for the best plan itself: of 20 trials, many go to plans"):
+        simulate({"name": "Challenger", "epsilon": 0.0, "delta": 0.1}, instance, 2, 7, budget=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulate({"name": "Challenger", "epsilon": 0.1, "delta": 0.1}, instance, 2, 7, budget=20)

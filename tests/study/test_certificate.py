@@ -10,7 +10,7 @@ import pytest
 
 from surepath import MDP, Study
 from surepath._checks import rounded_up
-from surepath.errors import CertificateError
+from surepath.errors import CertificateError, SettingError, StudyError
 from surepath.study.certificate import Certificate, verify
 from surepath.study.storage import Storage
 from surepath.verify.file import assumptions, content_hash, statement
@@ -213,3 +213,36 @@ def test_a_sigma_below_zero_proves_nothing(sigma: Any) -> None:
     content["settings"]["sigma"] = sigma
     content["assumptions"] = assumptions(content, mdp)
     assert verify(mended(content)).answer == "no"
+
+
+# Copies ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_of_independent_scores_is_read_again_as_one_of_any_dependence() -> None:
+    study = new_study(dependence="independent")
+    play(study)
+    copy = study.copy("again", dependence="any")
+    assert copy.learner.dependence == "any"
+    assert copy.learner.episodes == len(study)
+    assert copy.learner.visits.tolist() == study.learner.visits.tolist()
+    assert copy.certified_gap > study.certified_gap  # the same trials prove less
+    play(copy)
+    assert verify(copy.certificate(), storage=copy.storage, name="again").answer == "yes"
+    assert study.copy("same").certified_gap == study.certified_gap
+    with pytest.raises(SettingError, match="no matter of choice once there are trials"):
+        copy.copy("back", dependence="independent")
+    with pytest.raises(StudyError, match="already exists here; choose another name"):
+        study.copy("again")
+
+
+def test_a_log_with_broken_trials_is_read_again_only_where_scores_have_ranges() -> None:
+    for ends, fits in ((None, False), ((-2, 2), True)):
+        study = new_study(problem=pipeline(reward_range=ends), dependence="independent")
+        study.fail(study.ask(), [0.5])
+        if fits:
+            assert study.copy("again", dependence="any").learner._seen.missing.sum() == 2
+        else:
+            with pytest.raises(StudyError, match=r"trial 1 broke off after 1 scores: .* only if all its trials are wh"):
+                study.copy("again", dependence="any")
+    with pytest.raises(SettingError, match='sigma="unknown" needs dependence="independent"'):
+        new_study(sigma="unknown", dependence="independent").copy("again", dependence="any")

@@ -125,7 +125,8 @@ def played(study: Study, trials: int) -> list[float]:
 def test_the_past_is_what_was_proven_at_the_time(noise: str) -> None:
     sigmas: dict[str, Any] = {"declared": 0.1, "betting": None, "unknown": "unknown"}
     mdp = MDP.from_steps(STEPS, reward_range=(0, 1)) if noise == "betting" else MDP.from_steps(STEPS)
-    study = Study.create(mdp, "memory", epsilon=0.01, delta=0.1, sigma=sigmas[noise])
+    dependence = "independent" if noise == "unknown" else "any"
+    study = Study.create(mdp, "memory", epsilon=0.01, delta=0.1, sigma=sigmas[noise], dependence=dependence)
     gaps = played(study, 24)
     points = gap_history(study)
     assert [point[0] for point in points] == list(range(1, 25))

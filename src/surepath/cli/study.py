@@ -30,7 +30,16 @@ from surepath.cli.main import (
     refuse_existing,
     set_interrupt_text,
 )
-from surepath.cli.problem import Delta, Direction, Epsilon, Sigma, learner_settings, open_noisy, open_problem
+from surepath.cli.problem import (
+    Delta,
+    Dependence,
+    Direction,
+    Epsilon,
+    Sigma,
+    learner_settings,
+    open_noisy,
+    open_problem,
+)
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -179,12 +188,18 @@ def create(
     cases_per_trial: Annotated[
         int, typer.Option(min=1, help="Cases a trial is played on; its score is their mean.")
     ] = 1,
+    dependence: Dependence = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help="What the breaking off of a trial has to do with its scores: related, or unrelated."),
+    ] = None,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a study; problem, noise, epsilon, delta and learner are frozen from here on."""
+    from surepath.study.creation import PRICE
     from surepath.study.study import Study
 
     if any(pair.partition("=")[0] in ("name", "learner") for pair in setting or []):
@@ -204,9 +219,12 @@ def create(
         on_failure=on_failure,
         cases=int(cases) if cases is not None and cases.isdecimal() else cases,
         cases_per_trial=cases_per_trial,
+        dependence=dependence,
+        missing=missing,
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
+    facts["dependence"] = json.loads(made.record.settings).get("dependence")
     if as_json:
         print_json({**facts, "problem_hash": made.record.problem_hash})
         return
@@ -215,6 +233,7 @@ def create(
         f"created {shown(made.name)} in {shown(facts['storage'])}: {many(made.mdp.horizon, 'step')}, "
         f"{many(made.mdp.n_arcs, 'option')}; the answer may be {made.epsilon:g} from the best, "
         f"wrong with probability {made.delta:g} at most\n"
+        f"{PRICE + chr(10) if facts['dependence'] == 'any' and made.mdp.horizon > 1 else ''}"
         f"run trials with surepath study run{options} --command ..., "
         f"or take them one by one with surepath study ask{options}"
     )
@@ -432,6 +451,27 @@ def _print_run(found: Any, runner: Any, as_json: bool) -> None:
         note(f"finding: {finding}")
 
 
+@study.command("reference")
+def reference(
+    plan: Annotated[list[str], typer.Argument(help="Today's plan: STEP=OPTION for every step, or one JSON object.")],
+    command: Annotated[str, typer.Option(help="Run for every case, as in surepath study run; {case} is the case.")],
+    workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Cases at the same time.")] = 1,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play today's plan on every case before the first trial, to take what is hard about a case off its scores."""
+    from surepath.study.runner import Command, play_cases
+
+    found = load(storage, name)
+    path = found.mdp.path(pairs(plan, "a plan"))
+    found.reference(path, play_cases(found, path, Command(found.mdp, command, found.name, True), workers, True))
+    if as_json:
+        print_json({"plan": found.mdp.plan(path), "cases": len(found._cases.names)})
+        return
+    typer.echo(f"played {shown_plan(found.mdp.plan(path))} on {many(len(found._cases.names), 'case')}")
+
+
 @study.command("status")
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Go on until the answer is proven; Ctrl-C ends it.")] = False,
@@ -566,6 +606,28 @@ def restore(
         print_json({"name": made.name, "trials": len(made), "digest": made.digest})
         return
     typer.echo(f"restored {shown(made.name)}: {many(len(made), 'trial')}")
+
+
+@study.command("copy")
+def copy(
+    new: Annotated[str, typer.Argument(help="The name of the copy.")],
+    dependence: Annotated[
+        str | None, typer.Option(help="any: let the scores of one trial depend on each other; by default as it is.")
+    ] = None,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make another study of the same log; with --dependence any, one whose proof needs no independent scores."""
+    from surepath.study.status import gap_in_words
+
+    made = load(storage, name).copy(new, dependence=dependence)
+    if as_json:
+        kept = json.loads(made.record.settings).get("dependence")
+        print_json({"name": made.name, "trials": len(made), "dependence": kept})
+        return
+    typer.echo(f"copied {many(len(made), 'trial')} to {shown(made.name)}")
+    typer.echo(gap_in_words(made.certified_gap, made.epsilon))
 
 
 @study.command("delete")

@@ -23,9 +23,9 @@ from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
 from surepath.study import telling
-from surepath.study.cases import Cases, CaseSummary, summarize
+from surepath.study.cases import Cases, CaseSummary, Reference, check_reference, summarize
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
-from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
+from surepath.study.fold import EXCLUDE, REFERENCE, TIGHTEN, Fold, affordable, checked_budget
 from surepath.study.rounds import refuse_own_plans
 from surepath.study.sheets import Imports
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
@@ -46,6 +46,7 @@ from surepath.study.trial import (
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
+    from surepath.study.confirm import Confirmation
     from surepath.study.forecast import Forecast
     from surepath.study.status import Status
 
@@ -111,6 +112,7 @@ class Study:
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
         self._imports = Imports()
+        self._known_reference: list[Reference] | None = None
         self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
         settings = json.loads(record.settings)
         self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure)
@@ -133,6 +135,8 @@ class Study:
         on_failure: str = LEAVE_OUT,
         cases: Any = None,
         cases_per_trial: int = 1,
+        dependence: str | None = None,
+        missing: str | None = None,
         exist_ok: bool = False,
     ) -> Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
@@ -152,11 +156,15 @@ class Study:
             cases: What trials are played on: a number of cases, their names, or a CSV file of them. Every trial gets
                 one, drawn by the study with replacement and without a look at the plan.
             cases_per_trial: How many cases a trial is played on; its score is their mean.
+            dependence: "any" (the default): the scores of one trial may depend on each other, since they share a case,
+                at a price of about 2 times the trials, more for long plans that share no step; or "independent".
+            missing: What the breaking off of a trial has to do with its scores, under "any": "related" (the default) or
+                "unrelated", as in `Challenger`.
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
         """
         place = open_storage(storage)
         options = new_options(lease, on_failure, cases, cases_per_trial)
-        record = new_record(problem, name, learner, epsilon, delta, sigma, options)
+        record = new_record(problem, name, learner, epsilon, delta, sigma, options, dependence, missing)
         return cls(place, enter(place, record, exist_ok))
 
     @classmethod
@@ -305,6 +313,7 @@ class Study:
             )
         plans = next_plans(log, self._fold, n, budget)
         lease = now + self.options.lease
+        reference = self._reference(log)
         rows = [
             TrialRow(
                 i,
@@ -318,12 +327,22 @@ class Study:
                 attended=attended,
                 request=request,
                 cases=self._cases.drawn(i),
+                baseline=() if reference is None else reference.baseline(self._cases.drawn(i)),
             )
             for i, plan in enumerate(plans, start=log.last_number() + 1)
         ]
         log.add_trials(rows)
         self._fold.save(log)
         return rows
+
+    def _reference(self, log: Reading) -> Reference | None:
+        """Return the reference, which is told before the first trial or never."""
+        if not self._cases.names:
+            return None
+        if self._known_reference is None or not log.last_number():
+            told = [json.loads(row.content)["scores"] for row in log.actions_after(0)[:1] if row.kind == REFERENCE]
+            self._known_reference = [Reference(scores) for scores in told]
+        return self._known_reference[0] if self._known_reference else None
 
     def _trial(self, row: TrialRow) -> Trial:
         path = self.mdp.check_path(row.path)
@@ -416,6 +435,38 @@ class Study:
         import_rows(self, rows, _key(request), again)
         return len(rows)
 
+    def reference(
+        self,
+        plan: Mapping[Any, Any] | Sequence[int] | IntArray,
+        play: Callable[..., Any] | Mapping[str, Any],
+        n_jobs: int = 1,
+    ) -> None:
+        """Play today's plan on every case before the first trial, to tell hard cases from bad plans.
+
+        From then on what it scored on the case of a trial, beside its own mean, is taken off the scores of the trial.
+        That changes no mean, and removes what the scores of a case have in common: declare the sigma of the difference.
+        These plays are no trials and count as none.
+
+        Args:
+            plan: {step: option}, or arcs.
+            play: A function as `optimize` takes it; or what the plan has scored, {case: rewards}.
+            n_jobs: Cases that are played at the same time.
+        """
+        from surepath.study.runner import play_cases
+
+        refuse_own_plans(self._fold.learner, "a reference")
+        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
+        scores = play if isinstance(play, Mapping) else play_cases(self, path, play, n_jobs)
+        content = {"path": path.tolist(), "scores": check_reference(self, path, scores)}
+
+        def do(log: Writing) -> None:
+            if log.last_number() or log.actions_after(0):
+                raise StudyError("a reference is told before the first trial and the first decision, and only once")
+            log.add_action(ActionRow(1, 0, REFERENCE, json.dumps(content), log.now()))
+
+        with self._lock:
+            self._write(do)
+
     def optimize(
         self,
         function: Callable[..., Any],
@@ -463,6 +514,28 @@ class Study:
         limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
         optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
 
+    def confirm(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        margin: float,
+        rivals: Iterable[Any] | None = None,
+        delta: float | None = None,
+    ) -> Confirmation:
+        """Play the answer of a study in rounds against rivals, and state what holds with no model of the scores.
+
+        The number of fresh plays is fixed before the first, and looked at once, at the end; the certificate holds it.
+
+        Args:
+            function: Gets the plan {step: option} and returns its score.
+            margin: What two plans' means are told apart by: a lead of this size is proven to be one.
+            rivals: Plans, today's among them; by default the closest ones.
+            delta: Probability that a statement is wrong, added to the study's own; by default the same.
+        """
+        from surepath.study.confirm import confirm
+
+        return confirm(self, function, rivals, margin, delta)
+
     # Files -------------------------------------------------------------------------------------------------------
 
     def export(self, path: str | Path) -> int:
@@ -483,6 +556,19 @@ class Study:
 
         place = open_storage(storage)
         return cls(place, read_export(Path(path), place, name))
+
+    def copy(self, name: str, *, dependence: str | None = None) -> Study:
+        """Make another study of the same log, in the same storage.
+
+        Args:
+            name: Of the copy.
+            dependence: "any" reads a log of whole trials again as one whose scores may depend on each other, which is
+                valid by itself; whoever takes the answer that comes first, of the study or its copy, is wrong with
+                probability 2 delta at most.
+        """
+        from surepath.study.export import copy_log
+
+        return Study(self.storage, copy_log(self, name, dependence))
 
     # Decisions ---------------------------------------------------------------------------------------------------
 

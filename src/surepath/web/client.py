@@ -490,7 +490,7 @@ class ExportedLog:
             entry: dict[str, Any] = json.loads(line)
             kind = entry.pop("entry")
             if kind == "trial":
-                entry |= {name: tuple(entry[name]) for name in ("path", "rewards", "cases")}
+                entry |= {name: tuple(entry[name]) for name in ("path", "rewards", "cases", "baseline")}
                 self._trials.append(TrialRow(**entry))
             elif kind == "waiting":
                 self._queue.append(QueueRow(len(self._queue), **{**entry, "path": tuple(entry["path"])}))

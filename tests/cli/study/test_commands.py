@@ -159,6 +159,24 @@ def test_a_setting_that_has_an_option_of_its_own_is_not_passed_over(here: Path, 
     assert "a study runs Challenger" in " ".join(call("create", "problem.json", "--set", "name=EPRL", code=2).split())
 
 
+def test_noise_of_unknown_size_needs_no_declaration(here: Path) -> None:
+    problem(here, sigma=None)
+    call("create", "problem.json", "--set", "sigma=unknown", "--sigma", "1", code=2)
+    call("create", "problem.json", "--set", "sigma=unknown", code=1)  # the scores of a trial may depend on each other
+    call("create", "problem.json", "--set", "sigma=unknown", "--dependence", "independent")
+    assert facts("show")["settings"]["sigma"] == "unknown"
+
+
+def test_what_is_frozen_is_shown(here: Path) -> None:
+    created("--lease", "7d", "--set", "seed=3")
+    found = facts("show")
+    assert found["steps"] == STEPS
+    assert found["settings"]["name"] == "Challenger"
+    assert found["settings"]["seed"] == 3
+    assert found["options"]["lease"] == 7 * 86400.0
+    assert "  chunk: 256, 512\n  model: small, large\n" in call("show")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
