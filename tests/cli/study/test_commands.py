@@ -16,7 +16,7 @@ from surepath.cli.main import app
 from surepath.cli.study import again
 from surepath.errors import ConflictError, PathError, RewardError, SettingError, StorageError, StudyError, SurepathError
 from tests.cli.shell import shell
-from tests.cli.studies import SCORE, call, created, facts, problem
+from tests.cli.studies import SCORE, STEPS, call, created, facts, problem
 
 
 def test_a_study_by_hand(here: Path) -> None:
@@ -218,6 +218,15 @@ def test_what_is_refused_changes_nothing(here: Path, words: list[str], error: ty
     assert facts("status")["states"]["running"] == facts("status")["trials"] == 1
 
 
+def test_scores_of_the_scored_steps_alone_are_enough(here: Path) -> None:
+    text = {"steps": STEPS, "scores": ["model"], "sigma": 0.1, "epsilon": 0.2, "delta": 0.05}
+    (here / "one.json").write_text(json.dumps({"format": "surepath-problem", "version": 1, **text}))
+    call("create", "one.json")
+    call("ask")
+    assert call("tell", "1", "0.75") == "trial 1: recorded\n"
+    assert "scores: chunk=0.0, model=0.75\n" in call("show", "1")
+
+
 def test_a_forgotten_score_is_asked_for_since_it_could_never_be_added(here: Path) -> None:
     created()
     call("ask", "--n", "2")
@@ -229,6 +238,13 @@ def test_a_forgotten_score_is_asked_for_since_it_could_never_be_added(here: Path
     assert facts("show", "1")["state"] == "running"
     assert call("tell", "1", "0.1", "0.5") == "trial 1: recorded\n"
     assert call("fail", "2", "0.1") == "trial 2: failed, its first score is kept\n"
+
+
+def test_a_wrong_number_among_several_cancels_none(here: Path) -> None:
+    created()
+    call("ask", "--n", "2")
+    assert call("cancel", "1", "99", "2", error=StudyError) == "there is no trial 99; the last one is 2"
+    assert [facts("show", number)["state"] for number in ("1", "2")] == ["running", "running"]
 
 
 def test_a_late_result_does_not_count_and_names_both_trials(here: Path) -> None:
@@ -245,6 +261,23 @@ def test_a_late_result_does_not_count_and_names_both_trials(here: Path) -> None:
     assert call("fail", "2", "0.5").endswith(f"; {late}\n")
     assert facts("tell", "1", "0.5", "0.25")["kept_as"] == 3
     assert (facts("status")["late"], facts("status")["evidence"]) == (2, 0)
+
+
+def test_many_running_trials_are_one_line_a_worker(here: Path) -> None:
+    created("--lease", "7d", "--epsilon", "0.01")
+    call("ask", "--n", "5", "--worker", "ann")
+    assert call("status").count("\nrunning: trial ") == 5
+    call("ask", "--n", "91", "--worker", "bob")
+    said = call("status")
+    assert "\nrunning: 5 by ann, lease 7d\nrunning: 91 by bob, lease 7d\n" in said + "\n"
+    assert said.count("running: ") == 2
+
+
+def test_a_short_lease_is_pointed_out(here: Path) -> None:
+    created()
+    done = CliRunner().invoke(app, ["study", "ask", "--csv", "one.csv"])
+    assert "note: the lease of this study is 10min" in done.stderr
+    assert "--lease 7d" in done.stderr
 
 
 def test_errors_are_one_line_with_an_exit_code(here: Path) -> None:
