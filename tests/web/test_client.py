@@ -629,3 +629,34 @@ def test_tokens_that_were_given_are_not_printed(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="the address of a server is one such as") as refused:
         surepath.connect(f"http://me:{SECRET}@127.0.0.1:8700/#token={SECRET}")
     assert SECRET not in shown_by(refused.value)
+
+
+def test_telling_and_asking_in_one_request(tmp_path: Path) -> None:
+    """As tell and ask do, repeated after a lost answer too; and the number of another plan's trial is refused."""
+    twins: list[Any] = [new_study("memory"), None]
+    mine = new_study(database(tmp_path))
+    with served(database(tmp_path)) as site:
+        twins[1] = surepath.connect(site.url, WRITE)
+        for study in twins:
+            rng = np.random.default_rng(1)
+            trial = study.ask()
+            while trial is not None:
+                scores = np.array(score(trial.plan)) + 0.1 * rng.standard_normal(3)
+                told, following = study.tell_and_ask(trial, scores, request=f"after {trial.number}")
+                assert told == "told"
+                again = study.tell_and_ask(trial, scores, request=f"after {trial.number}")
+                assert (again[0], again[1] and again[1].number) == ("repeated", following and following.number)
+                trial = following
+        assert twins[1].digest == twins[0].digest
+        assert mine.done
+        assert twins[1]._call("enough") == {"enough": False}
+        twins[1].close()
+        endless = new_study(database(tmp_path), "endless", epsilon=1e-9, sigma=5.0)
+        with surepath.connect(site.url, WRITE, "endless") as study:
+            study.enqueue({"chunk": "256", "retriever": "bm25", "answer": "small"})
+            study.enqueue({"chunk": "512", "retriever": "bm25", "answer": "small"})
+            trial, other = study.ask(2)
+            with pytest.raises(StudyError, match="trial 1"):
+                study.tell(replace(trial, path=other.path), SCORES)  # as after a backup was restored
+            assert study.tell(trial, SCORES) == "told"
+        endless.close()
