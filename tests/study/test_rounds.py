@@ -166,12 +166,9 @@ def test_a_round_is_a_plate_on_a_sheet_and_threads_share_it(tmp_path: Path) -> N
     assert len(trials) == study.learner.progress[1]  # the whole round, and no more
     text = sheet_text(study.mdp, trials)
     assert text.splitlines()[0] == "number,plan.model,plan.prompt,plan.search,score"
-    filled = [f"{line}{value(trial.plan)},plate 1" for line, trial in zip(text.splitlines()[1:], trials)]
-    sheet = read_sheet(study.mdp, "\n".join([text.splitlines()[0] + ",batch", *filled]), "plate.csv")
+    filled = [line + str(value(trial.plan)) for line, trial in zip(text.splitlines()[1:], trials)]
+    sheet = read_sheet(study.mdp, "\n".join([text.splitlines()[0], *filled]), "plate.csv")
     study.tell_many(sheet.results)
-    study.tell(again := study.ask(), value(again.plan), batch="plate 2")
-    notes = study.trials["note"].to_list()
-    assert notes == ["batch plate 1"] * len(trials) + ["batch plate 2"]
     assert study.learner.round == 2
     study.optimize(value, n_jobs=3)
     assert study.best_plan == {"model": "large", "prompt": "cot", "search": "dense"}

@@ -185,6 +185,7 @@ class Report(Body):
     cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
     tries: int = Field(default=1, ge=1, description="How often it was begun.")
     path: list[int] | None = Field(default=None, description="What was played, to be compared with what was asked.")
+    baseline: float | list[float] | None = Field(default=None, description="What each score counts less.")
 
 
 class AskOne(Body):
@@ -206,7 +207,6 @@ class Tell(Report):
     """Report scores: one per step, in order or by step; `ask` asks for the next trial in the same request."""
 
     rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
-    batch: str | None = Field(default=None, description="What it shared with other trials: a plate, a day.")
     ask: AskOne | None = None
 
 
