@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TIME_COLUMNS = ("asked", "told")
 WHOLE_NUMBER_COLUMNS = ("number", "of", "tries")
-TEXT_COLUMNS = ("state", "source", "worker", "note", "case")
+TEXT_COLUMNS = ("state", "source", "worker", "note", "case", "baseline")
 
 
 def trials_frame(study: Study) -> Any:
@@ -307,6 +307,7 @@ def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
     path = tuple(mdp.check_path(entry["path"]).tolist())
     rewards = tuple(float(x) for x in entry["rewards"])
     row = TrialRow(**{**entry, "path": path, "rewards": rewards, "cases": tuple(map(str, entry["cases"]))})
+    row = row._replace(baseline=tuple(map(float, row.baseline)))
     if not all(isinstance(getattr(row, key), kinds) for key, kinds in FIELD_TYPES.items()):
         raise ValueError("a field has the wrong type")
     if row.number != expected:

@@ -440,6 +440,7 @@ class Writing(Reading):
             sql.UPDATE_TRIAL,
             the_number=row.number,
             new_rewards=json.dumps(row.rewards),
+            new_baseline=json.dumps(row.baseline),
             new_change=self.change(),
             **{f"new_{name}": getattr(row, name) for name in sql.SETTLED_BY},
         )
@@ -474,6 +475,9 @@ class Writing(Reading):
         self._insert(sql.ADD_SNAPSHOT, [{**row._asdict(), "study": self.study}])
 
 
+LISTS = ("path", "rewards", "cases", "baseline")  # fields that are kept as JSON
+
+
 def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> None:
     """Refuse rows that are not numbered first, first + 1, ..., at least as many as there must be."""
     if len(numbers) < count or (numbers and numbers[-1] != first + len(numbers) - 1):
@@ -481,13 +485,13 @@ def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> Non
 
 
 def _rows(found: Iterable[Any]) -> list[TrialRow]:
-    path, rewards, cases = (TrialRow._fields.index(name) for name in ("path", "rewards", "cases"))
+    path, rewards, cases, baseline = (TrialRow._fields.index(name) for name in LISTS)
     rows = []
     for row in found:
         values = list(row)
         try:
             values[path], values[rewards] = _list(values[path], int), _list(values[rewards], (int, float))
-            values[cases] = _list(values[cases], str)
+            values[cases], values[baseline] = _list(values[cases], str), _list(values[baseline], (int, float))
             rows.append(TrialRow._make(values))
             if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
                 raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")
@@ -504,7 +508,7 @@ def _list(text: str, kind: Any) -> tuple[Any, ...]:
 
 
 def _written(row: TrialRow) -> dict[str, Any]:
-    return {**row._asdict(), **{name: json.dumps(getattr(row, name)) for name in ("path", "rewards", "cases")}}
+    return {**row._asdict(), **{name: json.dumps(getattr(row, name)) for name in LISTS}}
 
 
 def open_storage(storage: Any) -> Storage:

@@ -114,7 +114,7 @@ class Study:
         self._imports = Imports()
         self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
         settings = json.loads(record.settings)
-        self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure)
+        self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure, self.options.baseline)
         self._fold = Fold(self.mdp, settings, self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------
@@ -136,6 +136,7 @@ class Study:
         cases_per_trial: int = 1,
         dependence: str | None = None,
         missing: str | None = None,
+        baseline: bool = False,
         exist_ok: bool = False,
     ) -> Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
@@ -159,10 +160,13 @@ class Study:
                 at a price of about 2 times the trials, more for long plans that share no step; or "independent".
             missing: What the breaking off of a trial has to do with its scores, under "any": "related" (the default) or
                 "unrelated", as in `Challenger`.
+            baseline: Every trial is told with a baseline that its scores count less, such as the stored scores of
+                today's plan on the same case. Its mean must be the same whatever plan is played, and what it is taken
+                from fixed before the first trial. sigma and ranges are those of the differences.
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
         """
         place = open_storage(storage)
-        options = new_options(lease, on_failure, cases, cases_per_trial)
+        options = new_options(lease, on_failure, cases, cases_per_trial, baseline)
         record = new_record(problem, name, learner, epsilon, delta, sigma, options, dependence, missing)
         return cls(place, enter(place, record, exist_ok))
 
@@ -336,10 +340,13 @@ class Study:
         path = self.mdp.check_path(row.path)
         return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker, row.cases)
 
-    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
+    def tell(
+        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
+    ) -> str:
         """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
 
-        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun.
+        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun;
+        `baseline`, in a study that has them, what each score counts less: one number, or one for each score.
 
         Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
         been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
@@ -347,16 +354,24 @@ class Study:
         """
         number = trial_number(trial)
         with self._lock:
-            report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries)
+            report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries, baseline=baseline)
             return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
     def fail(
-        self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
+        self,
+        trial: Trial | int,
+        rewards: Any = (),
+        note: str = "",
+        *,
+        cost: float | None = None,
+        tries: int = 1,
+        baseline: Any = None,
     ) -> str:
         """Report that a trial failed, with the rewards seen before it did."""
         number = trial_number(trial)
         with self._lock:
-            report = telling.Result(number, rewards, True, note, path=_played(trial), cost=cost, tries=tries)
+            told = {"path": _played(trial), "cost": cost, "tries": tries, "baseline": baseline}
+            report = telling.Result(number, rewards, True, note, **told)
             return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:

@@ -51,7 +51,7 @@ from surepath.errors import StorageError
 from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = MetaData()
-SCHEMA = "2"  # raised with every change of the tables
+SCHEMA = "3"  # raised with every change of the tables
 
 version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
 
@@ -113,6 +113,7 @@ trials = Table(
     Column("cases", Text, nullable=False),
     Column("cost", Double),
     Column("tries", Integer, nullable=False),
+    Column("baseline", Text, nullable=False),
     Column("change", BigInteger, nullable=False),
 )
 _OPEN = text("state = 'running' OR state = 'expired' AND told IS NULL")
@@ -222,7 +223,7 @@ SETTLED_BY = ("state", "lease", "told", "note", "cost", "tries")  # columns that
 UPDATE_TRIAL = (
     update(trials)
     .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_((RUNNING, EXPIRED, CANCELLED)))
-    .values({name: bindparam(f"new_{name}") for name in (*SETTLED_BY, "rewards", "change")})
+    .values({name: bindparam(f"new_{name}") for name in (*SETTLED_BY, "rewards", "baseline", "change")})
 )
 
 ACTIONS = (

@@ -193,6 +193,7 @@ class Report(Body):
 
     cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
     tries: int = Field(default=1, ge=1, description="How often it was begun.")
+    baseline: float | list[float] | None = Field(default=None, description="What each score counts less.")
 
 
 class Tell(Report):
