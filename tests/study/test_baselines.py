@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Challenger, Study
-from surepath.errors import RewardError, SettingError, StudyError
+from surepath.errors import ConflictError, RewardError, SettingError, StudyError
 from surepath.study.certificate import verify
 from surepath.study.sheets import read_sheet
 from surepath.study.storage import Storage
@@ -55,6 +55,8 @@ def test_baselines_are_told_in_every_trial_or_in_none() -> None:
         study.tell(study.ask(), [0.1, 0.2, 0.3])
     assert study.tell(1, [0.1, 0.2, 0.3], baseline=0.1) == "told"
     assert study.tell(1, [0.1, 0.2, 0.3], baseline=[0.1, 0.1, 0.1]) == "repeated"
+    with pytest.raises(ConflictError, match="trial 1 was already recorded"):
+        study.tell(1, [0.1, 0.2, 0.3], baseline=0.2)
     study.fail(study.ask())
     study.fail(study.ask(), [0.5], baseline=0.25)
     with pytest.raises(StudyError, match="past results have none here"):

@@ -70,6 +70,7 @@ ONLY_STUDY = {
     "create": "makes a study in a database; a client connects to one that exists",
     "load": "opens a database; connect() takes its place",
     "from_export": "makes a study in a database",
+    "reference": "comes before the first trial, from whoever creates the study",
     "learner": "a live object beside the log; the server's properties say what it knows",
     "storage": "the database, which a client does not reach; `url` is where the server is",
 }

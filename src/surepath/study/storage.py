@@ -475,23 +475,23 @@ class Writing(Reading):
         self._insert(sql.ADD_SNAPSHOT, [{**row._asdict(), "study": self.study}])
 
 
-LISTS = ("path", "rewards", "cases", "baseline")  # fields that are kept as JSON
-
-
 def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> None:
     """Refuse rows that are not numbered first, first + 1, ..., at least as many as there must be."""
     if len(numbers) < count or (numbers and numbers[-1] != first + len(numbers) - 1):
         raise missing_row(what, min(set(range(first, first + len(numbers) + 1)) - set(numbers)))
 
 
+LISTS: dict[str, Any] = {"path": int, "rewards": (int, float), "cases": str, "baseline": (int, float)}  # as JSON
+
+
 def _rows(found: Iterable[Any]) -> list[TrialRow]:
-    path, rewards, cases, baseline = (TrialRow._fields.index(name) for name in LISTS)
+    places = {TrialRow._fields.index(name): kind for name, kind in LISTS.items()}
     rows = []
     for row in found:
         values = list(row)
         try:
-            values[path], values[rewards] = _list(values[path], int), _list(values[rewards], (int, float))
-            values[cases], values[baseline] = _list(values[cases], str), _list(values[baseline], (int, float))
+            for place, kind in places.items():
+                values[place] = _list(values[place], kind)
             rows.append(TrialRow._make(values))
             if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
                 raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")

@@ -100,14 +100,14 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
             "study with baseline=True"
         )
     seen, less = _checked(mdp, row.path, result.rewards, result.baseline)
-    row = row._replace(cost=cost, tries=tries, baseline=less)
+    row = row._replace(cost=cost, tries=tries)
     if result.failed:
         if len(seen) == mdp.horizon:
             raise StudyError(f"trial {number} has all {mdp.horizon} scores: that is not a failure; tell it")
-        return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(result.note), rules)
+        return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(result.note), rules, less)
     if not seen:
         raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
-    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules)
+    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules, less)
 
 
 def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:
@@ -134,9 +134,18 @@ def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None
     check_decidable(mdp, *Sizes(mdp).with_gains(gains), epsilon)
 
 
-def _record(log: Writing, mdp: MDP, row: TrialRow, state: str, seen: tuple[float, ...], note: str, rules: Rules) -> str:
+def _record(
+    log: Writing,
+    mdp: MDP,
+    row: TrialRow,
+    state: str,
+    seen: tuple[float, ...],
+    note: str,
+    rules: Rules,
+    less: tuple[float, ...],
+) -> str:
     now = log.now()
-    new = row._replace(state=state, rewards=seen, told=now, note=note)
+    new = row._replace(state=state, rewards=seen, told=now, note=note, baseline=less or row.baseline)
     check_countable(log, mdp, new, rules)
     if not row.settled or (row.state in (EXPIRED, CANCELLED) and _not_counted_yet(log, row.number)):
         log.update_trial(new)
@@ -144,12 +153,12 @@ def _record(log: Writing, mdp: MDP, row: TrialRow, state: str, seen: tuple[float
     if row.state in (EXPIRED, CANCELLED):
         late = [other for other in log.trials_of(row.number) if other.source == LATE]
         if late:
-            return _same(late[0], state, seen)
+            return _same(late[0], new)
         if state == FAILED:
             return REPEATED  # nothing was seen, and it is counted already
         log.add_trials([new._replace(number=log.last_number() + 1, source=LATE, of=row.number, request=None)])
         return WAS_LATE
-    return _same(row, state, seen)
+    return _same(row, new)
 
 
 def _not_counted_yet(log: Writing, number: int) -> bool:
@@ -158,8 +167,8 @@ def _not_counted_yet(log: Writing, number: int) -> bool:
     return bool(running) and running[0].number < number
 
 
-def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
-    if row.state == state and row.rewards == seen:  # a baseline goes into the rewards
+def _same(row: TrialRow, new: TrialRow) -> str:
+    if (row.state, row.rewards, row.baseline) == (new.state, new.rewards, new.baseline):
         return REPEATED
     was = f"as {list(row.rewards)}" if row.state in SCORED else f"as {row.state}"
     if row.source == LATE:
@@ -238,9 +247,10 @@ def _row(log: Writing, number: int, mdp: MDP | None = None, path: tuple[int, ...
 def _checked(
     mdp: MDP, path: tuple[int, ...], rewards: Any, baseline: Any = None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the rewards, less their baseline where there is one, and the baseline."""
+    """Return the rewards and what is told to be taken off them, for all steps; their difference is checked."""
     arcs = np.array(path, dtype=np.int64)
     if baseline is None:
         return tuple(read_rewards(mdp, arcs, rewards).tolist()), ()
-    difference, less = less_baseline(mdp, arcs, rewards, baseline)
-    return tuple(difference.tolist()), tuple(less.tolist())
+    less = less_baseline(mdp, arcs, rewards, baseline)[1].tolist()
+    seen = read_rewards(mdp, arcs, rewards, ranged=False).tolist()
+    return tuple(seen), tuple(less + [0.0] * (mdp.horizon - len(less)))

@@ -44,6 +44,7 @@ class Trial(NamedTuple):
     of: int | None  # the trial this one repeats or reports late
     rewards: tuple[float, ...]  # those that were reported, in the user's direction
     cost: float | None = None  # what it really cost, where that was told
+    baseline: tuple[float, ...] = ()  # taken off its rewards before they count
 
 
 class Action(NamedTuple):
@@ -150,6 +151,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
                 rewards += [0.0] * (stage - len(rewards)) + [line[column]]
     if any(isinstance(value, bool) for value in rewards):
         raise ValueError("scores must be numbers")
+    taken = line.get("baseline") or ()
     return Trial(
         number=_whole(line["number"]),
         state=str(line["state"]),
@@ -158,6 +160,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
         of=None if line.get("of") in (None, "") else _whole(line["of"]),
         rewards=tuple(float(value) for value in rewards),
         cost=None if line.get("cost") in (None, "") else float(line["cost"]),
+        baseline=tuple(map(float, taken.split() if isinstance(taken, str) else taken)),
     )
 
 
@@ -244,7 +247,8 @@ class Replay:
             if name in self.by_arc:
                 self.by_arc[name][list(entry.path)] += 1
         self._pay(entry)
-        self._chain([entry.number, entry.state, list(entry.path), list(entry.rewards), entry.source, entry.of])
+        chained = [entry.number, entry.state, list(entry.path), list(entry.rewards), entry.source, entry.of]
+        self._chain([*chained, list(entry.baseline)] if entry.baseline else chained)
 
     def counted(self, row: Trial) -> list[float]:
         """Return the rewards that count: those seen, and the worst one of an arc that failed if the study asks for it.
@@ -254,6 +258,10 @@ class Replay:
         if row.source == "late":
             return []
         rewards, mdp = list(row.rewards), self.mdp
+        if row.baseline:
+            if len(row.baseline) != len(row.path):
+                raise CertificateError(f"trial {row.number} has a baseline of {len(row.baseline)} numbers")
+            rewards = [reward - taken for reward, taken in zip(rewards, row.baseline)]
         if self.on_failure == WORST and row.state in ("partial", "failed") and mdp.scored is not None:
             if mdp.reward_range is None:
                 raise CertificateError("failures count as the worst score, but no range of scores is declared")
