@@ -51,7 +51,7 @@ from surepath.errors import StorageError
 from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = MetaData()
-SCHEMA = "3"  # raised with every change of the tables
+SCHEMA = "2"  # raised with every change of the tables
 
 version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
 
